@@ -1,0 +1,10 @@
+"""Response -> fingerprint -> "changed?".
+
+Nothing here knows of Scrapy, Frontera or Redis: a response is anything with a ``body``.
+"""
+
+from __future__ import annotations
+
+from optimal_frontier.detection.fingerprint import fingerprint, settings_tag
+
+__all__ = ["fingerprint", "settings_tag"]

@@ -1,0 +1,77 @@
+"""What a response holds: its bytes, its media type and its characters, whatever class it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+from w3lib.encoding import html_to_unicode
+
+
+class Response(Protocol):
+    """The least that a response must have; ``headers``, ``text`` and ``encoding``, where it has them, are used too."""
+
+    @property
+    def body(self) -> bytes:
+        """The payload, content encodings such as gzip undone."""
+
+
+def body_bytes(response: Response) -> bytes:
+    """The payload; no payload is an empty one."""
+    body: Any = response.body
+    if isinstance(body, str):
+        return body.encode("utf-8", "surrogatepass")
+    return bytes(body or b"")
+
+
+def media_type(response: Response) -> str:
+    """Lower-case ``type/subtype`` of the Content-Type header; empty if there is none, or none that means anything."""
+    declared = _content_type(response).partition(";")[0].strip().lower()
+    kind, slash, subtype = declared.partition("/")
+    return declared if slash and kind and subtype else ""
+
+
+def has_text(response: Response) -> bool:
+    """Whether the class of the response says that it is text, as Scrapy's does after looking at headers, URL and body."""
+    return isinstance(_own_text(response), str)
+
+
+def decoded_text(response: Response) -> str:
+    """The characters of the body; never raises: what the encoding cannot say becomes U+FFFD.
+
+    The response's own ``text`` comes first. Without one the encoding is looked for as browsers do: byte order mark, header, meta
+    element, UTF-8.
+    """
+    text = _own_text(response)
+    if isinstance(text, str):
+        return text
+    body = body_bytes(response)
+    with suppress(LookupError, ValueError):
+        return html_to_unicode(_content_type(response), body, default_encoding="utf-8")[1]
+    return body.decode("utf-8", "replace")
+
+
+def _own_text(response: Response) -> object:
+    # a Scrapy response that is not text raises AttributeError; one that names an unusable codec, or a foreign class, may raise these
+    with suppress(LookupError, ValueError):
+        return getattr(response, "text", None)
+    return None
+
+
+def _content_type(response: Response) -> str:
+    headers: object = getattr(response, "headers", None)
+    if not isinstance(headers, Mapping):
+        return ""
+    for name, value in headers.items():
+        if _latin(name).lower() == "content-type":
+            # Scrapy's headers give lists, plain dicts values
+            last = value[-1] if isinstance(value, (list, tuple)) and value else value
+            return _latin(last)
+    return ""
+
+
+def _latin(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,160 @@
+"""The dispatcher: adds pages, hands out the requests that are due, takes in what became of them, one round trip for all of it.
+
+It knows neither Scrapy nor Frontera; both are faces of it. `courier.Courier` runs it on a thread of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from optimal_frontier.settings import FrontierSettings, PageRule
+from optimal_frontier.state.columns import ACTIVE, ONCE, TRANSIENT
+from optimal_frontier.state.records import Handout, NewPage, Observation, Published
+from optimal_frontier.state.store import Call, Store
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def host_of(url: str) -> str:
+    """Return the lower-case host name of ``url``, with the port where it is not the default of its scheme.
+
+    Examples
+    --------
+    >>> host_of("http://Example.org:80/a"), host_of("https://example.org:8443/")
+    ('example.org', 'example.org:8443')
+    """
+    parts = urlsplit(url)
+    name = parts.hostname or ""
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    return name if port is None or port == _DEFAULT_PORTS.get(parts.scheme) else f"{name}:{port}"
+
+
+@dataclass(frozen=True)
+class SlotRoom:
+    """How many more requests one slot of the downloader takes, and the hosts that share it."""
+
+    hosts: Sequence[str]
+    room: int
+
+
+@dataclass
+class Exchange:
+    """What one round trip carries. ``want`` 0 asks for no requests."""
+
+    pages: list[NewPage] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
+    draws: int = 0
+    live: list[tuple[int, bytes]] | None = None
+    want: int = 0
+    slots: Mapping[str, SlotRoom] = field(default_factory=dict)
+    per_host: int = 0
+
+
+@dataclass
+class Outcome:
+    """What came back. ``wait`` is None where no requests were asked for, -1 where there is nothing to wait for."""
+
+    handouts: list[Handout] = field(default_factory=list)
+    wait: float | None = None
+    epoch: bytes = b""
+    new: int = 0
+    refused: int = 0
+
+
+class Dispatcher:
+    """Joins the settings with the store for one owner of leases.
+
+    Parameters
+    ----------
+    store : Store
+        Opened before first use.
+    settings : FrontierSettings
+        Parsed settings.
+    """
+
+    def __init__(self, store: Store, settings: FrontierSettings) -> None:
+        self.store = store
+        self.settings = settings
+        self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}".replace(" ", "_")
+        #: The last plan's multiplier and prior, as the last dispatch reply had them.
+        self.published = Published()
+
+    @property
+    def horizon_s(self) -> float:
+        """Seconds ahead for which pages are queued; with an ``auto`` budget deadlines are anticipated, so everything is."""
+        return 2 * self.settings.resolve_interval if self.settings.crawl_rate is not None else 1e15
+
+    def new_page(
+        self,
+        fingerprint: bytes,
+        url: str,
+        record: bytes,
+        *,
+        kind: int = ACTIVE,
+        importance: float | None = None,
+        priority: float = 0.0,
+    ) -> NewPage:
+        """Return the page to add, with what RULES and the interval bounds say of ``url``.
+
+        ``importance`` None: not stated by the request; then RULES, then 1.
+        """
+        rule = self.settings.rules.of(url)
+        if kind == ACTIVE and not rule.revisit:
+            kind = ONCE
+        min_rate, max_rate, gap = rate_bounds(rule, self.settings)
+        stated = importance if importance is not None else rule.importance
+        return NewPage(fingerprint, host_of(url), record, kind, stated or 0.0, min_rate, max_rate, gap, priority)
+
+    def exchange(self, work: Exchange) -> Outcome:
+        """Do everything in ``work`` in one round trip: pages first, so that what a page links to is safe before the page is done."""
+        calls: list[Call] = []
+        calls += self.store.add_calls(work.pages)
+        adding = len(calls)
+        calls += self.store.observe_calls(work.observations, self.horizon_s)
+        observing = len(calls)
+        settings = self.settings
+        budget = settings.crawl_rate or 0.0
+        if work.draws:
+            calls.append(("draw_tokens", [repr(budget), work.draws]))
+        if work.live is not None:
+            leases = [value for lease in work.live for value in lease]
+            calls.append(("renew_leases", [self.owner, repr(settings.lease_seconds), *leases]))
+        if work.want > 0:
+            room = [v for name, slot in work.slots.items() for host in slot.hosts for v in (host, name, max(0, slot.room))]
+            limits = [repr(budget), repr(settings.discovery_share), repr(settings.host_delay), work.per_host]
+            calls.append(("dispatch", [self.owner, work.want, repr(settings.lease_seconds), *limits, *room]))
+        results = self.store.run(calls) if calls else []
+        outcome = Outcome()
+        outcome.new = sum(sum(result) for result in results[:adding])
+        outcome.refused = len(work.observations) - sum(sum(result) for result in results[adding:observing])
+        if work.want > 0:
+            outcome.wait, outcome.epoch, self.published, outcome.handouts = self.store.parse_dispatch(results[-1])
+        return outcome
+
+    def leave(self) -> None:
+        """Give back at once whatever is still leased."""
+        self.store.run([("leave", [self.owner])])
+
+
+def rate_bounds(rule: PageRule, settings: FrontierSettings) -> tuple[float, float, float]:
+    """Return the least and most revisit rate (1/s) and the least seconds between two visits that a page's rule and the settings allow.
+
+    The bounds of a rule go before MIN_INTERVAL and MAX_INTERVAL. A pinned page may come back after half its interval, so that a visit
+    that was late does not push all later ones.
+    """
+    longest = rule.max_interval if rule.max_interval is not None else settings.max_interval
+    shortest = rule.min_interval if rule.min_interval is not None else settings.min_interval
+    shortest, longest = min(shortest, longest), max(longest, shortest) if rule.max_interval is None else longest
+    gap = shortest / 2 if rule.min_interval is not None and rule.min_interval == rule.max_interval else shortest
+    return 1 / longest, 1 / shortest, gap
+
+
+__all__ = ["ONCE", "TRANSIENT", "Dispatcher", "Exchange", "Outcome", "SlotRoom", "host_of", "rate_bounds"]

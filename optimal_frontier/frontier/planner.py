@@ -1,0 +1,315 @@
+"""The planner: reads the columns in bulk, solves for the revisit rates, writes them back, queues what falls due soon.
+
+One planner at a time, elected by a lock with a fencing token: a planner that lost the lock can no longer write.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
+from optimal_frontier.scheduling import PRIOR_SHAPE, RatePlan, backoff, credit_at, deadline, plan_rates
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.columns import ACTIVE, CHUNK, PLAN
+from optimal_frontier.state.store import Store
+
+logger = logging.getLogger(__name__)
+
+#: The lock outlives its holder by this much, seconds.
+LOCK_S: Final = 30.0
+#: Redirects, retries and robots.txt below this share of the budget are left to the 3% that plans keep free.
+_EXTRA_SHARE: Final = 0.01
+#: Weight of the newest measurement of an ``auto`` budget.
+_NEWEST: Final = 0.5
+
+
+@dataclass(frozen=True)
+class PlanReport:
+    """What a plan did. Rates per second; ``budget`` is the whole one, ``revisit_budget`` what is left for revisits."""
+
+    time: float
+    seconds: float
+    pages: int
+    queued: int
+    budget: float
+    revisit_budget: float
+    planned_rate: float
+    multiplier: float
+    estimated_freshness: float
+    feasible: bool
+
+
+class Planner:
+    """Plans for one namespace.
+
+    Parameters
+    ----------
+    store : Store
+        Opened.
+    settings : FrontierSettings
+        Parsed settings.
+    """
+
+    def __init__(self, store: Store, settings: FrontierSettings) -> None:
+        self.store = store
+        self.settings = settings
+        self.owner = f"{os.getpid()}:{secrets.token_hex(4)}"
+        self._warned = False
+
+    def due_in(self) -> float | None:
+        """Return seconds until the next plan is due; None while no page was fetched.
+
+        The first plans come quickly, one second after the first fetch and then at growing intervals, so that a new crawl does not
+        wait RESOLVE_INTERVAL for what it has learned.
+        """
+        rows = self.store.commands(
+            [
+                ["HMGET", self.store.key("published"), "time", "first_time"],
+                ["HGET", self.store.key("stats"), "fetched"],
+            ]
+        )
+        (last, first), fetched = rows
+        if last is None:
+            return 0.0 if fetched and int(fetched) > 0 else None
+        interval = self.settings.resolve_interval
+        warm = min(interval, max(1.0, 0.5 * (float(last) - float(first or last))))
+        return float(last) + warm - self.store.now()
+
+    def plan(self) -> PlanReport | None:
+        """Make one plan; return None if another planner holds the lock or took over.
+
+        Raises
+        ------
+        StateUnavailableError
+            Redis cannot be reached; what was written is a plan of pages that are planned again next time.
+        """
+        fence = self.store.run([("take_planner_lock", [self.owner, int(LOCK_S * 1000)])])[0]
+        if not fence:
+            return None
+        began = time.monotonic()
+        base_time = self.store.now()
+        page, seen, old = self.store.columns("page", "seen", "plan")
+        counts = self.store.counts()
+        previous = self.store.hash("published")
+        budget, measured = self._budget(counts, previous, base_time)
+        revisit_budget = self._revisit_budget(budget, counts, previous, base_time)
+
+        chosen = np.flatnonzero((page["state"] == ACTIVE) & (seen["visits"] > 0))
+        now_page, now_seen = page[chosen], seen[chosen]
+        plan = self._solve(now_page, now_seen, revisit_budget)
+        self._warn(plan, revisit_budget, now_page)
+
+        new = np.zeros(len(page), PLAN)
+        new["rate"][chosen] = plan.rates
+        new["base_time"][chosen] = base_time
+        new["base_credit"][chosen] = _credit_now(now_seen, old[chosen], plan.rates, base_time)
+        if not self._write(fence, new):
+            return None
+        queued = self._queue(fence, chosen, page, seen, old, new, base_time)
+        if queued is None:
+            return None
+        total = float(page["importance"][page["state"] == ACTIVE].sum())
+        report = PlanReport(
+            base_time,
+            time.monotonic() - began,
+            len(chosen),
+            queued,
+            budget,
+            revisit_budget,
+            float(plan.rates.sum()),
+            plan.multiplier,
+            plan.freshness / total if total > 0 else 0.0,
+            plan.feasible,
+        )
+        return report if self._publish(fence, report, plan, counts, previous, measured) else None
+
+    def release(self) -> None:
+        """Let another planner take over at once."""
+        self.store.run([("release_planner_lock", [self.owner])])
+
+    def _budget(self, counts: dict[str, int], previous: dict[str, str], now: float) -> tuple[float, float]:
+        if self.settings.crawl_rate is not None:
+            return self.settings.crawl_rate, 0.0
+        done = counts.get("visits", 0) + counts.get("failures", 0) + counts.get("extra_fetches", 0)
+        since = float(previous.get("measured_at", 0)) or float(self.store.hash("meta").get("opened", now))
+        before = int(previous.get("measured_fetches", 0))
+        last = float(previous.get("measured_rate", 0))
+        seconds = now - since
+        # The dispatcher of an auto budget never idles, so fetches per second are capacity; a gap is downtime and says nothing.
+        if seconds <= 0 or (last > 0 and seconds > 3 * self.settings.resolve_interval):
+            return max(last, 1e-6), last
+        measured = (done - before) / seconds
+        rate = measured if last <= 0 else (1 - _NEWEST) * last + _NEWEST * measured
+        return max(rate, 1e-6), rate
+
+    def _revisit_budget(self, budget: float, counts: dict[str, int], previous: dict[str, str], now: float) -> float:
+        share = self.settings.discovery_share if counts.get("pending", 0) > 0 else 0.0
+        extra = 0.0
+        if "time" in previous and now > float(previous["time"]):
+            extra = (counts.get("extra_fetches", 0) - int(previous.get("extra_fetches", 0))) / (now - float(previous["time"]))
+        if extra <= _EXTRA_SHARE * budget:
+            extra = 0.0
+        return max(budget * (1 - share) - extra, 0.05 * budget)
+
+    def _solve(self, page: np.ndarray, seen: np.ndarray, budget: float) -> RatePlan:
+        max_rate = np.where(page["max_rate"] < 1e299, page["max_rate"], np.inf)
+        failures = seen["failures"].astype(np.float64)
+        # What a failing page cannot use for its backoff is worth more elsewhere.
+        slowed = failures > 0
+        max_rate[slowed] = np.minimum(max_rate[slowed], 1.0 / backoff(failures[slowed]))
+        host_max_rate = 1.0 / self.settings.host_delay if self.settings.host_delay > 0 else np.inf
+        hosts = np.unique(page["host"], return_inverse=True)[1] if np.isfinite(host_max_rate) else None
+        return plan_rates(
+            page["importance"].copy(),
+            seen["shape"].copy(),
+            seen["time"].copy(),
+            budget,
+            np.minimum(page["min_rate"], max_rate),
+            max_rate,
+            objective=self.settings.objective,
+            host=hosts,
+            host_max_rate=host_max_rate,
+        )
+
+    def _warn(self, plan: RatePlan, budget: float, page: np.ndarray) -> None:
+        if not plan.feasible and not self._warned:
+            asked = float(page["min_rate"].sum())
+            logger.warning(
+                "the intervals asked for (RULES, MAX_INTERVAL) need %.4g fetches/s, %.4g are there for revisits (or a host's limit is "
+                "below what is asked of it); they are scaled down",
+                asked,
+                budget,
+            )
+        self._warned = not plan.feasible
+
+    def _write(self, fence: int, new: np.ndarray) -> bool:
+        calls = []
+        for at in range(0, len(new), 16 * CHUNK):
+            arguments: list[Any] = [fence]
+            for chunk in range(at // CHUNK, -(-min(len(new), at + 16 * CHUNK) // CHUNK)):
+                arguments += [chunk, 0, new[chunk * CHUNK : (chunk + 1) * CHUNK].tobytes()]
+            calls.append(("write_plan", arguments))
+        return all(self.store.run([call])[0] for call in calls)
+
+    def _queue(
+        self, fence: int, chosen: np.ndarray, page: np.ndarray, seen: np.ndarray, old: np.ndarray, new: np.ndarray, now: float
+    ) -> int | None:
+        horizon = 2 * self.settings.resolve_interval if self.settings.crawl_rate is not None else 1e15
+        soon = np.zeros(len(chosen), bool)
+        for plan in (old, new):
+            # By the old plan too: what it queued may have to move back.
+            soon |= _due(page[chosen], seen[chosen], plan[chosen]) <= now + horizon + self.settings.resolve_interval
+        slots = chosen[soon]
+        pairs = np.stack([slots.astype("<u4"), page["generation"][slots].astype("<u4")], axis=1)
+        queued = 0
+        for at in range(0, len(pairs), 1000):
+            result = self.store.run([("queue_due", [fence, repr(horizon), pairs[at : at + 1000].tobytes()])])[0]
+            if result < 0:
+                return None
+            queued += int(result)
+        return queued
+
+    def _publish(
+        self, fence: int, report: PlanReport, plan: RatePlan, counts: dict[str, int], previous: dict[str, str], measured: float
+    ) -> bool:
+        low, middle, high = np.percentile(plan.change_rate, [10, 50, 90]) if report.pages else (0.0, 0.0, 0.0)
+        fetches = counts.get("visits", 0) + counts.get("failures", 0) + counts.get("extra_fetches", 0)
+        fields: dict[str, Any] = {
+            "time": f"{report.time:.6f}",
+            "first_time": previous.get("first_time", f"{report.time:.6f}"),
+            "seconds": f"{report.seconds:.6f}",
+            "pages": report.pages,
+            "queued": report.queued,
+            "budget": repr(report.budget),
+            "revisit_budget": repr(report.revisit_budget),
+            "planned_rate": repr(report.planned_rate),
+            "unused": repr(plan.unused),
+            "multiplier": repr(plan.multiplier),
+            "prior_shape": repr(PRIOR_SHAPE),
+            "prior_time": repr(plan.prior_time),
+            "estimated_freshness": repr(report.estimated_freshness),
+            "feasible": int(report.feasible),
+            "change_rate_p10": repr(float(low)),
+            "change_rate_p50": repr(float(middle)),
+            "change_rate_p90": repr(float(high)),
+            "extra_fetches": counts.get("extra_fetches", 0),
+            "measured_rate": repr(measured),
+            "measured_at": f"{report.time:.6f}",
+            "measured_fetches": fetches,
+        }
+        arguments = [fence, *(value for pair in fields.items() for value in pair)]
+        return bool(self.store.run([("publish_plan", arguments)])[0])
+
+
+class PlannerThread:
+    """Plans in the background until stopped; any number may run, the lock lets one plan at a time."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.planner = planner
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="optimal_frontier-planner", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """End the thread and let another planner take over."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        interval = self.planner.settings.resolve_interval
+        while True:
+            wait = min(interval, 1.0)
+            try:
+                due = self.planner.due_in()
+                if due is not None:
+                    wait = due
+                if due is not None and due <= 0:
+                    # Not planned: another holds the lock, and publishes soon.
+                    wait = 0.0 if self.planner.plan() is not None else min(interval, 1.0)
+            except StateUnavailableError:
+                wait = 1.0  # the courier reports outages and reconnects
+            except OptimalFrontierError as error:
+                logger.error("planning failed: %s", error)
+                wait = interval
+            except Exception:
+                # A plan that fails must not end the crawl: the old rates go on being used.
+                logger.exception("planning failed")
+                wait = interval
+            if self._stop.wait(max(wait, 0.02)):
+                break
+        try:
+            self.planner.release()
+        except OptimalFrontierError as error:
+            logger.debug("the planner's lock runs out by itself: %s", error)
+
+
+def _credit_now(seen: np.ndarray, old: np.ndarray, rates: np.ndarray, now: float) -> np.ndarray:
+    earned = credit_at(now, seen["carry"], seen["settled"], old["rate"], old["base_time"], old["base_credit"])
+    # A page's first plan counts from its first visit.
+    first = seen["carry"] + rates * (now - seen["settled"])
+    return np.where(old["base_time"] > 0, earned, first)
+
+
+def _due(page: np.ndarray, seen: np.ndarray, plan: np.ndarray) -> np.ndarray:
+    return deadline(
+        seen["carry"],
+        seen["settled"],
+        plan["rate"],
+        plan["base_time"],
+        plan["base_credit"],
+        seen["last_attempt"],
+        page["gap"],
+        seen["failures"],
+    )

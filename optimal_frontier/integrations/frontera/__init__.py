@@ -1,0 +1,8 @@
+"""The face of the frontier towards Frontera."""
+
+from __future__ import annotations
+
+from optimal_frontier.integrations.frontera.backend import OptimalBackend
+from optimal_frontier.integrations.frontera.content_hash import ContentHashMiddleware
+
+__all__ = ["ContentHashMiddleware", "OptimalBackend"]

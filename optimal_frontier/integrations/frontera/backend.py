@@ -1,0 +1,240 @@
+"""The Frontera backend: one face of the dispatcher. It never waits for Redis where the caller cannot (inside Scrapy)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from frontera.core.components import Backend
+from w3lib.util import to_bytes
+
+from optimal_frontier.detection import settings_tag
+from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.frontier.dispatcher import ONCE, TRANSIENT, SlotRoom, host_of
+from optimal_frontier.frontier.judgement import judge_visit
+from optimal_frontier.frontier.session import Session
+from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates
+from optimal_frontier.integrations.frontera.configuration import settings_of
+from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
+from optimal_frontier.integrations.frontera.requests import HANDOUT, IMPORTANCE, KIND, OBSERVATION, decode_request, encode_request, identity_of
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.columns import ACTIVE
+from optimal_frontier.state.records import Handout, NewPage, Observation
+
+logger = logging.getLogger(__name__)
+
+#: Name that a namespace belongs to when it is used without a spider.
+NO_SPIDER: Final = "frontera"
+#: Pages that are remembered as stored, with their importance, so that links to them cost no round trip.
+_KNOWN_PAGES: Final = 200_000
+#: Longest wait for one exchange when used without Scrapy, seconds.
+_EXCHANGE_S: Final = 30.0
+
+#: Error identifiers that mean "not there any more" and "not allowed".
+GONE: Final = frozenset({"404", "410"})
+REFUSED: Final = frozenset({"IgnoreRequest", "RobotsDenied"})
+
+
+class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
+    """Frontera backend that revisits pages at the rates that keep them freshest.
+
+    From a plain ``FrontierManager`` it connects in `frontier_start`, and its calls wait for Redis. Scrapy's scheduler attaches its own
+    `Session` first; then no call waits.
+    """
+
+    component_name = "Optimal Frontier Backend"
+
+    def __init__(self, settings: FrontierSettings, project_dir: Path) -> None:
+        self.settings = settings
+        self.project_dir = project_dir
+        self._session: Session | None = None
+        self._attached = False
+        self._event = threading.Event()
+        self._tag = settings_tag(settings.fingerprint)
+        self._known: dict[bytes, float] = {}
+        self._known_generation = 0
+        self._hosts: dict[str, set[str]] = {}
+        self._warned = False
+        self._queue = FrontierQueue(lambda: self.session, self._take, self._add)
+        self._metadata = FrontierMetadata()
+        self._states = FrontierStates(lambda: self.session)
+
+    @classmethod
+    def from_manager(cls, manager: Any) -> OptimalBackend:
+        return cls(settings_of(manager.settings), Path.cwd())
+
+    @property
+    def session(self) -> Session:
+        """The open session."""
+        if self._session is None:
+            raise ConfigurationError("the frontier is not started: call frontier_start (FrontierManager.start) first")
+        return self._session
+
+    @property
+    def queue(self) -> FrontierQueue:
+        return self._queue
+
+    @property
+    def metadata(self) -> FrontierMetadata:
+        return self._metadata
+
+    @property
+    def states(self) -> FrontierStates:
+        return self._states
+
+    def attach(self, session: Session) -> None:
+        """Use an open session of the caller's, who also closes it; calls then never wait for Redis."""
+        self._session = session
+        self._attached = True
+
+    def frontier_start(self) -> None:
+        if self._session is None:
+            self._session = Session(self.settings, self.project_dir, NO_SPIDER, self._event.set)
+
+    def frontier_stop(self) -> None:
+        if self._session is not None and not self._attached:
+            self._session.close()
+            self._session = None
+
+    # Pages come in.
+
+    def add_seeds(self, seeds: Iterable[Any]) -> None:
+        self._add(seeds)
+
+    def links_extracted(self, request: Any, links: Iterable[Any]) -> None:
+        self._add(links)
+
+    def _add(self, requests: Iterable[Any]) -> None:
+        courier = self.session.courier
+        if courier.generation != self._known_generation:
+            self._known.clear()
+            self._known_generation = courier.generation
+        pages = [page for page in map(self._new_page, requests) if page is not None]
+        if pages:
+            courier.add(pages)
+            if not self._attached:
+                self._settle()
+
+    def _new_page(self, request: Any) -> NewPage | None:
+        kind = request.meta.get(KIND)
+        if kind is None:
+            kind = ACTIVE if to_bytes(request.method) == b"GET" else ONCE
+        importance = request.meta.get(IMPORTANCE, request.meta.get(b"importance", request.meta.get("importance")))
+        identity = identity_of(request)
+        if kind != TRANSIENT:
+            known = self._known.get(identity)
+            if known is not None and (importance is None or known == importance):
+                return None
+            if len(self._known) >= _KNOWN_PAGES:
+                self._known.clear()
+            self._known[identity] = importance if importance is not None else 0.0
+        host = host_of(request.url)
+        self._hosts.setdefault(urlsplit(request.url).hostname or "", set()).add(host)
+        priority = float((request.meta.get(b"scrapy_request") or {}).get("priority", 0))
+        return self.session.dispatcher.new_page(
+            identity, request.url, encode_request(request), kind=kind, importance=importance, priority=priority
+        )
+
+    # Requests go out.
+
+    def get_next_requests(self, max_next_requests: int, **kwargs: Any) -> list[Any]:
+        """Return up to ``max_next_requests`` requests that are due.
+
+        Parameters
+        ----------
+        max_next_requests : int
+            0 means as many as are ready, 64 at most.
+        key_type : str, optional
+            ``domain`` (the only one that hosts can be told apart by).
+        overused_keys : list of str, optional
+            Host names whose requests are not wanted now.
+        """
+        return self._take(max_next_requests, **kwargs)
+
+    def _take(self, wanted: int, *, overused_keys: Iterable[str] = (), key_type: str = "domain", **_: Any) -> list[Any]:
+        courier = self.session.courier
+        wanted = wanted or 64
+        if not self._attached:
+            slots = {key: SlotRoom(sorted(self._hosts.get(key, {key})), 0) for key in overused_keys}
+            before = courier.idle_exchanges
+            self._event.clear()
+            courier.ask(wanted, slots, 0)
+            deadline = time.monotonic() + _EXCHANGE_S
+            while not courier.ready and courier.idle_exchanges == before and courier.failure is None and time.monotonic() < deadline:
+                self._event.wait(0.5)
+                self._event.clear()
+            courier.ask(0, {}, 0)
+        if courier.failure is not None:
+            raise courier.failure
+        requests = []
+        while courier.ready and len(requests) < wanted:
+            handout = courier.ready.popleft()
+            request = decode_request(handout.record)
+            request.meta[HANDOUT] = handout
+            self._hosts.setdefault(urlsplit(request.url).hostname or "", set()).add(host_of(request.url))
+            requests.append(request)
+        return requests
+
+    def hosts_of(self, hostname: str) -> list[str]:
+        """Return the hosts (with ports) of a host name that were seen."""
+        return sorted(self._hosts.get(hostname, ()))
+
+    # Outcomes come back.
+
+    def page_crawled(self, response: Any) -> None:
+        handout = response.meta.pop(HANDOUT, None)
+        observation = response.meta.pop(OBSERVATION, None)
+        content_hash = response.meta.pop(CONTENT_HASH, None)
+        if handout is None:
+            return
+        if observation is None:
+            observation = self._judge(handout, int(response.status_code), content_hash)
+        self.session.courier.observe(observation)
+        if not self._attached:
+            self._settle()
+
+    def request_error(self, page: Any, error: Any) -> None:
+        handout = page.meta.pop(HANDOUT, None)
+        page.meta.pop(OBSERVATION, None)
+        if handout is None:
+            return
+        name = str(error)
+        outcome = "gone" if name in GONE else "refused" if name in REFUSED else "released" if name == "released" else "failed"
+        self.session.courier.observe(Observation(handout.slot, handout.token, outcome, time.monotonic()))
+        if not self._attached:
+            self._settle()
+
+    def finished(self) -> bool:
+        """Tell whether CLOSE_AFTER is reached; a crawl that keeps pages fresh never finishes by itself."""
+        if self._attached or self.settings.close_after is None:
+            return False
+        return self.session.is_complete()
+
+    def _judge(self, handout: Handout, status: int, content_hash: bytes | None) -> Observation:
+        now = time.monotonic()
+        if status in (404, 410):
+            return Observation(handout.slot, handout.token, "gone", now)
+        if not 200 <= status < 300 and status != 304:
+            return Observation(handout.slot, handout.token, "failed", now)
+        if status == 304 and handout.visits:
+            content_hash = handout.content
+        if content_hash is None:
+            if not self._warned:
+                self._warned = True
+                logger.warning(
+                    "responses carry no content hash, so no change is ever seen: add "
+                    "optimal_frontier.integrations.frontera.ContentHashMiddleware to Frontera's MIDDLEWARES"
+                )
+            return Observation(handout.slot, handout.token, "ok", now, shape=handout.shape, time=handout.time)
+        return judge_visit(handout, content_hash, self._tag, now, self.session.courier.published, objective=self.settings.objective)
+
+    def _settle(self) -> None:
+        self.session.courier.flush(_EXCHANGE_S)
+        failure = self.session.courier.failure
+        if failure is not None:
+            raise failure

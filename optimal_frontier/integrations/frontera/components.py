@@ -1,0 +1,95 @@
+"""Frontera's three components (queue, metadata, states) over our store; the backend is built of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from frontera.core.components import Metadata, Queue, States
+
+from optimal_frontier.frontier.session import Session
+from optimal_frontier.integrations.frontera.requests import identity_of
+from optimal_frontier.state.columns import PAGE, SEEN
+
+
+class FrontierQueue(Queue):  # type: ignore[misc]  # frontera is untyped
+    """The queues of first visits and deadlines; there is one partition, 0."""
+
+    def __init__(self, session: Callable[[], Session], take: Callable[..., list[Any]], add: Callable[[Iterable[Any]], None]) -> None:
+        self._session, self._take, self._add = session, take, add
+
+    def get_next_requests(self, max_n_requests: int, partition_id: int = 0, **kwargs: Any) -> list[Any]:
+        return self._take(max_n_requests, **kwargs)
+
+    def schedule(self, batch: Iterable[tuple[Any, float, Any, bool]]) -> None:
+        """Store the requests of ``(fingerprint, score, request, schedule)``; the score is the importance."""
+        wanted = []
+        for _, score, request, schedule in batch:
+            if schedule:
+                if score and score > 0:
+                    request.meta.setdefault(b"importance", float(score))
+                wanted.append(request)
+        self._add(wanted)
+
+    def count(self) -> int:
+        """Return the number of pages and requests that are to be fetched, now or later."""
+        counts = self._session().store.counts()
+        return counts.get("pages", 0) - counts.get("retired", 0)
+
+
+class FrontierMetadata(Metadata):  # type: ignore[misc]  # frontera is untyped
+    """Everything that is known of a page is written when it is added and when its lease ends; nothing is left to do here."""
+
+    def add_seeds(self, seeds: Any) -> None:
+        pass
+
+    def page_crawled(self, response: Any) -> None:
+        pass
+
+    def links_extracted(self, request: Any, links: Any) -> None:
+        pass
+
+    def request_error(self, page: Any, error: Any) -> None:
+        pass
+
+
+class FrontierStates(States):  # type: ignore[misc]  # frontera is untyped
+    """Frontera's states, read from the columns: not crawled, queued, crawled, error."""
+
+    def __init__(self, session: Callable[[], Session]) -> None:
+        self._session = session
+        self._cache: dict[bytes, int] = {}
+
+    def update_cache(self, objs: Any) -> None:
+        for obj in objs if isinstance(objs, Iterable) else [objs]:
+            self._cache[identity_of(obj)] = obj.meta[b"state"]
+
+    def set_states(self, objs: Any) -> None:
+        many = list(objs) if isinstance(objs, Iterable) else [objs]
+        identities = [identity_of(obj) for obj in many]
+        self.fetch([i for i in identities if i not in self._cache])
+        for obj, identity in zip(many, identities, strict=True):
+            obj.meta[b"state"] = self._cache.get(identity, States.DEFAULT)
+
+    def flush(self, force_clear: bool = False) -> None:
+        if force_clear:
+            self._cache.clear()
+
+    def fetch(self, fingerprints: Any) -> None:
+        wanted = list(fingerprints)
+        if not wanted:
+            return
+        store = self._session().store
+        slots = store.command("HMGET", store.key("ids"), *wanted)
+        known = [(identity, int(slot)) for identity, slot in zip(wanted, slots, strict=True) if slot is not None]
+        pages = store.records_at("page", [slot for _, slot in known])
+        seen = store.records_at("seen", [slot for _, slot in known])
+        for (identity, _), page, visit in zip(known, pages, seen, strict=True):
+            self._cache[identity] = _state_of(dict(zip(PAGE.names or (), page.item(), strict=True)), visit)
+
+
+def _state_of(page: dict[str, Any], visit: Any) -> int:
+    seen = dict(zip(SEEN.names or (), visit.item(), strict=True))
+    if seen["failures"]:
+        return int(States.ERROR)
+    return int(States.CRAWLED if seen["visits"] else States.QUEUED)

@@ -1,0 +1,43 @@
+"""The add-on: wires scheduler and middlewares, and never overrides what the user set."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from scrapy.utils.misc import load_object
+
+from optimal_frontier.integrations.scrapy.change_detection import ChangeDetectionMiddleware
+from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
+from optimal_frontier.integrations.scrapy.spider_middleware import FrontierSpiderMiddleware
+
+#: Outermost of Scrapy's own downloader middlewares, so that it sees what the engine will see.
+DOWNLOADER_ORDER: Final = 25
+#: Nearest to the engine, so that it sees requests as the engine will.
+SPIDER_ORDER: Final = 25
+_PROJECT: Final = 20
+
+
+class Addon:
+    """``ADDONS = {"optimal_frontier.Addon": 500}`` in settings.py is all that a project needs."""
+
+    def update_settings(self, settings: Any) -> None:
+        """Fill in SCHEDULER and the two middlewares where the user has not.
+
+        Raises
+        ------
+        ConfigurationError
+            Never: bad settings are reported when the spider opens, in one line.
+        """
+        if (settings.getpriority("SCHEDULER") or 0) < _PROJECT:
+            settings.set("SCHEDULER", OptimalScheduler, priority="addon")
+        _insert(settings, "DOWNLOADER_MIDDLEWARES", ChangeDetectionMiddleware, DOWNLOADER_ORDER)
+        _insert(settings, "SPIDER_MIDDLEWARES", FrontierSpiderMiddleware, SPIDER_ORDER)
+
+
+def _insert(settings: Any, name: str, component: type, order: int) -> None:
+    configured = settings.getwithbase(name) if hasattr(settings, "getwithbase") else settings[name]
+    for entry in configured:
+        # A user may have set another order, or None to leave it out.
+        if (load_object(entry) if isinstance(entry, str) else entry) is component:
+            return
+    settings[name].set(component, order, priority="addon")

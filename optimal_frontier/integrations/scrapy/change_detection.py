@@ -1,0 +1,126 @@
+"""Downloader middleware: fingerprints what came, judges whether it changed, and tells the callback."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from scrapy import signals
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+
+from optimal_frontier.detection import fingerprint, settings_tag
+from optimal_frontier.estimation import posterior_median
+from optimal_frontier.frontier.judgement import judge_visit
+from optimal_frontier.integrations.scrapy.lease import LEASE, META, Lease
+from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
+from optimal_frontier.state.columns import ACTIVE
+
+logger = logging.getLogger(__name__)
+
+
+class ChangeDetectionMiddleware:
+    """Sees each response as the engine will, and every way in which a request ends on its way there.
+
+    The observation is only counted when the callback's output has been taken (see `OptimalScheduler`).
+    """
+
+    def __init__(self, crawler: Any) -> None:
+        self.crawler = crawler
+        self._scheduler: OptimalScheduler | None = None
+        self._tag = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> ChangeDetectionMiddleware:
+        if not issubclass(_scheduler_class(crawler), OptimalScheduler):
+            raise NotConfigured("ChangeDetectionMiddleware needs optimal_frontier's scheduler")
+        middleware = cls(crawler)
+        crawler.signals.connect(middleware.reached_downloader, signals.request_reached_downloader)
+        crawler.signals.connect(middleware.response_downloaded, signals.response_downloaded)
+        return middleware
+
+    @property
+    def scheduler(self) -> OptimalScheduler | None:
+        """Ours, once it is open."""
+        if self._scheduler is None:
+            self._scheduler = OptimalScheduler.of(self.crawler)
+            if self._scheduler is not None:
+                self._tag = settings_tag(self._scheduler.settings.fingerprint)
+        return self._scheduler
+
+    def reached_downloader(self, request: Any) -> None:
+        """Pay for fetches that were not dispatched: redirects, retries, robots.txt, bypasses."""
+        lease = request.meta.get(LEASE)
+        if lease is not None and not lease.reached:
+            lease.reached = True
+        elif self.scheduler is not None:
+            self.scheduler.pay(request)
+
+    def response_downloaded(self, request: Any) -> None:
+        """Take the time of the response, and of the start of its download."""
+        lease: Lease | None = request.meta.get(LEASE)
+        if lease is None:
+            return
+        first = lease.responded == 0.0
+        lease.responded = time.monotonic()
+        if first and lease.handout.lateness is not None:
+            started = lease.responded - float(request.meta.get("download_latency", 0.0))
+            lease.lateness = lease.handout.lateness + max(0.0, started - lease.handout.received)
+
+    # The spider argument is needed up to Scrapy 2.13.
+    def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
+        """Judge the response that the engine gets."""
+        lease: Lease | None = request.meta.get(LEASE)
+        if lease is None or self.scheduler is None:
+            return response
+        lease.response = response
+        if not (200 <= response.status < 300) or lease.handout.kind != ACTIVE:
+            lease.error = "" if 200 <= response.status < 300 else str(response.status)
+            return response
+        settings, published = self.scheduler.settings, self.scheduler.published
+        handout = lease.handout
+        lease.observation = judge_visit(
+            handout,
+            fingerprint(response, kind=settings.fingerprint),
+            self._tag,
+            # A response from a cache never passed the downloader.
+            lease.responded or time.monotonic(),
+            published,
+            objective=settings.objective,
+            lateness=lease.lateness,
+        )
+        request.meta[META] = _told(lease, published.prior_time)
+        if lease.observation.bit == 0 and settings.callback_on == "change":
+            request.callback = _unchanged
+            self.crawler.stats.inc_value("optimal_frontier/callbacks_spared")
+        return response
+
+    def process_exception(self, request: Any, exception: Exception, spider: Any = None) -> None:
+        """Note why the request failed; its lease ends when the engine is done with it."""
+        lease: Lease | None = request.meta.get(LEASE)
+        if lease is not None:
+            lease.error = "IgnoreRequest" if isinstance(exception, IgnoreRequest) else type(exception).__name__
+
+
+def _told(lease: Lease, prior_time: float) -> dict[str, Any]:
+    observation, handout = lease.observation, lease.handout
+    assert observation is not None  # set just before
+    shape, time_ = (observation.shape, observation.time) if observation.shape > 0 else (1.0, prior_time)
+    rate = handout.rate if handout.planned else observation.rate
+    return {
+        "changed": None if observation.bit < 0 else bool(observation.bit),
+        "change_rate": float(posterior_median(shape, time_)) if time_ > 0 else None,
+        "interval": 1 / rate if rate > 0 else None,
+        "visits": handout.visits + 1,
+    }
+
+
+def _unchanged(response: Any, **_: Any) -> None:
+    """Take the callback's place where CALLBACK_ON is "change" and the page has not changed."""
+
+
+def _scheduler_class(crawler: Any) -> type:
+    from scrapy.utils.misc import load_object
+
+    loaded: type = load_object(crawler.settings["SCHEDULER"])
+    return loaded

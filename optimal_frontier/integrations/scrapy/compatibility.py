@@ -1,0 +1,48 @@
+"""Everything that depends on Scrapy's version or reaches into its engine, in one place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from scrapy.utils.defer import deferred_from_coro
+
+
+def engine_slot(engine: Any) -> Any:
+    """Return the engine's slot (Scrapy 2.13 made it private), or None before the spider is open."""
+    return getattr(engine, "_slot", None) or getattr(engine, "slot", None)
+
+
+def in_progress(engine: Any) -> set[Any]:
+    """Return the requests that the engine has and has not finished with, callback output included."""
+    slot = engine_slot(engine)
+    return slot.inprogress if slot is not None else set()
+
+
+def schedule_next_call(engine: Any) -> None:
+    """Let the engine ask the scheduler at once instead of at its next heartbeat."""
+    slot = engine_slot(engine)
+    if slot is not None and slot.closing is None:
+        slot.nextcall.schedule()
+
+
+def thread_safe_caller() -> Callable[[Callable[[], Any]], Any]:
+    """Return what passes a function to the loop that runs the crawl; call it on that loop."""
+    try:
+        return asyncio.get_running_loop().call_soon_threadsafe
+    except RuntimeError:
+        from twisted.internet import reactor
+
+        call: Callable[[Callable[[], Any]], Any] = reactor.callFromThread  # type: ignore[attr-defined]  # Twisted's reactor is dynamic
+        return call
+
+
+def close_spider(engine: Any, spider: Any, reason: str) -> None:
+    """Close the spider; nothing happens if it is closing already."""
+    if engine.spider is None:
+        return
+    if hasattr(engine, "close_spider_async"):
+        deferred_from_coro(engine.close_spider_async(reason=reason))
+    else:
+        engine.close_spider(spider, reason)

@@ -1,0 +1,134 @@
+"""Frontera's converters, completed: priority, cb_kwargs, flags, encoding and dont_filter survive, and so does our identity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frontera.contrib.scrapy.converters import RequestConverter, ResponseConverter
+from frontera.core.models import Request as FrontierRequest
+from frontera.core.models import Response as FrontierResponse
+from scrapy import Request
+from w3lib.util import to_bytes, to_unicode
+
+from optimal_frontier.integrations.frontera.requests import FINGERPRINT, IMPORTANCE, KIND
+from optimal_frontier.integrations.scrapy.lease import LEASE, META
+
+#: Runtime companions that Scrapy and we put into meta; they say nothing about the next fetch.
+RUNTIME_META = frozenset({LEASE, META, "download_latency", "download_slot", b"frontier_request"})
+
+
+class UnstorableRequestError(ValueError):
+    """The request holds something that cannot be stored; the message says what."""
+
+
+class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # frontera is untyped
+    """Scrapy request to Frontera request and back.
+
+    Parameters
+    ----------
+    spider : Spider
+        Callbacks and errbacks must be its methods.
+    fingerprint : callable
+        Request -> 20 bytes: Scrapy's fingerprinter.
+    """
+
+    def __init__(self, spider: Any, fingerprint: Any) -> None:
+        super().__init__(spider)
+        self._fingerprint = fingerprint
+
+    def to_frontier(self, scrapy_request: Any, kind: int | None = None) -> Any:
+        """Return the Frontera request.
+
+        Raises
+        ------
+        UnstorableRequestError
+            A callback is not a method of the spider.
+        """
+        meta: dict[Any, Any] = {}
+        for name in ("callback", "errback"):
+            function = getattr(scrapy_request, name)
+            if function is not None:
+                meta[to_bytes(f"scrapy_{name}")] = self._name_of(function, name)
+        plain = {k: v for k, v in scrapy_request.meta.items() if k not in RUNTIME_META}
+        if plain:
+            meta[b"scrapy_meta"] = plain
+        rest: dict[str, Any] = {}
+        if scrapy_request.cb_kwargs:
+            rest["cb_kwargs"] = scrapy_request.cb_kwargs
+        if scrapy_request.priority:
+            rest["priority"] = scrapy_request.priority
+        if scrapy_request.flags:
+            rest["flags"] = scrapy_request.flags
+        if scrapy_request.encoding != "utf-8":
+            rest["encoding"] = scrapy_request.encoding
+        if rest:
+            meta[b"scrapy_request"] = rest
+        meta[b"origin_is_frontier"] = True
+        meta[FINGERPRINT] = self._fingerprint(scrapy_request)
+        if kind is not None:
+            meta[KIND] = kind
+        if "importance" in scrapy_request.meta:
+            meta[IMPORTANCE] = scrapy_request.meta["importance"]
+        return FrontierRequest(
+            url=scrapy_request.url,
+            method=to_bytes(scrapy_request.method),
+            headers=scrapy_request.headers,
+            cookies=scrapy_request.cookies,
+            meta=meta,
+            body=scrapy_request.body,
+        )
+
+    def from_frontier(self, frontier_request: Any) -> Any:
+        """Return the Scrapy request.
+
+        Raises
+        ------
+        ValueError
+            The spider no longer has the callback or errback.
+        """
+        meta = frontier_request.meta
+        functions = {}
+        for name in ("callback", "errback"):
+            stored = meta.get(to_bytes(f"scrapy_{name}"))
+            functions[name] = self._method(to_unicode(stored)) if stored else None
+        rest = meta.get(b"scrapy_request") or {}
+        return Request(
+            frontier_request.url,
+            callback=functions["callback"],
+            errback=functions["errback"],
+            method=to_unicode(frontier_request.method),
+            headers=frontier_request.headers,
+            body=frontier_request.body,
+            cookies=frontier_request.cookies,
+            meta=dict(meta.get(b"scrapy_meta") or {}),
+            encoding=rest.get("encoding", "utf-8"),
+            priority=rest.get("priority", 0),
+            flags=rest.get("flags"),
+            cb_kwargs=dict(rest.get("cb_kwargs") or {}),
+            dont_filter=True,
+        )
+
+    def _method(self, name: str) -> Any:
+        try:
+            return getattr(self.spider, name)
+        except AttributeError as error:
+            raise ValueError(f"the spider {self.spider.name!r} has no method {name!r} any more") from error
+
+    def _name_of(self, function: Any, role: str) -> bytes:
+        name = getattr(function, "__name__", None)
+        if getattr(function, "__self__", None) is self.spider and name is not None and hasattr(self.spider, name):
+            return to_bytes(name)
+        raise UnstorableRequestError(f"its {role} {function!r} is not a method of the spider {self.spider.name!r}")
+
+
+class OptimalResponseConverter(ResponseConverter):  # type: ignore[misc]  # frontera is untyped
+    """Scrapy response to Frontera response, for the request that the frontier handed out."""
+
+    def to_frontier(self, scrapy_response: Any, frontier_request: Any = None) -> Any:
+        return FrontierResponse(
+            url=scrapy_response.url,
+            status_code=scrapy_response.status,
+            headers=scrapy_response.headers,
+            body=scrapy_response.body,
+            request=frontier_request,
+        )

@@ -1,0 +1,51 @@
+"""The runtime companion of a request that was handed out under a lease."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from optimal_frontier.state.records import Handout, Observation
+
+#: Where it stands in ``request.meta``; redirect and retry copies of the request carry it on. Never stored.
+LEASE: Final = "_optimal_frontier_lease"
+#: What callbacks read in ``response.meta``.
+META: Final = "optimal_frontier"
+
+
+@dataclass(eq=False)
+class Lease:
+    """What happens to a leased request on its way through Scrapy.
+
+    Attributes
+    ----------
+    handout : Handout
+        From the dispatcher.
+    frontier_request : frontera Request
+        As it came through Frontera's manager.
+    request : scrapy Request
+        The latest copy (redirects and retries replace it).
+    handed : bool
+        The engine has that copy; while it is being processed the lease lives.
+    reached : bool
+        It reached the downloader; a later copy that does so is a further fetch.
+    responded : float
+        Local monotonic time of the last response, seconds.
+    response : scrapy Response or None
+        The final one.
+    observation : Observation or None
+        Judged when the final response came.
+    error : str
+        Identifier of what went wrong, if it did.
+    """
+
+    handout: Handout
+    frontier_request: Any
+    request: Any
+    handed: bool = False
+    reached: bool = False
+    responded: float = 0.0
+    lateness: float | None = None
+    response: Any = None
+    observation: Observation | None = None
+    error: str = ""

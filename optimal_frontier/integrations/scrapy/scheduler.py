@@ -1,0 +1,381 @@
+"""The Scrapy scheduler: the other face of the dispatcher, through Frontera's manager.
+
+Requests that Scrapy gives go to the manager (`add_seeds`, `links_extracted`); what the frontier hands out comes from its
+`get_next_requests`; a lease ends, with `page_crawled` or `request_error`, when the engine has finished with the request, whichever way
+it ended. No call waits for Redis: a `Session` carries everything on threads of its own and wakes the engine.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from frontera.contrib.scrapy.settings_adapter import ScrapySettingsAdapter
+from frontera.core.manager import FrontierManager
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.utils.project import data_path
+
+from optimal_frontier.errors import OptimalFrontierError
+from optimal_frontier.frontier.dispatcher import ONCE, TRANSIENT, SlotRoom
+from optimal_frontier.frontier.session import Session
+from optimal_frontier.integrations.frontera.backend import OptimalBackend
+from optimal_frontier.integrations.frontera.configuration import settings_of
+from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
+from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION
+from optimal_frontier.integrations.scrapy.compatibility import close_spider, in_progress, schedule_next_call, thread_safe_caller
+from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter, OptimalResponseConverter, UnstorableRequestError
+from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.columns import ACTIVE
+from optimal_frontier.state.records import Handout, Published
+
+logger = logging.getLogger(__name__)
+
+BACKEND: Final = "optimal_frontier.integrations.frontera.OptimalBackend"
+#: Stands for "no limit" in CONCURRENT_REQUESTS.
+_UNLIMITED: Final = 256
+#: Seconds between two looks whether CLOSE_AFTER is reached.
+_CLOSE_CHECK_S: Final = 0.25
+#: Used when a crawler has no Scrapy project around it.
+_DATA_DIR: Final = "optimal_frontier"
+
+
+class _ManagerSettings(ScrapySettingsAdapter):  # type: ignore[misc]  # frontera is untyped
+    """Frontera's settings as the project has them, with our backend, started by us."""
+
+    def get(self, key: str, default_value: Any = None) -> Any:
+        if key == "BACKEND":
+            return BACKEND
+        if key == "AUTO_START":
+            return False
+        return super().get(key, default_value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("BACKEND", "AUTO_START"):
+            return self.get(name)
+        return super().__getattr__(name)
+
+
+class OptimalScheduler(BaseScheduler):
+    """Scheduler that keeps the spider open and hands it the request that is due.
+
+    Parameters
+    ----------
+    crawler : Crawler
+        Its settings are parsed here; bad ones close the spider with one line of explanation.
+    """
+
+    def __init__(self, crawler: Any) -> None:
+        self.crawler = crawler
+        self.stats = crawler.stats
+        self.settings: FrontierSettings
+        self._refusal = ""
+        self._leases: set[Lease] = set()
+        self._pending: deque[Any] = deque()
+        self._unstored: deque[Any] = deque()
+        self._unstored_free_at = 0.0
+        self._parents: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._warned: set[str] = set()
+        self._session: Session | None = None
+        self._manager: Any = None
+        self._call: Callable[[Callable[[], Any]], Any] | None = None
+        self._woken = False
+        self._complete = False
+        self._close_check_at = 0.0
+        self._closing = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> OptimalScheduler:
+        return cls(crawler)
+
+    @staticmethod
+    def of(crawler: Any) -> OptimalScheduler | None:
+        """Return the open scheduler of ``crawler``, or None."""
+        from optimal_frontier.integrations.scrapy.compatibility import engine_slot
+
+        slot = engine_slot(crawler.engine) if crawler.engine is not None else None
+        scheduler = getattr(slot, "scheduler", None)
+        return scheduler if isinstance(scheduler, OptimalScheduler) and scheduler._session is not None else None
+
+    @property
+    def published(self) -> Published:
+        """The last plan's multiplier and prior."""
+        return self._session.courier.published if self._session is not None else Published()
+
+    # Opening and closing.
+
+    def open(self, spider: Any) -> None:
+        """Connect and start; what prevents it is logged in one line, and the spider is closed."""
+        self._call = thread_safe_caller()
+        try:
+            adapter = _ManagerSettings(self.crawler.settings)
+            self.settings = settings_of(adapter)
+            self._http_cache = self._dummy_cache()
+            # .scrapy beside scrapy.cfg, or where the process stands.
+            project_dir = Path(data_path(_DATA_DIR)).absolute().parent.parent
+            self._session = Session(self.settings, project_dir, spider.name, self._wake)
+            fingerprinter = self.crawler.request_fingerprinter.fingerprint
+            self._requests = OptimalRequestConverter(spider, fingerprinter)
+            self._responses = OptimalResponseConverter(spider, self._requests)
+            self._manager = FrontierManager.from_settings(adapter)
+            self.backend: OptimalBackend = self._manager.backend
+            self.backend.attach(self._session)
+            self._manager.start()
+        except OptimalFrontierError as error:
+            self._refuse(str(error))
+            return
+        logger.info(
+            "Frontier open: namespace %s on %s, budget %s",
+            self.settings.namespace,
+            self._session.connection.spec.display,
+            "auto" if self.settings.crawl_rate is None else f"{self.settings.crawl_rate:g}/s",
+        )
+
+    def close(self, reason: str) -> None:
+        """Settle what ended, give back every lease, and disconnect."""
+        if self._session is None:
+            return
+        self._closing = True
+        self._reap()
+        for lease in list(self._leases):
+            self._end(lease)
+        while self._session.courier.ready:
+            handout = self._session.courier.ready.popleft()
+            logger.debug("given back unfetched: slot %d", handout.slot)
+        if self._manager is not None:
+            self._manager.stop()
+        if not self._session.close():
+            logger.warning("Redis did not answer in time; what was under way will be handed out again")
+        self._session = None
+
+    def _refuse(self, message: str) -> None:
+        self._refusal = message
+        logger.critical("optimal_frontier: %s", message)
+        self.stats.set_value("optimal_frontier/refused", message)
+        assert self._call is not None  # set first thing in open
+        self._call(lambda: close_spider(self.crawler.engine, self.crawler.spider, "optimal_frontier_error"))
+
+    def _dummy_cache(self) -> bool:
+        settings = self.crawler.settings
+        policy = settings.get("HTTPCACHE_POLICY")
+        name = policy if isinstance(policy, str) else getattr(policy, "__name__", "")
+        return settings.getbool("HTTPCACHE_ENABLED") and name.endswith("DummyPolicy")
+
+    # Requests come in.
+
+    def note_parent(self, request: Any, parent: Any) -> None:
+        """Remember the request on whose page ``request`` was found."""
+        self._parents[request] = parent
+
+    def enqueue_request(self, request: Any) -> bool:
+        """Take a request of the engine's: redirect and retry copies go straight on, everything else to the frontier."""
+        if self._refusal or self._session is None:
+            return False
+        lease: Lease | None = request.meta.get(LEASE)
+        if lease is not None and lease in self._leases:
+            lease.request, lease.handed = request, False
+            self._pending.append(request)
+            return True
+        if request.meta.get("frontier_bypass"):
+            self._pending.append(request)
+            return True
+        try:
+            self._store(request)
+        except (UnstorableRequestError, TypeError, OverflowError, ValueError) as error:
+            self._keep_in_memory(request, error)
+        return True
+
+    def _store(self, request: Any) -> None:
+        start = request.meta.get("is_start_request", False)
+        importance = request.meta.get("importance", 1.0)
+        if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance < float("inf"):
+            self._warn_once("importance", "meta['importance'] = %r of %s: expected a number above 0; 1.0 is used", importance, request)
+            request = request.replace(meta={k: v for k, v in request.meta.items() if k != "importance"})
+        if request.dont_filter and not start:
+            kind = TRANSIENT
+        elif request.method != "GET" or request.meta.get("revisit", True) is False:
+            kind = ONCE
+        else:
+            kind = ACTIVE
+        frontier_request = self._requests.to_frontier(request, kind)
+        parent = self._parents.pop(request, None)
+        lease = parent.meta.get(LEASE) if parent is not None else None
+        if lease is not None:
+            self._manager.links_extracted(lease.frontier_request, [frontier_request])
+        else:
+            self._manager.add_seeds([frontier_request])
+        self.stats.inc_value("optimal_frontier/enqueued")
+
+    def _keep_in_memory(self, request: Any, error: Exception) -> None:
+        self._warn_once(
+            "unstorable", "%s cannot be stored (%s); it is fetched once, from memory, and lost if the process ends", request, error
+        )
+        self.stats.inc_value("optimal_frontier/unstorable")
+        self._unstored.append(request)
+
+    def _warn_once(self, topic: str, message: str, *arguments: Any) -> None:
+        if topic not in self._warned:
+            self._warned.add(topic)
+            logger.warning(message + " (further ones are counted, not logged)", *arguments)
+
+    # Requests go out.
+
+    def next_request(self) -> Any:
+        """Return the request to fetch now, or None; the engine is woken when there is one."""
+        if self._session is None:
+            return None
+        self._reap()
+        if self._session.courier.failure is not None:
+            if not self._refusal:
+                self._refuse(str(self._session.courier.failure))
+            return None
+        request = self._take()
+        self._ask()
+        return request
+
+    def _take(self) -> Any:
+        assert self._session is not None  # next_request looked
+        if self._pending:
+            request = self._pending.popleft()
+            lease = request.meta.get(LEASE)
+            if lease is not None:
+                lease.handed = True
+            return request
+        if self._unstored and self._may_fetch_unstored():
+            return self._unstored.popleft()
+        while self._session.courier.ready:
+            for frontier_request in self._manager.get_next_requests(1, key_type="domain", overused_keys=[]):
+                request = self._handed_out(frontier_request)
+                if request is not None:
+                    return request
+        return None
+
+    def _may_fetch_unstored(self) -> bool:
+        rate, now = self.settings.crawl_rate, time.monotonic()
+        if rate is None:
+            return True
+        if now < self._unstored_free_at:
+            return False
+        self._unstored_free_at = max(self._unstored_free_at, now - 1 / rate) + 1 / rate
+        return True
+
+    def _handed_out(self, frontier_request: Any) -> Any:
+        handout: Handout = frontier_request.meta[HANDOUT]
+        try:
+            request = self._requests.from_frontier(frontier_request)
+        except ValueError as error:
+            self._warn_once("callback", "%s: %s; it is not fetched", frontier_request.url, error)
+            self._manager.request_error(frontier_request, "IgnoreRequest")
+            return None
+        if handout.visits > 0:
+            if self._http_cache:
+                request.meta.setdefault("dont_cache", True)
+            # A page that fails is back on its own schedule soon enough.
+            request.meta.setdefault("dont_retry", True)
+        lease = Lease(handout, frontier_request, request, handed=True)
+        request.meta[LEASE] = lease
+        self._leases.add(lease)
+        self.stats.inc_value("optimal_frontier/dispatched")
+        return request
+
+    def _ask(self) -> None:
+        """Tell the courier how much the downloader can take."""
+        assert self._session is not None  # next_request looked
+        courier, downloader = self._session.courier, self.crawler.engine.downloader
+        total = downloader.total_concurrency or _UNLIMITED
+        free = total - len(downloader.active) - len(courier.ready) - len(self._pending)
+        slots = {}
+        for key, slot in downloader.slots.items():
+            if slot.active:
+                slots[key] = SlotRoom(self.backend.hosts_of(key) or [key], max(0, slot.concurrency - len(slot.active)))
+        courier.ask(max(0, free) if not self._closing else 0, slots, downloader.ip_concurrency or downloader.domain_concurrency)
+
+    def pay(self, request: Any) -> None:
+        """Draw the budget for a fetch that was not dispatched."""
+        if self._session is not None:
+            self._session.courier.draw()
+            self.stats.inc_value("optimal_frontier/extra_fetches")
+
+    # Leases end.
+
+    def _reap(self) -> None:
+        """End the leases of requests that the engine has finished with."""
+        if not self._leases:
+            return
+        alive = in_progress(self.crawler.engine)
+        waiting = self._pending
+        ended = [lease for lease in self._leases if lease.request not in alive and not (waiting and lease.request in waiting)]
+        for lease in ended:
+            # The engine takes a request over right after next_request returned it.
+            if lease.handed:
+                self._end(lease)
+
+    def _end(self, lease: Lease) -> None:
+        self._leases.discard(lease)
+        request = lease.frontier_request
+        response = lease.response
+        if lease.observation is not None:
+            request.meta[OBSERVATION] = lease.observation
+            request.meta[CONTENT_HASH] = lease.observation.content[4:]
+        if response is not None and (lease.observation is not None or 200 <= response.status < 300):
+            self._manager.page_crawled(self._responses.to_frontier(response, request))
+            self.stats.inc_value("optimal_frontier/crawled")
+            if lease.observation is not None and lease.observation.bit >= 0:
+                self.stats.inc_value("optimal_frontier/observations")
+                self.stats.inc_value("optimal_frontier/changes", lease.observation.bit)
+        else:
+            error = lease.error or ("released" if self._closing and not lease.reached else "dropped")
+            self._manager.request_error(request, error)
+            self.stats.inc_value(f"optimal_frontier/failed/{error}")
+
+    # Staying open.
+
+    def has_pending_requests(self) -> bool:
+        """Tell whether the spider has a reason to stay open: always, until CLOSE_AFTER is reached."""
+        if self._refusal or self._session is None:
+            return False
+        if self._pending or self._unstored or self._leases or self._session.courier.ready:
+            return True
+        return not self._is_complete()
+
+    def _is_complete(self) -> bool:
+        assert self._session is not None  # has_pending_requests looked
+        if self.settings.close_after is None or self._complete:
+            return self._complete
+        now = time.monotonic()
+        if now < self._close_check_at:
+            return False
+        began = now
+        try:
+            self._complete = self._session.courier.flush(1.0) and self._session.is_complete()
+        except OptimalFrontierError as error:
+            logger.debug("cannot tell whether the crawl is complete: %s", error)
+        # What it costs to look stays below a twentieth of the time.
+        pause = max(_CLOSE_CHECK_S, 20 * (time.monotonic() - began))
+        self._close_check_at = time.monotonic() + pause
+        if not self._complete:
+            self._call_later(pause)
+        return self._complete
+
+    def _call_later(self, seconds: float) -> None:
+        from twisted.internet import reactor
+
+        reactor.callLater(seconds, self._look)  # type: ignore[attr-defined]  # Twisted's reactor is dynamic
+
+    def _wake(self) -> None:
+        """Called from the courier's thread."""
+        if not self._woken and self._call is not None:
+            self._woken = True
+            self._call(self._look)
+
+    def _look(self) -> None:
+        self._woken = False
+        if self._session is not None and self.crawler.engine is not None:
+            schedule_next_call(self.crawler.engine)
+
+

@@ -1,0 +1,50 @@
+"""Spider middleware: tells the scheduler which page a request was found on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any
+
+from scrapy import Request
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.misc import load_object
+
+from optimal_frontier.integrations.scrapy.converters import RUNTIME_META
+from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
+
+
+class FrontierSpiderMiddleware:
+    """Marks requests that a callback yields with the page they come from, for Frontera's ``links_extracted``.
+
+    A request made with ``meta=response.meta`` would carry its parent's lease; the runtime keys are taken out.
+    """
+
+    def __init__(self, crawler: Any) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> FrontierSpiderMiddleware:
+        if not issubclass(load_object(crawler.settings["SCHEDULER"]), OptimalScheduler):
+            raise NotConfigured("FrontierSpiderMiddleware needs optimal_frontier's scheduler")
+        return cls(crawler)
+
+    def process_spider_output(self, response: Any, result: Iterable[Any], spider: Any = None) -> Iterator[Any]:
+        """Mark the requests in ``result``."""
+        scheduler = OptimalScheduler.of(self.crawler)
+        for element in result:
+            yield self._marked(element, response, scheduler)
+
+    async def process_spider_output_async(self, response: Any, result: AsyncIterator[Any], spider: Any = None) -> AsyncIterator[Any]:
+        """Mark the requests in ``result``."""
+        scheduler = OptimalScheduler.of(self.crawler)
+        async for element in result:
+            yield self._marked(element, response, scheduler)
+
+    @staticmethod
+    def _marked(element: Any, response: Any, scheduler: OptimalScheduler | None) -> Any:
+        if isinstance(element, Request):
+            for name in RUNTIME_META & element.meta.keys():
+                del element.meta[name]
+            if scheduler is not None:
+                scheduler.note_parent(element, response.request)
+        return element

@@ -1,0 +1,100 @@
+"""Objective values of given revisit rates: how fresh is a plan?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optimal_frontier.optimization.problem import Floats, page_values
+from optimal_frontier.optimization.response import caught_share
+
+
+def _checked(importance: ArrayLike, change_rate: ArrayLike, rates: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    weights = page_values("importance", importance)
+    return weights, page_values("change_rate", change_rate, weights.size), page_values("rates", rates, weights.size)
+
+
+def freshness_poisson(importance: ArrayLike, change_rate: ArrayLike, rates: ArrayLike) -> float:
+    """Freshness under memoryless visits.
+
+    Parameters
+    ----------
+    importance, change_rate, rates : array_like (n,)
+        Weight of each page, its changes per unit of time, and its visits per unit of time.
+
+    Returns
+    -------
+    float
+        ``sum importance x rate / (rate + change_rate)``; a page that never changes counts fully, any other with rate 0 counts 0.
+
+    References
+    ----------
+    Azar et al. 2018, eq. 5.
+
+    Examples
+    --------
+    >>> freshness_poisson([1.0, 2.0], [1.0, 3.0], [1.0, 1.0])
+    1.0
+    """
+    weights, changes, visits = _checked(importance, change_rate, rates)
+    with np.errstate(divide="ignore", over="ignore"):
+        ratio = np.divide(changes, visits, out=np.where(changes > 0, np.inf, 0.0), where=visits > 0)
+    return float(np.sum(weights / (1 + ratio)))
+
+
+def freshness_periodic(importance: ArrayLike, change_rate: ArrayLike, rates: ArrayLike) -> float:
+    """Freshness under evenly spaced visits.
+
+    Parameters
+    ----------
+    importance, change_rate, rates : array_like (n,)
+        Weight of each page, its changes per unit of time, and its visits per unit of time.
+
+    Returns
+    -------
+    float
+        ``sum importance x (rate / change_rate) (1 - exp(-change_rate / rate))``; a page that never changes counts fully, any other with
+        rate 0 counts 0.
+
+    References
+    ----------
+    Azar et al. 2018, eq. 6; Cho and Garcia-Molina 2003, fixed-order policy.
+
+    Examples
+    --------
+    >>> round(freshness_periodic([1.0], [1.0], [1.0]), 6)
+    0.632121
+    """
+    weights, changes, visits = _checked(importance, change_rate, rates)
+    with np.errstate(divide="ignore", over="ignore"):
+        ratio = np.divide(changes, visits, out=np.where(changes > 0, np.inf, 0.0), where=visits > 0)
+    fresh = np.divide(caught_share(ratio), ratio, out=np.ones_like(ratio), where=ratio > 0)
+    return float(np.sum(weights * fresh))
+
+
+def changes_periodic(importance: ArrayLike, change_rate: ArrayLike, rates: ArrayLike) -> float:
+    """Changes seen per unit of time under evenly spaced visits (several changes between two visits are seen as one).
+
+    Parameters
+    ----------
+    importance, change_rate, rates : array_like (n,)
+        Weight of each page, its changes per unit of time, and its visits per unit of time.
+
+    Returns
+    -------
+    float
+        ``sum importance x rate (1 - exp(-change_rate / rate))``.
+
+    References
+    ----------
+    crawlfrontier, *Optimal revisiting algorithm*, target function T.
+
+    Examples
+    --------
+    >>> round(changes_periodic([1.0, 5.0], [5.0, 1.0], [0.0, 1.0]), 6)
+    3.160603
+    """
+    weights, changes, visits = _checked(importance, change_rate, rates)
+    with np.errstate(divide="ignore", over="ignore"):
+        ratio = np.divide(changes, visits, out=np.zeros_like(visits), where=visits > 0)
+    return float(np.sum(weights * visits * caught_share(ratio)))

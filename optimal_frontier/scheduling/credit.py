@@ -1,0 +1,106 @@
+"""Credit: how a page earns its next visit, and the deadline that follows.
+
+A page earns credit at its revisit rate and is due when it has earned 1. A visit takes 1 off; what is left, early or late, is clamped to
+``[-1, 0.5]``, so that an outage causes no burst. A new plan changes the speed at which credit is earned, never what has been earned
+(resetting it costs up to two points of freshness). The Lua scripts use the same formulas; a test holds them equal.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+#: Bounds on what a visit leaves behind.
+LEAST_CARRY: Final = -1.0
+MOST_CARRY: Final = 0.5
+#: Longest wait after failures, seconds.
+LONGEST_BACKOFF_S: Final = 86_400.0
+
+Floats = NDArray[np.float64]
+
+
+def credit_at(
+    now: ArrayLike, carry: ArrayLike, settled: ArrayLike, rate: ArrayLike, base_time: ArrayLike, base_credit: ArrayLike
+) -> Floats:
+    """Return the credit that pages have earned.
+
+    Parameters
+    ----------
+    now : array_like
+        Time at which to look, seconds.
+    carry, settled : array_like
+        Credit after the last visit, and the time (s) to which it belongs.
+    rate : array_like
+        Revisit rate, visits per second.
+    base_time, base_credit : array_like
+        Time (s) of the last plan, 0 for none, and the credit that the page had then. They count only if the plan came after the visit.
+
+    Returns
+    -------
+    ndarray of float64
+        The credit; the page is due at 1.
+
+    Examples
+    --------
+    >>> float(credit_at(110.0, carry=0.2, settled=100.0, rate=0.05, base_time=0.0, base_credit=0.0))
+    0.7
+    """
+    after_plan = np.asarray(base_time) > np.asarray(settled)
+    since_plan = base_credit + np.asarray(rate) * (np.asarray(now) - base_time)
+    since_visit = carry + np.asarray(rate) * (np.asarray(now) - settled)
+    return np.where(after_plan, since_plan, since_visit)
+
+
+def carry_after_visit(credit: ArrayLike) -> Floats:
+    """Return what a visit leaves of the credit that a page had when it was handed out: 1 less, clamped to ``[-1, 0.5]``."""
+    return np.clip(np.asarray(credit, dtype=np.float64) - 1.0, LEAST_CARRY, MOST_CARRY)
+
+
+def backoff(failures: ArrayLike) -> Floats:
+    """Return the least seconds between two attempts after so many failures in a row: 2, 4, 8, ... up to a day; 1 for none."""
+    return np.minimum(LONGEST_BACKOFF_S, 2.0 ** np.minimum(np.asarray(failures, dtype=np.float64), 17))
+
+
+def deadline(
+    carry: ArrayLike,
+    settled: ArrayLike,
+    rate: ArrayLike,
+    base_time: ArrayLike,
+    base_credit: ArrayLike,
+    last_attempt: ArrayLike,
+    gap: ArrayLike,
+    failures: ArrayLike = 0,
+) -> Floats:
+    """Return the time at which pages that were fetched before are due.
+
+    Parameters
+    ----------
+    carry, settled, rate, base_time, base_credit : array_like
+        As in `credit_at`.
+    last_attempt : array_like
+        Time of the last attempt, seconds.
+    gap : array_like
+        Least seconds between two visits.
+    failures : array_like
+        Failed attempts since the last success.
+
+    Returns
+    -------
+    ndarray of float64
+        Seconds on the same clock; inf for a page that earns nothing.
+
+    Examples
+    --------
+    >>> float(deadline(0.2, 100.0, 0.05, 0.0, 0.0, last_attempt=99.0, gap=1.0))
+    116.0
+    """
+    after_plan = np.asarray(base_time) > np.asarray(settled)
+    start = np.where(after_plan, base_time, settled)
+    missing = 1.0 - np.where(after_plan, base_credit, carry)
+    rate = np.asarray(rate, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        due = np.where(rate > 0.0, start + missing / rate, np.where(missing <= 0.0, start, np.inf))
+    due = np.maximum(due, np.asarray(last_attempt) + gap)
+    return np.where(np.asarray(failures) > 0, np.maximum(due, np.asarray(last_attempt) + backoff(failures)), due)

@@ -1,0 +1,278 @@
+"""The settings: one declared table, parsed into one frozen object.
+
+Names are those of Scrapy's settings.py with the prefix ``OPTIMAL_FRONTIER_``. A value may be a string, as ``scrapy crawl -s NAME=VALUE``
+gives it. An unknown name under the prefix, or a value outside its range, raises `ConfigurationError` at start, naming the setting.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from optimal_frontier.errors import ConfigurationError
+
+PREFIX: Final = "OPTIMAL_FRONTIER_"
+DAY_S: Final = 86_400.0
+
+
+@dataclass(frozen=True)
+class PageRule:
+    """What RULES says of one page; None where they say nothing.
+
+    Attributes
+    ----------
+    importance : float or None
+        Used where the request's own ``meta["importance"]`` says nothing.
+    min_interval, max_interval : float or None
+        Bounds on the revisit interval, seconds; equal for a pinned page (``interval``).
+    revisit : bool
+        False: fetch once.
+    """
+
+    importance: float | None = None
+    min_interval: float | None = None
+    max_interval: float | None = None
+    revisit: bool = True
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One entry of RULES."""
+
+    pattern: re.Pattern[str] | None
+    host: str | None
+    values: Mapping[str, Any]
+
+    def matches(self, url: str) -> bool:
+        """Tell whether the rule speaks of ``url`` (pattern: searched in the URL; host: with its port where it is not the default)."""
+        if self.pattern is not None:
+            return self.pattern.search(url) is not None
+        parts = urlsplit(url)
+        return self.host in (parts.hostname, parts.netloc.rpartition("@")[2].lower())
+
+
+@dataclass(frozen=True)
+class Rules:
+    """All of RULES. Every rule that matches applies, in order; of two that set the same value the later one wins."""
+
+    entries: tuple[Rule, ...] = ()
+
+    def of(self, url: str) -> PageRule:
+        """Return what the rules say of ``url``."""
+        merged: dict[str, Any] = {}
+        for rule in self.entries:
+            if rule.matches(url):
+                if "interval" in rule.values:
+                    merged.pop("min_interval", None)
+                    merged.pop("max_interval", None)
+                elif "min_interval" in rule.values or "max_interval" in rule.values:
+                    merged.pop("interval", None)
+                merged.update(rule.values)
+        if "interval" in merged:
+            merged["min_interval"] = merged["max_interval"] = merged.pop("interval")
+        return PageRule(**merged) if merged else PageRule()
+
+    def digest(self) -> str:
+        """Return a text that changes when the rules do; stored beside the columns that were made from them."""
+        rows = [[r.pattern.pattern if r.pattern else None, r.host, sorted(r.values.items())] for r in self.entries]
+        return json.dumps(rows, separators=(",", ":"))
+
+
+def _fail(name: str, value: object, expected: str) -> ConfigurationError:
+    return ConfigurationError(f"{name} = {value!r}: expected {expected}")
+
+
+def _number(name: str, value: object, expected: str, valid: Callable[[float], bool]) -> float:
+    try:
+        number = float(value) if not isinstance(value, bool) else math.nan  # type: ignore[arg-type]  # whatever the user wrote
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number) or not valid(number):
+        raise _fail(name, value, expected)
+    return number
+
+
+def _positive(name: str, value: object) -> float:
+    return _number(name, value, "a number of seconds above 0", lambda x: 0 < x < math.inf)
+
+
+def _crawl_rate(name: str, value: object) -> float | None:
+    if value == "auto":
+        return None
+    return _number(name, value, 'fetches per second above 0, or "auto"', lambda x: 0 < x < math.inf)
+
+
+def _share(name: str, value: object) -> float:
+    return _number(name, value, "a share from 0 to below 1", lambda x: 0 <= x < 1)
+
+
+def _host_delay(name: str, value: object) -> float | None:
+    if value is None or value == "None":
+        return None
+    return _number(name, value, "seconds, 0 or more, or None for DOWNLOAD_DELAY", lambda x: 0 <= x < math.inf)
+
+
+def _choice(*choices: str) -> Callable[[str, object], str]:
+    def parse(name: str, value: object) -> str:
+        if value not in choices:
+            raise _fail(name, value, " or ".join(f'"{c}"' for c in choices))
+        return str(value)
+
+    return parse
+
+
+def _close_after(name: str, value: object) -> int | None:
+    if value is None or value == "None":
+        return None
+    return int(_number(name, value, "a whole number of fetches, 1 or more, or None", lambda x: x >= 1 and x == int(x)))
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise _fail(name, value, "a non-empty string")
+    return value
+
+
+def _namespace(name: str, value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[^\s{}*?\[\]]{1,200}", value):
+        raise _fail(name, value, "1 to 200 characters without white space, braces, brackets, * and ? (it is the prefix of Redis keys)")
+    return value
+
+
+def _rule(name: str, at: int, entry: object) -> Rule:
+    where = f"{name}[{at}]"
+    if not isinstance(entry, Mapping):
+        raise _fail(where, entry, 'a dict with "pattern" or "host" and values for the pages it matches')
+    known = {"pattern", "host", "importance", "min_interval", "max_interval", "interval", "revisit"}
+    for key in entry:
+        if key not in known:
+            raise ConfigurationError(f"{where}: unknown key {key!r}; known are {', '.join(sorted(known))}")
+    if ("pattern" in entry) == ("host" in entry):
+        raise _fail(where, dict(entry), 'exactly one of "pattern" and "host"')
+    pattern = None
+    if "pattern" in entry:
+        try:
+            pattern = re.compile(entry["pattern"])
+        except (re.error, TypeError) as error:
+            raise _fail(f"{where}['pattern']", entry["pattern"], f"a regular expression ({error})") from error
+    host = _text(f"{where}['host']", entry["host"]).lower() if "host" in entry else None
+    values: dict[str, Any] = {}
+    for key in ("importance", "min_interval", "max_interval", "interval"):
+        if key in entry:
+            expected = "a number above 0" if key == "importance" else "a number of seconds above 0"
+            values[key] = _number(f"{where}[{key!r}]", entry[key], expected, lambda x: 0 < x < math.inf)
+    if "interval" in values and ("min_interval" in values or "max_interval" in values):
+        raise ConfigurationError(f"{where}: interval pins the page; it excludes min_interval and max_interval")
+    if values.get("min_interval", 0.0) > values.get("max_interval", math.inf):
+        raise ConfigurationError(f"{where}: min_interval {values['min_interval']} is above max_interval {values['max_interval']}")
+    if "revisit" in entry:
+        if not isinstance(entry["revisit"], bool):
+            raise _fail(f"{where}['revisit']", entry["revisit"], "True or False")
+        values["revisit"] = entry["revisit"]
+    return Rule(pattern, host, values)
+
+
+def _rules(name: str, value: object) -> Rules:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise _fail(name, value, f"a list of dicts, or the same as JSON ({error})") from error
+    if not isinstance(value, list | tuple):
+        raise _fail(name, value, "a list of dicts")
+    return Rules(tuple(_rule(name, at, entry) for at, entry in enumerate(value)))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of the table."""
+
+    name: str
+    default: Any
+    parse: Callable[[str, object], Any]
+    meaning: str
+
+    @property
+    def full_name(self) -> str:
+        return PREFIX + self.name
+
+
+#: Every setting there is. ``docs/settings.md`` is held to this table by a test.
+TABLE: Final = (
+    Setting("REDIS_URL", "embedded", _text, "where the state lives: embedded, embedded:///path, or a redis-py URL"),
+    Setting("NAMESPACE", None, _namespace, "prefix of all keys, BOT_NAME unless set; belongs to one spider"),
+    Setting("CRAWL_RATE", "auto", _crawl_rate, 'budget, fetches per second over all crawlers; "auto": as fast as the downloader goes'),
+    Setting("DISCOVERY_SHARE", 0.2, _share, "share of the budget kept for first visits while there are any"),
+    Setting("OBJECTIVE", "freshness", _choice("freshness", "changes"), "what is maximised: share of time current, or changes seen per second"),
+    Setting("RESOLVE_INTERVAL", 60.0, _positive, "seconds between plans"),
+    Setting("MIN_INTERVAL", 1.0, _positive, "least seconds between two visits of a page"),
+    Setting("MAX_INTERVAL", 30 * DAY_S, _positive, "most seconds between two visits of a page"),
+    Setting("RULES", [], _rules, "importance, interval bounds and revisiting by URL pattern or host"),
+    Setting("HOST_DELAY", None, _host_delay, "seconds between two requests to a host, over all crawlers; None: DOWNLOAD_DELAY"),
+    Setting("LEASE_SECONDS", 60.0, _positive, "a lease that is not renewed for this long is handed out again"),
+    Setting("FINGERPRINT", "text", _choice("text", "body"), "what of a page counts as its content"),
+    Setting("CALLBACK_ON", "fetch", _choice("fetch", "change"), "which visits reach the callback: every one, or first visits and changes"),
+    Setting("CLOSE_AFTER", None, _close_after, "close the spider when every page was fetched this many times; None: run on"),
+)
+
+
+@dataclass(frozen=True)
+class FrontierSettings:
+    """The parsed settings. Times in seconds, rates per second; ``crawl_rate`` None is "auto"."""
+
+    redis_url: str
+    namespace: str
+    crawl_rate: float | None
+    discovery_share: float
+    objective: str
+    resolve_interval: float
+    min_interval: float
+    max_interval: float
+    rules: Rules
+    host_delay: float
+    lease_seconds: float
+    fingerprint: str
+    callback_on: str
+    close_after: int | None
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> FrontierSettings:
+        """Parse settings.
+
+        Parameters
+        ----------
+        values : mapping
+            Full names to values, as in settings.py; other names are ignored, except BOT_NAME and DOWNLOAD_DELAY, which give defaults.
+
+        Raises
+        ------
+        ConfigurationError
+            A name under the prefix is unknown, or a value is outside its range.
+        """
+        known = {setting.full_name for setting in TABLE}
+        for name in values:
+            if isinstance(name, str) and name.startswith(PREFIX) and name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f"; did you mean {close[0]}?" if close else f"; known are {', '.join(sorted(known))}"
+                raise ConfigurationError(f"unknown setting {name}{hint}")
+        parsed: dict[str, Any] = {}
+        for setting in TABLE:
+            value = values.get(setting.full_name, setting.default)
+            if setting.name == "NAMESPACE" and value is None:
+                value = values.get("BOT_NAME", "scrapybot")
+            parsed[setting.name.lower()] = setting.parse(setting.full_name, value)
+        if parsed["host_delay"] is None:
+            parsed["host_delay"] = _number(
+                "DOWNLOAD_DELAY", values.get("DOWNLOAD_DELAY", 0) or 0, "seconds, 0 or more", lambda x: 0 <= x < math.inf
+            )
+        if parsed["min_interval"] > parsed["max_interval"]:
+            raise ConfigurationError(
+                f"{PREFIX}MIN_INTERVAL = {parsed['min_interval']:g}: expected at most {PREFIX}MAX_INTERVAL = {parsed['max_interval']:g}"
+            )
+        return cls(**parsed)

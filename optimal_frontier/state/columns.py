@@ -1,0 +1,76 @@
+"""The packed columns: fixed-width records in chunked strings, grouped by their one writer, read into numpy without a loop over pages.
+
+The same layouts stand in ``lua/_prelude.lua``; a test holds the two equal.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+#: Slots in one chunk string.
+CHUNK: Final = 4096
+
+#: States of a slot.
+FREE, ACTIVE, ONCE, TRANSIENT, RETIRED, DONE = range(6)
+STATE_NAMES: Final = ("free", "active", "once", "transient", "retired", "done")
+
+#: Written when a page is added: importance, bounds on its revisit rate (1/s), least seconds between two visits, host, generation, state.
+PAGE: Final = np.dtype(
+    [
+        ("importance", "<f8"),
+        ("min_rate", "<f8"),
+        ("max_rate", "<f8"),
+        ("gap", "<f8"),
+        ("host", "<u4"),
+        ("generation", "<u4"),
+        ("state", "<u4"),
+    ]
+)
+#: Written by `observe`: times in seconds of the partition's clock; shape and time of the Gamma posterior (0: no bit yet).
+SEEN: Final = np.dtype(
+    [
+        ("last_attempt", "<f8"),
+        ("last_seen", "<f8"),
+        ("shape", "<f8"),
+        ("time", "<f8"),
+        ("carry", "<f8"),
+        ("settled", "<f8"),
+        ("visits", "<u4"),
+        ("observations", "<u4"),
+        ("changes", "<u4"),
+        ("bits", "<u4"),
+        ("failures", "<u4"),
+        ("gone", "<u4"),
+        ("attempts", "<u4"),
+    ]
+)
+#: Written by the planner: revisit rate (1/s), and the credit that the page had at ``base_time`` (0: not planned yet).
+PLAN: Final = np.dtype([("rate", "<f8"), ("base_time", "<f8"), ("base_credit", "<f8")])
+#: Written by `observe`: tag of the fingerprint settings (0: none) and the fingerprint.
+CONTENT: Final = np.dtype([("tag", "<u4"), ("fingerprint", "V16")])
+
+LAYOUTS: Final = {"page": PAGE, "seen": SEEN, "plan": PLAN, "content": CONTENT}
+
+
+def join_chunks(layout: np.dtype, chunks: list[bytes | None], slots: int) -> np.ndarray:
+    """Join chunk strings into one array of records.
+
+    Parameters
+    ----------
+    layout : dtype
+        One of the layouts above.
+    chunks : list of bytes or None
+        Consecutive chunk strings; one that is short or missing counts as zeros.
+    slots : int
+        Number of slots wanted.
+
+    Returns
+    -------
+    ndarray, shape (slots,)
+        A writable copy.
+    """
+    size = CHUNK * layout.itemsize
+    raw = b"".join((chunk or b"").ljust(size, b"\0") for chunk in chunks)
+    return np.frombuffer(raw, dtype=layout, count=slots).copy()

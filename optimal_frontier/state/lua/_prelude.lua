@@ -1,0 +1,177 @@
+-- Shared by every script: put in front of it by scripts.py, so that each layout and formula stands once.
+--
+-- KEYS[1]  prefix of the partition, "NAMESPACE:{0}:"; every key below carries its hash tag.
+--
+-- P.meta            HASH   schema, spider, clock (s), slots, arrivals, lease_seq, fence, epoch
+-- P.ids             HASH   request fingerprint (20 bytes) -> slot
+-- P.records         HASH   slot -> msgpack of what a fetch needs
+-- P.free            LIST   slots given back by forget and by requests that are not pages
+-- P.page:C          STRING 44 bytes a slot, chunk C: importance, min_rate, max_rate (1/s), gap (s), host, generation, state
+-- P.seen:C          STRING 76 bytes a slot: last_attempt, last_seen, shape, time (s), carry, settled (s), visits, observations,
+--                          changes, bits (last 32, newest lowest), failures, gone, attempts
+-- P.plan:C          STRING 24 bytes a slot: rate (1/s), base_time (s), base_credit; base_time 0: not planned yet
+-- P.content:C       STRING 20 bytes a slot: tag of the fingerprint settings (0: none), fingerprint
+-- P.due:H           ZSET   slot -> deadline (s), of host H
+-- P.first:H         ZSET   first visits of host H: score -priority, member = 1/importance, arrival (big-endian, so that
+--                          equal scores come by importance, then arrival), slot
+-- P.hosts           HASH   host -> H;  P.hosts:names HASH H -> host
+-- P.hosts:due       ZSET   H -> head of P.due:H, of hosts that are open
+-- P.hosts:first     ZSET   head of P.first:H followed by H;  P.hosts:firsthead HASH H -> that member
+-- P.hosts:blocked   ZSET   H -> when it opens (s)
+-- P.leases          HASH   slot -> "token owner dispatched_at deadline first"
+-- P.leases:expiry   ZSET   slot -> when it expires (s);  P.owner:O SET slots;  P.owners ZSET O -> last sign of life (s)
+-- P.bucket          HASH   tokens, at (s), discovery
+-- P.stats           HASH   counters
+-- P.lateness        LIST   the last 1,000, seconds to the start of the download
+-- P.changes         STREAM pages that changed, about 10,000;  P.published HASH  the last plan
+local P = KEYS[1]
+local CHUNK = 4096
+local FORMAT = {page = '<ddddI4I4I4', seen = '<ddddddI4I4I4I4I4I4I4', plan = '<ddd', content = '<I4c16'}
+local WIDTH = {page = 44, seen = 76, plan = 24, content = 20}
+local ACTIVE, ONCE, TRANSIENT, RETIRED, DONE = 1, 2, 3, 4, 5
+local OWNER_SILENCE_S = 15
+local REQUEUE_LIMIT = 256
+local INFINITE = 1e300
+
+local function number(value) return string.format('%.17g', value) end
+
+-- Never runs backwards, whatever the server's clock does.
+local function clock()
+  local t = redis.call('TIME')
+  local now = tonumber(t[1]) + tonumber(t[2]) / 1e6
+  local last = tonumber(redis.call('HGET', P .. 'meta', 'clock') or '0')
+  if now < last then return last end
+  redis.call('HSET', P .. 'meta', 'clock', string.format('%.6f', now))
+  return now
+end
+
+local function place(kind, slot)
+  return P .. kind .. ':' .. string.format('%d', math.floor(slot / CHUNK)), (slot % CHUNK) * WIDTH[kind]
+end
+
+local function read_raw(kind, slot)
+  local key, offset = place(kind, slot)
+  local raw = redis.call('GETRANGE', key, offset, offset + WIDTH[kind] - 1)
+  if #raw < WIDTH[kind] then raw = raw .. string.rep('\0', WIDTH[kind] - #raw) end
+  return raw
+end
+
+local function write_raw(kind, slot, raw)
+  local key, offset = place(kind, slot)
+  redis.call('SETRANGE', key, offset, raw)
+end
+
+local function read_page(slot)
+  local p = {}
+  p.importance, p.min_rate, p.max_rate, p.gap, p.host, p.generation, p.state = struct.unpack(FORMAT.page, read_raw('page', slot))
+  return p
+end
+
+local function write_page(slot, p)
+  write_raw('page', slot, struct.pack(FORMAT.page, p.importance, p.min_rate, p.max_rate, p.gap, p.host, p.generation, p.state))
+end
+
+local function parse_seen(raw)
+  local s = {}
+  s.last_attempt, s.last_seen, s.shape, s.time, s.carry, s.settled, s.visits, s.observations, s.changes, s.bits, s.failures, s.gone,
+    s.attempts = struct.unpack(FORMAT.seen, raw)
+  return s
+end
+
+local function write_seen(slot, s)
+  write_raw('seen', slot, struct.pack(FORMAT.seen, s.last_attempt, s.last_seen, s.shape, s.time, s.carry, s.settled, s.visits,
+    s.observations, s.changes, s.bits, s.failures, s.gone, s.attempts))
+end
+
+local function parse_plan(raw)
+  local q = {}
+  q.rate, q.base_time, q.base_credit = struct.unpack(FORMAT.plan, raw)
+  return q
+end
+
+-- Python reference: scheduling/credit.py
+local function backoff(failures) return math.min(86400, 2 ^ math.min(failures, 17)) end
+
+local function credit(s, q, t)
+  if q.base_time > s.settled then return q.base_credit + q.rate * (t - q.base_time) end
+  return s.carry + q.rate * (t - s.settled)
+end
+
+local function deadline(p, s, q)
+  if s.gone > 0 or s.visits == 0 then return s.last_attempt + math.max(p.gap, backoff(s.failures)) end
+  local from, have = s.settled, s.carry
+  if q.base_time > s.settled then from, have = q.base_time, q.base_credit end
+  if have < 1 and q.rate <= 0 then return INFINITE end
+  local due = q.rate > 0 and from + (1 - have) / q.rate or from
+  due = math.max(due, s.last_attempt + p.gap)
+  if s.failures > 0 then due = math.max(due, s.last_attempt + backoff(s.failures)) end
+  return due
+end
+
+-- The two sets of host heads follow the queues of the host; a blocked host is in neither.
+local function sync_host(host)
+  local due, first
+  if not redis.call('ZSCORE', P .. 'hosts:blocked', host) then
+    due = redis.call('ZRANGE', P .. 'due:' .. host, 0, 0, 'WITHSCORES')
+    first = redis.call('ZRANGE', P .. 'first:' .. host, 0, 0, 'WITHSCORES')
+  end
+  if due and due[1] then redis.call('ZADD', P .. 'hosts:due', due[2], host) else redis.call('ZREM', P .. 'hosts:due', host) end
+  local old = redis.call('HGET', P .. 'hosts:firsthead', host)
+  local new = first and first[1]
+  if old and old ~= new then
+    redis.call('ZREM', P .. 'hosts:first', old .. host)
+    redis.call('HDEL', P .. 'hosts:firsthead', host)
+  end
+  if new and old ~= new then
+    redis.call('ZADD', P .. 'hosts:first', first[2], new .. host)
+    redis.call('HSET', P .. 'hosts:firsthead', host, new)
+  end
+end
+
+local function hide_host(host)
+  redis.call('ZREM', P .. 'hosts:due', host)
+  local old = redis.call('HGET', P .. 'hosts:firsthead', host)
+  if old then
+    redis.call('ZREM', P .. 'hosts:first', old .. host)
+    redis.call('HDEL', P .. 'hosts:firsthead', host)
+  end
+end
+
+local function queue_first(slot, p, priority)
+  local arrival = redis.call('HINCRBY', P .. 'meta', 'arrivals', 1)
+  local member = struct.pack('>ddI4', 1 / p.importance, arrival, slot)
+  redis.call('ZADD', P .. 'first:' .. p.host, -priority, member)
+end
+
+local function drop_lease(slot, owner)
+  redis.call('HDEL', P .. 'leases', slot)
+  redis.call('ZREM', P .. 'leases:expiry', slot)
+  redis.call('SREM', P .. 'owner:' .. owner, slot)
+end
+
+local function parse_lease(text)
+  local token, owner, at, due, first = string.match(text, '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  return {token = token, owner = owner, at = tonumber(at), due = tonumber(due), first = first}
+end
+
+-- Back where it was, nothing counted: its score is the one it had.
+local function requeue(slot, lease)
+  drop_lease(slot, lease.owner)
+  local p = read_page(tonumber(slot))
+  if lease.first ~= '-' then
+    local member = struct.pack('>ddI4', 1 / p.importance, 0, tonumber(slot))
+    redis.call('ZADD', P .. 'first:' .. p.host, lease.first, member)
+  else
+    redis.call('ZADD', P .. 'due:' .. p.host, number(lease.due), slot)
+  end
+  sync_host(tostring(p.host))
+end
+
+-- Forgets everything of a slot but its generation, and gives it back.
+local function free_slot(slot, p)
+  write_page(slot, {importance = 0, min_rate = 0, max_rate = 0, gap = 0, host = 0, generation = (p.generation + 1) % 4294967296,
+    state = 0})
+  for _, kind in ipairs({'seen', 'plan', 'content'}) do write_raw(kind, slot, string.rep('\0', WIDTH[kind])) end
+  redis.call('HDEL', P .. 'records', slot)
+  redis.call('RPUSH', P .. 'free', slot)
+end

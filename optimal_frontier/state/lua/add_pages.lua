@@ -1,0 +1,43 @@
+-- Adds pages that are not known; of one that is, updates the importance where it was stated.
+-- ARGV  per page 9 values: fingerprint, host, kind (1 page, 2 once, 3 transient), importance (0: not stated), min_rate, max_rate, gap,
+--       priority, record
+-- Returns  per page 1 if it is new, 0 if it was known. O(log n) a page; idempotent but for transients.
+clock()
+local result = {}
+for i = 1, #ARGV, 9 do
+  local id, host_name, kind = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  local stated = tonumber(ARGV[i + 3])
+  local known = kind ~= TRANSIENT and redis.call('HGET', P .. 'ids', id)
+  if known then
+    if stated > 0 then
+      local p = read_page(tonumber(known))
+      if p.importance ~= stated then
+        p.importance = stated
+        write_page(tonumber(known), p)
+      end
+    end
+    result[#result + 1] = 0
+  else
+    local host = redis.call('HGET', P .. 'hosts', host_name)
+    if not host then
+      host = tostring(redis.call('HLEN', P .. 'hosts') + 1)
+      redis.call('HSET', P .. 'hosts', host_name, host)
+      redis.call('HSET', P .. 'hosts:names', host, host_name)
+    end
+    local slot = redis.call('LPOP', P .. 'free')
+    if slot then slot = tonumber(slot) else slot = redis.call('HINCRBY', P .. 'meta', 'slots', 1) - 1 end
+    local p = read_page(slot)
+    p.importance = stated > 0 and stated or 1
+    p.min_rate, p.max_rate, p.gap = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]), tonumber(ARGV[i + 6])
+    p.host, p.state = tonumber(host), kind
+    write_page(slot, p)
+    redis.call('HSET', P .. 'records', slot, ARGV[i + 8])
+    if kind ~= TRANSIENT then redis.call('HSET', P .. 'ids', id, slot) end
+    if kind == ACTIVE then redis.call('HINCRBY', P .. 'stats', 'pages', 1) end
+    redis.call('HINCRBY', P .. 'stats', 'pending', 1)
+    queue_first(slot, p, tonumber(ARGV[i + 7]))
+    sync_host(host)
+    result[#result + 1] = 1
+  end
+end
+return result

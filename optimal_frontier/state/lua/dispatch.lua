@@ -1,0 +1,164 @@
+-- Hands out up to n requests under a lease: earliest deadline first among hosts that may be fetched now, first visits for their share.
+-- ARGV  owner, n, lease (s), budget (1/s; 0: no limit, and deadlines are anticipated), discovery share, host delay (s), most requests to
+--       a host (0: no limit), then triples: host, group, most requests to all hosts of the group (a downloader slot; 0: it is full)
+-- Returns  {now, wait (s; -1: nothing to wait for), epoch, published plan as a flat list,
+--          then per request {slot, token, lateness (s; "-" on a first visit), seconds since last seen (-1: never), page, seen, plan,
+--          content, record}}
+-- O(log n) a request; at most REQUEUE_LIMIT expired leases and REQUEUE_LIMIT stale queue entries are put right per call.
+local owner, n, lease_s = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local budget, share, host_delay = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local now = clock()
+redis.call('ZADD', P .. 'owners', string.format('%.6f', now), owner)
+
+-- Leases that nobody renews any more.
+for _, silent in ipairs(redis.call('ZRANGEBYSCORE', P .. 'owners', '-inf', now - OWNER_SILENCE_S, 'LIMIT', 0, 8)) do
+  local slots = redis.call('SRANDMEMBER', P .. 'owner:' .. silent, REQUEUE_LIMIT)
+  for _, slot in ipairs(slots) do
+    local text = redis.call('HGET', P .. 'leases', slot)
+    if text then
+      requeue(slot, parse_lease(text))
+      redis.call('HINCRBY', P .. 'stats', 'leases_expired', 1)
+    else
+      redis.call('SREM', P .. 'owner:' .. silent, slot)
+    end
+  end
+  if #slots < REQUEUE_LIMIT then redis.call('ZREM', P .. 'owners', silent) end
+end
+for _, slot in ipairs(redis.call('ZRANGEBYSCORE', P .. 'leases:expiry', '-inf', now, 'LIMIT', 0, REQUEUE_LIMIT)) do
+  requeue(slot, parse_lease(redis.call('HGET', P .. 'leases', slot)))
+  redis.call('HINCRBY', P .. 'stats', 'leases_expired', 1)
+end
+
+for _, host in ipairs(redis.call('ZRANGEBYSCORE', P .. 'hosts:blocked', '-inf', now, 'LIMIT', 0, 1024)) do
+  redis.call('ZREM', P .. 'hosts:blocked', host)
+  sync_host(host)
+end
+
+-- The bucket of the budget.
+local tokens, discovery = math.huge, 0
+if budget > 0 then
+  local bucket = redis.call('HMGET', P .. 'bucket', 'tokens', 'at', 'discovery')
+  local depth = math.max(1, 0.1 * budget)
+  tokens = bucket[1] and math.min(depth, tonumber(bucket[1]) + budget * (now - tonumber(bucket[2]))) or 1
+  discovery = tonumber(bucket[3] or '0')
+end
+
+-- Hosts whose downloader slots are full are out of sight for this call.
+local per_host = tonumber(ARGV[7])
+local group_of, members, room, hidden = {}, {}, {}, {}
+local function close_group(group)
+  for _, host in ipairs(members[group]) do
+    hide_host(host)
+    hidden[#hidden + 1] = host
+  end
+end
+for i = 8, #ARGV, 3 do
+  local host, group = redis.call('HGET', P .. 'hosts', ARGV[i]), ARGV[i + 1]
+  if host then
+    group_of[host] = group
+    members[group] = members[group] or {}
+    table.insert(members[group], host)
+    room[group] = tonumber(ARGV[i + 2])
+  end
+end
+for group, left in pairs(room) do if left < 1 then close_group(group) end end
+
+local published = redis.call('HGETALL', P .. 'published')
+local reply = {'', '', redis.call('HGET', P .. 'meta', 'epoch') or '0', published}
+local aside = {}
+local guard = 2 * n + REQUEUE_LIMIT
+local function hand_out(slot, p, seen_raw, plan_raw, due, first)
+  -- With the time in it a token stays unique when a crashed server has lost its last second.
+  local token = string.format('%d@%.6f', redis.call('HINCRBY', P .. 'meta', 'lease_seq', 1), now)
+  redis.call('HSET', P .. 'leases', slot, table.concat({token, owner, string.format('%.6f', now), number(due), first}, ' '))
+  redis.call('ZADD', P .. 'leases:expiry', string.format('%.6f', now + lease_s), slot)
+  redis.call('SADD', P .. 'owner:' .. owner, slot)
+  local s = parse_seen(seen_raw)
+  local elapsed = s.visits > 0 and now - s.last_seen or -1
+  reply[#reply + 1] = {slot, token, first == '-' and number(now - due) or '-', number(elapsed), read_raw('page', slot), seen_raw, plan_raw,
+    read_raw('content', slot), redis.call('HGET', P .. 'records', slot)}
+  tokens = tokens - 1
+  if host_delay > 0 then
+    redis.call('ZADD', P .. 'hosts:blocked', string.format('%.6f', now + host_delay), p.host)
+    hide_host(tostring(p.host))
+  else
+    sync_host(tostring(p.host))
+  end
+  if per_host > 0 then
+    local host = tostring(p.host)
+    local group = group_of[host]
+    if not group then
+      group = 'host ' .. host
+      group_of[host], members[group], room[group] = group, {host}, per_host
+    end
+    room[group] = room[group] - 1
+    if room[group] == 0 then close_group(group) end
+  end
+end
+
+while #reply - 4 < n and tokens >= 1 and guard > 0 do
+  guard = guard - 1
+  local head = redis.call('ZRANGE', P .. 'hosts:due', 0, 0, 'WITHSCORES')
+  local first = redis.call('ZRANGE', P .. 'hosts:first', 0, 0)
+  local due_now = head[1] and (budget == 0 or tonumber(head[2]) <= now)
+  if due_now and budget == 0 and tonumber(head[2]) > now and first[1] then due_now = false end
+  if not due_now and not first[1] then break end
+  if first[1] and due_now then discovery = math.min(1 + share, discovery + share) end
+  if first[1] and (not due_now or discovery >= 1) then
+    if due_now then discovery = discovery - 1 end
+    local host = string.sub(first[1], 21)
+    local popped = redis.call('ZPOPMIN', P .. 'first:' .. host)
+    local _, _, slot = struct.unpack('>ddI4', popped[1])
+    local p = read_page(slot)
+    hand_out(slot, p, read_raw('seen', slot), read_raw('plan', slot), now, popped[2])
+  else
+    local host = head[1]
+    local popped = redis.call('ZPOPMIN', P .. 'due:' .. host)
+    local slot = tonumber(popped[1])
+    local p, seen_raw, plan_raw = read_page(slot), read_raw('seen', slot), read_raw('plan', slot)
+    local s, q = parse_seen(seen_raw), parse_plan(plan_raw)
+    local due = tonumber(popped[2])
+    local planned = q.base_time > 0 or s.visits == 0 or s.gone > 0
+    if planned then due = deadline(p, s, q) end
+    if p.state ~= ACTIVE then
+      sync_host(host)
+    elseif budget > 0 and due > now then
+      -- The plan moved it later since it was queued.
+      if due < INFINITE then redis.call('ZADD', P .. 'due:' .. host, number(due), slot) end
+      sync_host(host)
+    elseif budget == 0 and due > now and s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0) > now then
+      -- Anticipated, but not before its minimum interval: others first, then back.
+      aside[#aside + 1] = {host, number(due), slot}
+      sync_host(host)
+    else
+      hand_out(slot, p, seen_raw, plan_raw, due, '-')
+    end
+  end
+end
+local wait = math.huge
+for _, a in ipairs(aside) do
+  redis.call('ZADD', P .. 'due:' .. a[1], a[2], a[3])
+  sync_host(a[1])
+  local p, s = read_page(a[3]), parse_seen(read_raw('seen', a[3]))
+  wait = math.min(wait, s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0) - now)
+end
+for _, host in ipairs(hidden) do sync_host(host) end
+if budget > 0 then
+  redis.call('HSET', P .. 'bucket', 'tokens', number(tokens), 'at', string.format('%.6f', now), 'discovery', number(discovery))
+end
+if #reply > 4 then redis.call('HINCRBY', P .. 'stats', 'dispatched', #reply - 4) end
+
+local head = redis.call('ZRANGE', P .. 'hosts:due', 0, 0, 'WITHSCORES')
+local opens = redis.call('ZRANGE', P .. 'hosts:blocked', 0, 0, 'WITHSCORES')
+local expires = redis.call('ZRANGE', P .. 'leases:expiry', 0, 0, 'WITHSCORES')
+if budget > 0 or #aside == 0 then
+  if head[2] then wait = math.min(wait, math.max(0, tonumber(head[2]) - now)) end
+  if redis.call('EXISTS', P .. 'hosts:first') == 1 then wait = 0 end
+end
+if budget > 0 and tokens < 1 then wait = math.max(wait, (1 - tokens) / budget) end
+if opens[2] then wait = math.min(wait, math.max(0, tonumber(opens[2]) - now)) end
+if expires[2] then wait = math.min(wait, math.max(0.001, tonumber(expires[2]) - now)) end
+-- Another owner may fall silent without a word.
+if redis.call('ZCARD', P .. 'owners') > 1 then wait = math.min(wait, OWNER_SILENCE_S) end
+reply[1], reply[2] = number(now), wait == math.huge and '-1' or number(wait)
+return reply

@@ -1,0 +1,95 @@
+-- Ends leases: records what a fetch showed and sets the page's next deadline.
+-- ARGV  horizon (s: deadlines further away are left to the planner), then per lease 10 values: slot, token,
+--       outcome (ok, failed, refused, gone, released), bit (-1: none), shape, time, age (s since the response came),
+--       content (20 bytes, or empty), rate for a page that has no plan (1/s; 0: none), lateness (s, or "-")
+-- Returns  per lease 1 if it was counted, 0 if the lease was no longer valid. O(log n) a lease; idempotent by token.
+local now = clock()
+local horizon = tonumber(ARGV[1])
+local stats = {}
+local function count(name, by) stats[name] = (stats[name] or 0) + (by or 1) end
+local result = {}
+for i = 2, #ARGV, 10 do
+  local slot, token, outcome, bit_ = ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
+  local text = redis.call('HGET', P .. 'leases', slot)
+  local lease = text and parse_lease(text)
+  if not lease or lease.token ~= token then
+    count('observations_refused')
+    result[#result + 1] = 0
+  elseif outcome == 'released' then
+    requeue(slot, lease)
+    count('leases_released')
+    result[#result + 1] = 1
+  else
+    drop_lease(slot, lease.owner)
+    local index = tonumber(slot)
+    local p, s, q = read_page(index), parse_seen(read_raw('seen', index)), parse_plan(read_raw('plan', index))
+    if s.attempts == 0 then count('pending', -1) end
+    if p.state == TRANSIENT then
+      free_slot(index, p)
+    elseif p.state == ONCE then
+      s.attempts = s.attempts + 1
+      write_seen(index, s)
+      p.state = DONE
+      write_page(index, p)
+      redis.call('HDEL', P .. 'records', slot)
+    else
+      local never = s.visits == 0
+      local planned = q.base_time > 0
+      if not planned then q.rate = tonumber(ARGV[i + 8]) end
+      -- A visit takes 1 off what the page had earned when it was handed out, within bounds; what it earns since then stays.
+      local left = math.max(-1, math.min(0.5, credit(s, q, lease.at) - 1))
+      s.carry = never and 0 or left + q.rate * (now - lease.at)
+      s.settled = now
+      s.last_attempt = lease.at
+      s.attempts = s.attempts + 1
+      if outcome == 'ok' then
+        s.shape, s.time = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
+        s.last_seen = now - tonumber(ARGV[i + 6])
+        s.visits, s.failures, s.gone = s.visits + 1, 0, 0
+        if never then count('fetched') end
+        if bit_ >= 0 then
+          s.observations, s.changes = s.observations + 1, s.changes + bit_
+          s.bits = (s.bits * 2 + bit_) % 4294967296
+          count('observations')
+          count('changes', bit_)
+          if bit_ == 1 then
+            redis.call('XADD', P .. 'changes', 'MAXLEN', '~', 10000, '*', 'slot', slot, 'time', string.format('%.3f', s.last_seen),
+              'record', redis.call('HGET', P .. 'records', slot) or '')
+          end
+        end
+        if #ARGV[i + 7] > 0 then write_raw('content', index, ARGV[i + 7]) end
+        count('visits')
+      else
+        s.failures = s.failures + 1
+        if outcome == 'refused' then s.failures = math.max(s.failures, 12) end
+        if outcome == 'gone' then
+          s.gone = s.gone + 1
+          if s.gone > 1 then
+            p.state = RETIRED
+            write_page(index, p)
+            count('retired')
+          end
+        else
+          s.gone = 0
+        end
+        count('failures')
+        count('failures_' .. outcome)
+      end
+      write_seen(index, s)
+      if p.state == ACTIVE then
+        local due = deadline(p, s, q)
+        if due <= now + horizon or s.visits == 0 or s.gone > 0 then
+          if due < INFINITE then redis.call('ZADD', P .. 'due:' .. p.host, number(due), slot) end
+        end
+        sync_host(tostring(p.host))
+      end
+      if ARGV[i + 9] ~= '-' then
+        redis.call('LPUSH', P .. 'lateness', ARGV[i + 9])
+        redis.call('LTRIM', P .. 'lateness', 0, 999)
+      end
+    end
+    result[#result + 1] = 1
+  end
+end
+for name, by in pairs(stats) do if by ~= 0 then redis.call('HINCRBY', P .. 'stats', name, by) end end
+return result

@@ -1,0 +1,65 @@
+"""Fixtures of every test: a clean environment and one real server.
+
+Tests share the server and keep apart by `namespace`; nothing is ever flushed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from optimal_frontier.state.embedded import EmbeddedServer
+
+
+@pytest.fixture(scope="session", autouse=True)
+def runtime_dir() -> Iterator[Path]:
+    """Private directory of all sockets; nothing of the caller's shell reaches the tests, and no server outlives them."""
+    path = Path(tempfile.mkdtemp(prefix="of-", dir="/tmp"))  # short: socket paths are limited
+    with pytest.MonkeyPatch.context() as environment:
+        for name in list(os.environ):
+            if name.startswith(("OPTIMAL_FRONTIER_", "SCRAPY_")):
+                environment.delenv(name)
+        environment.setenv("XDG_RUNTIME_DIR", str(path))
+        yield path
+    left_running = [str(socket_path) for socket_path in path.iterdir() if _accepts(socket_path)]
+    shutil.rmtree(path)
+    assert not left_running, f"tests left servers running: {left_running}"
+
+
+@pytest.fixture(scope="session")
+def redis_socket(runtime_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Unix socket of the one server of the session."""
+    server = EmbeddedServer(tmp_path_factory.mktemp("redis"))
+    yield server.ensure()
+    server.release()
+
+
+@pytest.fixture
+def namespace() -> str:
+    """Prefix of the test's own keys."""
+    return f"test-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def redis_client(redis_socket: str) -> Iterator[redis.Redis]:
+    """Client of the session's server; replies are bytes."""
+    client = redis.Redis(unix_socket_path=redis_socket, protocol=2)
+    yield client
+    client.close()
+
+
+def _accepts(socket_path: Path) -> bool:
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(str(socket_path))
+    except OSError:
+        return False
+    return True
