@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from optimal_frontier.errors import ConfigurationError
@@ -209,7 +209,7 @@ TABLE: Final = (
     Setting("NAMESPACE", None, _namespace, "prefix of all keys, BOT_NAME unless set; belongs to one spider"),
     Setting("CRAWL_RATE", "auto", _crawl_rate, 'budget, fetches per second over all crawlers; "auto": as fast as the downloader goes'),
     Setting("DISCOVERY_SHARE", 0.2, _share, "share of the budget kept for first visits while there are any"),
-    Setting("OBJECTIVE", "freshness", _choice("freshness", "changes"), "what is maximised: share of time current, or changes seen per second"),
+    Setting("OBJECTIVE", "freshness", _choice("freshness", "changes"), "what is maximised: time current, or changes seen per second"),
     Setting("RESOLVE_INTERVAL", 60.0, _positive, "seconds between plans"),
     Setting("MIN_INTERVAL", 1.0, _positive, "least seconds between two visits of a page"),
     Setting("MAX_INTERVAL", 30 * DAY_S, _positive, "most seconds between two visits of a page"),
@@ -230,7 +230,7 @@ class FrontierSettings:
     namespace: str
     crawl_rate: float | None
     discovery_share: float
-    objective: str
+    objective: Literal["freshness", "changes"]
     resolve_interval: float
     min_interval: float
     max_interval: float

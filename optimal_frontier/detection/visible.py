@@ -11,9 +11,44 @@ from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 _HIDDEN = ("script", "style", "noscript", "template")
 
 #: Elements that do not part words: "foo<b>bar</b>" reads "foobar". All others do, so "<p>a</p><p>b</p>" reads "a b".
-_INLINE = tuple(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small span strike strong sub"
-    " sup time tt u var wbr".split()
+_INLINE = (  # fmt: skip
+    "a",
+    "abbr",
+    "acronym",
+    "b",
+    "bdi",
+    "bdo",
+    "big",
+    "cite",
+    "code",
+    "data",
+    "del",
+    "dfn",
+    "em",
+    "font",
+    "i",
+    "ins",
+    "kbd",
+    "label",
+    "mark",
+    "nobr",
+    "q",
+    "rp",
+    "rt",
+    "ruby",
+    "s",
+    "samp",
+    "small",
+    "span",
+    "strike",
+    "strong",
+    "sub",
+    "sup",
+    "time",
+    "tt",
+    "u",
+    "var",
+    "wbr",
 )
 
 _TAG = re.compile("<[^>]*>")
@@ -67,5 +102,5 @@ def visible_text(markup: str) -> str:
     except etree.LxmlError as error:
         raise UnreadableMarkupError(str(error)) from error
     if "&" in flat:
-        flat = flat.replace("&#13;", " ").replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&amp;", "&")
+        flat = flat.replace("&#13;", " ").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     return fold(flat)

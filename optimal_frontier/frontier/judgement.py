@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Literal
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from optimal_frontier.optimization import periodic_rates_at
 from optimal_frontier.scheduling import PRIOR_SHAPE
 from optimal_frontier.state.columns import ACTIVE
 from optimal_frontier.state.records import Handout, Observation, Published
-
 
 
 def change_bit(handout: Handout, fingerprint: bytes, tag: int) -> int:
@@ -28,7 +28,7 @@ def judge_visit(
     responded: float,
     published: Published,
     *,
-    objective: str = "freshness",
+    objective: Literal["freshness", "changes"] = "freshness",
     lateness: float | None = None,
 ) -> Observation:
     """Return the observation of a successful fetch.
@@ -73,7 +73,7 @@ def judge_visit(
     return Observation(handout.slot, handout.token, "ok", responded, bit, shape, time, content, rate, lateness)
 
 
-def rate_between_plans(handout: Handout, change_rate: float, published: Published, objective: str) -> float:
+def rate_between_plans(handout: Handout, change_rate: float, published: Published, objective: Literal["freshness", "changes"]) -> float:
     """Return the revisit rate (1/s) that a page without a plan is worth at the published multiplier."""
     max_rate = handout.max_rate if handout.max_rate < 1e299 else np.inf
     rates = periodic_rates_at(

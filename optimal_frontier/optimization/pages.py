@@ -155,6 +155,29 @@ class PricedPages:
         """What these rates spend."""
         return float(rates.sum() if self.cost is None else rates @ self.cost[block])
 
+    def minimum_spending(self) -> float:
+        """What the minimum rates spend."""
+        if self.low is None:
+            return 0.0
+        low = np.broadcast_to(np.asarray(self.low), self.size)
+        return float(sum(self.bandwidth(block, low[block]) for block in self.blocks()))
+
+    def fill_bounds(self, rates: Floats, *, maximum: bool) -> None:
+        """Minimum rates, or the maximum rates of pages worth a visit (importance > 0, change rate > 0)."""
+        rates[:] = 0.0
+        if maximum and self.high is not None:
+            np.copyto(rates, self.high, where=(self.importance > 0) & (self.change_rate > 0))
+        if self.low is not None:
+            np.maximum(rates, self.low, out=rates)
+
+    def scale_free(self, rates: Floats, factor: float) -> None:
+        """Multiply the rates strictly between their bounds."""
+        if not self.bounded:
+            rates *= factor
+            return
+        np.multiply(rates, factor, out=rates, where=self.free(slice(None), rates))
+        self.clip(slice(None), rates)
+
     def answers(
         self, multiplier: float, surcharge: Floats | None, rates_out: Floats | None, bend_out: Floats | None, *, tiny: bool
     ) -> Iterator[Answer]:

@@ -47,10 +47,8 @@ def credit_at(
     >>> float(credit_at(110.0, carry=0.2, settled=100.0, rate=0.05, base_time=0.0, base_credit=0.0))
     0.7
     """
-    after_plan = np.asarray(base_time) > np.asarray(settled)
-    since_plan = base_credit + np.asarray(rate) * (np.asarray(now) - base_time)
-    since_visit = carry + np.asarray(rate) * (np.asarray(now) - settled)
-    return np.where(after_plan, since_plan, since_visit)
+    t, r, visit, plan = _floats(now), _floats(rate), _floats(settled), _floats(base_time)
+    return np.where(plan > visit, _floats(base_credit) + r * (t - plan), _floats(carry) + r * (t - visit))
 
 
 def carry_after_visit(credit: ArrayLike) -> Floats:
@@ -96,11 +94,15 @@ def deadline(
     >>> float(deadline(0.2, 100.0, 0.05, 0.0, 0.0, last_attempt=99.0, gap=1.0))
     116.0
     """
-    after_plan = np.asarray(base_time) > np.asarray(settled)
-    start = np.where(after_plan, base_time, settled)
+    r, visit, plan, attempt, failed = _floats(rate), _floats(settled), _floats(base_time), _floats(last_attempt), _floats(failures)
+    after_plan = plan > visit
+    start = np.where(after_plan, plan, visit)
     missing = 1.0 - np.where(after_plan, base_credit, carry)
-    rate = np.asarray(rate, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        due = np.where(rate > 0.0, start + missing / rate, np.where(missing <= 0.0, start, np.inf))
-    due = np.maximum(due, np.asarray(last_attempt) + gap)
-    return np.where(np.asarray(failures) > 0, np.maximum(due, np.asarray(last_attempt) + backoff(failures)), due)
+        due = np.where(r > 0.0, start + missing / r, np.where(missing <= 0.0, start, np.inf))
+    due = np.maximum(due, attempt + _floats(gap))
+    return np.where(failed > 0, np.maximum(due, attempt + backoff(failed)), due)
+
+
+def _floats(values: ArrayLike) -> Floats:
+    return np.asarray(values, dtype=np.float64)

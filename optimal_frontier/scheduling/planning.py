@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +82,7 @@ def plan_rates(
     min_rate: Floats,
     max_rate: Floats,
     *,
-    objective: str = "freshness",
+    objective: Literal["freshness", "changes"] = "freshness",
     host: NDArray[np.int64] | None = None,
     host_max_rate: float = np.inf,
 ) -> RatePlan:

@@ -23,9 +23,19 @@ def _extend(value: Any) -> Any:
         return msgpack.ExtType(_TUPLE, encode_record(list(value)))
     if isinstance(value, set | frozenset):
         return msgpack.ExtType(_SET, encode_record(list(value)))
-    for base in (str, bytes, dict, list):
-        if isinstance(value, base):
-            return base(value)
+    # Subclasses of plain types (a parsel string, a defaultdict) are stored as what they are.
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bytes):
+        return bytes(value)
+    if isinstance(value, dict):
+        return dict(value)
+    if isinstance(value, list):
+        return list(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, int):
+        return int(value)
     raise TypeError(f"a value of type {type(value).__name__}")
 
 

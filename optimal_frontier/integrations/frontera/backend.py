@@ -21,7 +21,15 @@ from optimal_frontier.frontier.session import Session
 from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates
 from optimal_frontier.integrations.frontera.configuration import settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
-from optimal_frontier.integrations.frontera.requests import HANDOUT, IMPORTANCE, KIND, OBSERVATION, decode_request, encode_request, identity_of
+from optimal_frontier.integrations.frontera.requests import (
+    HANDOUT,
+    IMPORTANCE,
+    KIND,
+    OBSERVATION,
+    decode_request,
+    encode_request,
+    identity_of,
+)
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE
 from optimal_frontier.state.records import Handout, NewPage, Observation
@@ -171,7 +179,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             courier.ask(0, {}, 0)
         if courier.failure is not None:
             raise courier.failure
-        requests = []
+        requests: list[Any] = []
         while courier.ready and len(requests) < wanted:
             handout = courier.ready.popleft()
             request = decode_request(handout.record)

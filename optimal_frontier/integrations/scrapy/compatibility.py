@@ -32,10 +32,22 @@ def thread_safe_caller() -> Callable[[Callable[[], Any]], Any]:
     try:
         return asyncio.get_running_loop().call_soon_threadsafe
     except RuntimeError:
-        from twisted.internet import reactor
-
-        call: Callable[[Callable[[], Any]], Any] = reactor.callFromThread  # type: ignore[attr-defined]  # Twisted's reactor is dynamic
+        call: Callable[[Callable[[], Any]], Any] = _reactor().callFromThread
         return call
+
+
+def call_later(seconds: float, function: Callable[[], Any]) -> None:
+    """Call ``function`` on the loop that runs the crawl, after a while."""
+    try:
+        asyncio.get_running_loop().call_later(seconds, function)
+    except RuntimeError:
+        _reactor().callLater(seconds, function)
+
+
+def _reactor() -> Any:
+    from twisted.internet import reactor
+
+    return reactor
 
 
 def close_spider(engine: Any, spider: Any, reason: str) -> None:

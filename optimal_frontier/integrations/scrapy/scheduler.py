@@ -27,7 +27,14 @@ from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.configuration import settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION
-from optimal_frontier.integrations.scrapy.compatibility import close_spider, in_progress, schedule_next_call, thread_safe_caller
+from optimal_frontier.integrations.scrapy.compatibility import (
+    call_later,
+    close_spider,
+    engine_slot,
+    in_progress,
+    schedule_next_call,
+    thread_safe_caller,
+)
 from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter, OptimalResponseConverter, UnstorableRequestError
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.settings import FrontierSettings
@@ -96,8 +103,6 @@ class OptimalScheduler(BaseScheduler):
     @staticmethod
     def of(crawler: Any) -> OptimalScheduler | None:
         """Return the open scheduler of ``crawler``, or None."""
-        from optimal_frontier.integrations.scrapy.compatibility import engine_slot
-
         slot = engine_slot(crawler.engine) if crawler.engine is not None else None
         scheduler = getattr(slot, "scheduler", None)
         return scheduler if isinstance(scheduler, OptimalScheduler) and scheduler._session is not None else None
@@ -359,13 +364,8 @@ class OptimalScheduler(BaseScheduler):
         pause = max(_CLOSE_CHECK_S, 20 * (time.monotonic() - began))
         self._close_check_at = time.monotonic() + pause
         if not self._complete:
-            self._call_later(pause)
+            call_later(pause, self._look)
         return self._complete
-
-    def _call_later(self, seconds: float) -> None:
-        from twisted.internet import reactor
-
-        reactor.callLater(seconds, self._look)  # type: ignore[attr-defined]  # Twisted's reactor is dynamic
 
     def _wake(self) -> None:
         """Called from the courier's thread."""
@@ -377,5 +377,3 @@ class OptimalScheduler(BaseScheduler):
         self._woken = False
         if self._session is not None and self.crawler.engine is not None:
             schedule_next_call(self.crawler.engine)
-
-

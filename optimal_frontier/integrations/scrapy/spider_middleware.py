@@ -43,8 +43,8 @@ class FrontierSpiderMiddleware:
     @staticmethod
     def _marked(element: Any, response: Any, scheduler: OptimalScheduler | None) -> Any:
         if isinstance(element, Request):
-            for name in RUNTIME_META & element.meta.keys():
-                del element.meta[name]
+            for name in RUNTIME_META:
+                element.meta.pop(name, None)  # type: ignore[call-overload]  # one of Frontera's names is bytes
             if scheduler is not None:
                 scheduler.note_parent(element, response.request)
         return element
