@@ -91,7 +91,7 @@ def _fail(name: str, value: object, expected: str) -> ConfigurationError:
 def _number(name: str, value: object, expected: str, valid: Callable[[float], bool]) -> float:
     try:
         number = float(value) if not isinstance(value, bool) else math.nan  # type: ignore[arg-type]  # whatever the user wrote
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if math.isnan(number) or not valid(number):
         raise _fail(name, value, expected)
@@ -130,7 +130,7 @@ def _choice(*choices: str) -> Callable[[str, object], str]:
 def _close_after(name: str, value: object) -> int | None:
     if value is None or value == "None":
         return None
-    return int(_number(name, value, "a whole number of fetches, 1 or more, or None", lambda x: x >= 1 and x == int(x)))
+    return int(_number(name, value, "a whole number of fetches, 1 or more, or None", lambda x: 1 <= x < math.inf and x == int(x)))
 
 
 def _text(name: str, value: object) -> str:
@@ -161,6 +161,8 @@ def _rule(name: str, at: int, entry: object) -> Rule:
             pattern = re.compile(entry["pattern"])
         except (re.error, TypeError) as error:
             raise _fail(f"{where}['pattern']", entry["pattern"], f"a regular expression ({error})") from error
+        if not isinstance(pattern.pattern, str):
+            raise _fail(f"{where}['pattern']", entry["pattern"], "a regular expression of text, not bytes")
     host = _text(f"{where}['host']", entry["host"]).lower() if "host" in entry else None
     values: dict[str, Any] = {}
     for key in ("importance", "min_interval", "max_interval", "interval"):
@@ -208,7 +210,7 @@ TABLE: Final = (
     Setting("REDIS_URL", "embedded", _text, "where the state lives: embedded, embedded:///path, or a redis-py URL"),
     Setting("NAMESPACE", None, _namespace, "prefix of all keys, BOT_NAME unless set; belongs to one spider"),
     Setting("CRAWL_RATE", "auto", _crawl_rate, 'budget, fetches per second over all crawlers; "auto": as fast as the downloader goes'),
-    Setting("DISCOVERY_SHARE", 0.2, _share, "share of the budget kept for first visits while there are any"),
+    Setting("DISCOVERY_SHARE", 0.2, _share, "share of the budget kept for first visits while there are any; 1 with CLOSE_AFTER"),
     Setting("OBJECTIVE", "freshness", _choice("freshness", "changes"), "what is maximised: time current, or changes seen per second"),
     Setting("RESOLVE_INTERVAL", 60.0, _positive, "seconds between plans"),
     Setting("MIN_INTERVAL", 1.0, _positive, "least seconds between two visits of a page"),
@@ -240,6 +242,11 @@ class FrontierSettings:
     fingerprint: str
     callback_on: str
     close_after: int | None
+
+    @property
+    def first_visit_share(self) -> float:
+        """Share of the budget for first visits while there are any; all of it for a crawl that is to end (CLOSE_AFTER)."""
+        return self.discovery_share if self.close_after is None else 1.0
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> FrontierSettings:

@@ -11,45 +11,9 @@ from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 _HIDDEN = ("script", "style", "noscript", "template")
 
 #: Elements that do not part words: "foo<b>bar</b>" reads "foobar". All others do, so "<p>a</p><p>b</p>" reads "a b".
-_INLINE = (  # fmt: skip
-    "a",
-    "abbr",
-    "acronym",
-    "b",
-    "bdi",
-    "bdo",
-    "big",
-    "cite",
-    "code",
-    "data",
-    "del",
-    "dfn",
-    "em",
-    "font",
-    "i",
-    "ins",
-    "kbd",
-    "label",
-    "mark",
-    "nobr",
-    "q",
-    "rp",
-    "rt",
-    "ruby",
-    "s",
-    "samp",
-    "small",
-    "span",
-    "strike",
-    "strong",
-    "sub",
-    "sup",
-    "time",
-    "tt",
-    "u",
-    "var",
-    "wbr",
-)
+_INLINE_NAMES = """a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small span
+strike strong sub sup time tt u var wbr"""
+_INLINE = tuple(_INLINE_NAMES.split())
 
 _TAG = re.compile("<[^>]*>")
 

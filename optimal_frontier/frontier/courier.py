@@ -24,9 +24,15 @@ logger = logging.getLogger(__name__)
 HEARTBEAT_S: Final = 5.0
 #: Seconds for which acknowledged work is kept, in case the server lost it.
 REPLAY_S: Final = 2.0
+#: Pause between two exchanges: what comes in meanwhile shares the next round trip, and the caller's thread keeps the interpreter.
+_SPACING_S: Final = 0.004
+#: Least seconds between two looks whether the crawl is complete.
+_LOOK_S: Final = 0.25
 #: Seconds between attempts to reach Redis again, first and longest.
 _RETRY_FIRST_S: Final = 0.1
 _RETRY_LONGEST_S: Final = 2.0
+#: Least seconds between two exchanges that find nothing.
+_SHORTEST_WAIT_S: Final = 0.01
 
 
 class Courier:
@@ -38,6 +44,8 @@ class Courier:
         Used by the courier's thread alone once it has started.
     wake : callable
         Called from the courier's thread when there is something new to look at; must only pass the word to the caller's own loop.
+    complete_when : callable, optional
+        Looked at now and then on the courier's thread: whether the crawl is complete.
 
     Attributes
     ----------
@@ -45,8 +53,12 @@ class Courier:
         Requests handed out and not yet taken. Appending and popping are atomic.
     """
 
-    def __init__(self, dispatcher: Dispatcher, wake: Callable[[], None]) -> None:
+    def __init__(self, dispatcher: Dispatcher, wake: Callable[[], None], complete_when: Callable[[], bool] | None = None) -> None:
         self.dispatcher = dispatcher
+        #: What ``complete_when`` said last; adding a page takes it back.
+        self.complete = False
+        self._complete_when = complete_when
+        self._next_look = 0.0
         self.ready: deque[Handout] = deque()
         #: Why the thread stopped for good, if it did.
         self.failure: OptimalFrontierError | None = None
@@ -88,13 +100,16 @@ class Courier:
     def add(self, pages: Sequence[NewPage]) -> None:
         """Store pages, soon."""
         with self._condition:
+            self.complete = False
             self._pages.extend(pages)
             self._condition.notify()
 
     def observe(self, observation: Observation) -> None:
         """End a lease, soon."""
         with self._condition:
-            self._live.pop(observation.slot, None)
+            # The slot may be leased anew since: then this is an old lease's end.
+            if self._live.get(observation.slot) == observation.token:
+                del self._live[observation.slot]
             self._observations.append(observation)
             self._condition.notify()
 
@@ -141,6 +156,7 @@ class Courier:
                 heartbeat = time.monotonic() + HEARTBEAT_S
             try:
                 outcome = self.dispatcher.exchange(carried)
+                self._look_whether_complete()
                 if self._stopping and not (self._pages or self._observations):
                     self.dispatcher.leave()
                     return
@@ -151,6 +167,7 @@ class Courier:
                 logger.warning("%s; trying again in %.1f s, nothing is lost", error, retry_s)
                 time.sleep(retry_s)  # the thread has nothing else to do
                 retry_s = min(_RETRY_LONGEST_S, 2 * retry_s)
+                heartbeat = 0.0  # nobody heard it
                 self._reconnect(carried)
                 continue
             except OptimalFrontierError as error:
@@ -162,13 +179,26 @@ class Courier:
                 return
             retry_s = _RETRY_FIRST_S
             self._deliver(carried, outcome)
+            time.sleep(_SPACING_S)
             carried = Exchange()
+
+    def _look_whether_complete(self) -> None:
+        began = time.monotonic()
+        if self._complete_when is None or began < self._next_look:
+            return
+        complete = self._complete_when()
+        with self._condition:
+            self.complete = complete and not self._pages
+        # What it costs to look stays below a twentieth of the time.
+        self._next_look = began + max(_LOOK_S, 20 * (time.monotonic() - began))
 
     def _collect(self, carried: Exchange, heartbeat: float) -> Exchange:
         with self._condition:
             while not (self._stopping or self._pages or self._observations or self._draws or carried.pages or carried.observations):
                 now = time.monotonic()
                 until = min(heartbeat, self._next_dispatch) if self._want > 0 else heartbeat
+                if self._complete_when is not None:
+                    until = min(until, self._next_look)
                 if until <= now:
                     break
                 self._condition.wait(until - now)
@@ -194,17 +224,18 @@ class Courier:
             self._condition.notify_all()
             if outcome.wait is not None:
                 self._want = max(0, self._want - len(outcome.handouts))
-                self._waiting_for_room = len(outcome.handouts) >= carried.want or bool(carried.slots)
+                # Slots that are full, or became so with these handouts, are not in the wait: `ask` says when one opens.
+                full = bool(carried.slots) or (carried.per_host > 0 and bool(outcome.handouts))
+                self._waiting_for_room = len(outcome.handouts) >= carried.want or full
                 wait = HEARTBEAT_S if outcome.wait < 0 else outcome.wait
-                if outcome.wait == 0 and not outcome.handouts:
-                    # Due, but every slot that could take it is full: `ask` says when one opens.
-                    wait = HEARTBEAT_S
+                if not outcome.handouts:
+                    wait = max(wait, _SHORTEST_WAIT_S)
                 self._next_dispatch = now + wait
                 if outcome.epoch != self._epoch:
                     self.generation += self._epoch != b""
                     self._epoch = outcome.epoch
-            elif outcome.new:
-                self._next_dispatch = 0.0
+            elif outcome.new or carried.observations:
+                self._next_dispatch = 0.0  # something may be due sooner than the last wait said
             for handout in outcome.handouts:
                 self._live[handout.slot] = handout.token
         self.ready.extend(outcome.handouts)

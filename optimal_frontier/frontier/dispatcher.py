@@ -37,6 +37,11 @@ def host_of(url: str) -> str:
     return name if port is None or port == _DEFAULT_PORTS.get(parts.scheme) else f"{name}:{port}"
 
 
+def horizon_s(settings: FrontierSettings) -> float:
+    """Return the seconds ahead for which pages are queued: two plan intervals, four where an ``auto`` budget anticipates deadlines."""
+    return (2 if settings.crawl_rate is not None else 4) * settings.resolve_interval
+
+
 @dataclass(frozen=True)
 class SlotRoom:
     """How many more requests one slot of the downloader takes, and the hosts that share it."""
@@ -87,11 +92,6 @@ class Dispatcher:
         #: The last plan's multiplier and prior, as the last dispatch reply had them.
         self.published = Published()
 
-    @property
-    def horizon_s(self) -> float:
-        """Seconds ahead for which pages are queued; with an ``auto`` budget deadlines are anticipated, so everything is."""
-        return 2 * self.settings.resolve_interval if self.settings.crawl_rate is not None else 1e15
-
     def new_page(
         self,
         fingerprint: bytes,
@@ -118,7 +118,7 @@ class Dispatcher:
         calls: list[Call] = []
         calls += self.store.add_calls(work.pages)
         adding = len(calls)
-        calls += self.store.observe_calls(work.observations, self.horizon_s)
+        calls += self.store.observe_calls(work.observations, horizon_s(self.settings))
         observing = len(calls)
         settings = self.settings
         budget = settings.crawl_rate or 0.0
@@ -129,7 +129,7 @@ class Dispatcher:
             calls.append(("renew_leases", [self.owner, repr(settings.lease_seconds), *leases]))
         if work.want > 0:
             room = [v for name, slot in work.slots.items() for host in slot.hosts for v in (host, name, max(0, slot.room))]
-            limits = [repr(budget), repr(settings.discovery_share), repr(settings.host_delay), work.per_host]
+            limits = [repr(budget), repr(settings.first_visit_share), repr(settings.host_delay), work.per_host]
             calls.append(("dispatch", [self.owner, work.want, repr(settings.lease_seconds), *limits, *room]))
         results = self.store.run(calls) if calls else []
         outcome = Outcome()
@@ -157,4 +157,4 @@ def rate_bounds(rule: PageRule, settings: FrontierSettings) -> tuple[float, floa
     return 1 / longest, 1 / shortest, gap
 
 
-__all__ = ["ONCE", "TRANSIENT", "Dispatcher", "Exchange", "Outcome", "SlotRoom", "host_of", "rate_bounds"]
+__all__ = ["ONCE", "TRANSIENT", "Dispatcher", "Exchange", "Outcome", "SlotRoom", "horizon_s", "host_of", "rate_bounds"]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Literal
 
-import numpy as np
-
-from optimal_frontier.estimation import RatePosterior, posterior_median
-from optimal_frontier.optimization import periodic_rates_at
+from optimal_frontier.estimation import RatePosterior
+from optimal_frontier.optimization import periodic_rate_at
 from optimal_frontier.scheduling import PRIOR_SHAPE
 from optimal_frontier.state.columns import ACTIVE
 from optimal_frontier.state.records import Handout, Observation, Published
@@ -68,20 +66,13 @@ def judge_visit(
     rate = 0.0
     if not handout.planned and published.multiplier > 0 and published.prior_time > 0:
         known = (shape, time) if shape > 0 else (PRIOR_SHAPE, published.prior_time)
-        rate = rate_between_plans(handout, float(posterior_median(*known)), published, objective)
+        rate = rate_between_plans(handout, RatePosterior(*known).median, published, objective)
     content = struct.pack("<I16s", tag, fingerprint)
     return Observation(handout.slot, handout.token, "ok", responded, bit, shape, time, content, rate, lateness)
 
 
 def rate_between_plans(handout: Handout, change_rate: float, published: Published, objective: Literal["freshness", "changes"]) -> float:
     """Return the revisit rate (1/s) that a page without a plan is worth at the published multiplier."""
-    max_rate = handout.max_rate if handout.max_rate < 1e299 else np.inf
-    rates = periodic_rates_at(
-        np.array([handout.importance]),
-        np.array([change_rate]),
-        published.multiplier,
-        objective,
-        min_rate=np.array([handout.min_rate]),
-        max_rate=np.array([max_rate]),
+    return periodic_rate_at(
+        handout.importance, change_rate, published.multiplier, objective, min_rate=handout.min_rate, max_rate=handout.max_rate
     )
-    return float(rates[0])

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
+from optimal_frontier.frontier.dispatcher import horizon_s
 from optimal_frontier.scheduling import PRIOR_SHAPE, RatePlan, backoff, credit_at, deadline, plan_rates
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, CHUNK, PLAN
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 LOCK_S: Final = 30.0
 #: Redirects, retries and robots.txt below this share of the budget are left to the 3% that plans keep free.
 _EXTRA_SHARE: Final = 0.01
+#: Pages per script call, so that no dispatch waits long behind it.
+_QUEUE_BATCH: Final = 200
 #: Weight of the newest measurement of an ``auto`` budget.
 _NEWEST: Final = 0.5
 
@@ -151,7 +154,7 @@ class Planner:
         return max(rate, 1e-6), rate
 
     def _revisit_budget(self, budget: float, counts: dict[str, int], previous: dict[str, str], now: float) -> float:
-        share = self.settings.discovery_share if counts.get("pending", 0) > 0 else 0.0
+        share = self.settings.first_visit_share if counts.get("pending", 0) > 0 else 0.0
         extra = 0.0
         if "time" in previous and now > float(previous["time"]):
             extra = (counts.get("extra_fetches", 0) - int(previous.get("extra_fetches", 0))) / (now - float(previous["time"]))
@@ -202,7 +205,7 @@ class Planner:
     def _queue(
         self, fence: int, chosen: np.ndarray, page: np.ndarray, seen: np.ndarray, old: np.ndarray, new: np.ndarray, now: float
     ) -> int | None:
-        horizon = 2 * self.settings.resolve_interval if self.settings.crawl_rate is not None else 1e15
+        horizon = horizon_s(self.settings)
         soon = np.zeros(len(chosen), bool)
         for plan in (old, new):
             # By the old plan too: what it queued may have to move back.
@@ -210,8 +213,8 @@ class Planner:
         slots = chosen[soon]
         pairs = np.stack([slots.astype("<u4"), page["generation"][slots].astype("<u4")], axis=1)
         queued = 0
-        for at in range(0, len(pairs), 1000):
-            result = self.store.run([("queue_due", [fence, repr(horizon), pairs[at : at + 1000].tobytes()])])[0]
+        for at in range(0, len(pairs), _QUEUE_BATCH):
+            result = self.store.run([("queue_due", [fence, repr(horizon), pairs[at : at + _QUEUE_BATCH].tobytes()])])[0]
             if result < 0:
                 return None
             queued += int(result)
@@ -303,7 +306,7 @@ def _credit_now(seen: np.ndarray, old: np.ndarray, rates: np.ndarray, now: float
 
 
 def _due(page: np.ndarray, seen: np.ndarray, plan: np.ndarray) -> np.ndarray:
-    return deadline(
+    due = deadline(
         seen["carry"],
         seen["settled"],
         plan["rate"],
@@ -313,3 +316,5 @@ def _due(page: np.ndarray, seen: np.ndarray, plan: np.ndarray) -> np.ndarray:
         page["gap"],
         seen["failures"],
     )
+    # A page that was gone once is tried again whatever its rate.
+    return np.where(seen["gone"] > 0, seen["last_attempt"] + np.maximum(page["gap"], backoff(seen["failures"])), due)

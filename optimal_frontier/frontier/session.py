@@ -54,7 +54,7 @@ class Session:
         except BaseException:
             self.connection.close()
             raise
-        self.courier = Courier(self.dispatcher, wake)
+        self.courier = Courier(self.dispatcher, wake, self.is_complete if settings.close_after is not None else None)
         self.planner = PlannerThread(Planner(self.store, settings))
         self.courier.start()
         self.planner.start()
@@ -71,14 +71,13 @@ class Session:
         wanted = self.settings.close_after
         if wanted is None:
             return False
-        leases, pending, published = self.store.commands(
+        pending, published = self.store.commands(
             [
-                ["HLEN", self.store.key("leases")],
                 ["HGET", self.store.key("stats"), "pending"],
                 ["HMGET", self.store.key("published"), "pages", "time"],
             ]
         )
-        if leases or int(pending or 0) > 0:
+        if int(pending or 0) > 0:
             return False
         if wanted == 1:
             return True

@@ -231,6 +231,8 @@ def small_interval_price(pages: PricedPages, budget: float, top: float) -> float
 
     Then the rate is ``change_rate sqrt(value / (2 price))``.
     """
+    if budget <= 0:
+        return 0.5 * top
     total = 0.0
     buffer = np.empty(pages.size)
     for block in pages.blocks():

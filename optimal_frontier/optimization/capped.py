@@ -8,7 +8,7 @@ from optimal_frontier.errors import InfeasibleBudgetError
 from optimal_frontier.optimization.guess import first_guess
 from optimal_frontier.optimization.hosts import HostMarket
 from optimal_frontier.optimization.market import clearing_price
-from optimal_frontier.optimization.pages import PricedPages
+from optimal_frontier.optimization.pages import PricedPages, Spending
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.solution import Solution
 
@@ -18,14 +18,14 @@ _NEXT_TO_NOTHING = 2.0**-110
 
 def solve_with_hosts(pages: PricedPages, limits: Floats, budget: float, unit: float) -> Solution:
     """The optimum under host limits. `unit` is the cost of a visit if all cost the same; `budget` is in visits then."""
-    rates, bend = np.zeros(pages.size), np.empty(pages.size)
     least = pages.minimum_spending()
     if least > budget * (1 + 1e-12):
         raise InfeasibleBudgetError(
             f"the minimum rates need {least * unit:.6g} of a bandwidth of {budget * unit:.6g}: {(least - budget) * unit:.6g} too much"
         )
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        market = HostMarket(pages, limits, rates, bend)
+        market = HostMarket(pages, limits)
+        rates = market.rates
         crowded = np.flatnonzero(market.least > limits * (1 + 1e-12))
         if crowded.size:
             at = int(crowded[0])
@@ -39,12 +39,11 @@ def solve_with_hosts(pages: PricedPages, limits: Floats, budget: float, unit: fl
             return Solution(rates, pages.settle(rates, 1.0).objective, 0.0, max(0.0, budget - least) * unit, 0.0)
         if budget - least <= 1e-15 * budget:
             pages.fill_bounds(rates, maximum=False)
-            return Solution(rates, pages.settle(rates, top).objective, top / unit, 0.0, 0.0)
+            return Solution(rates, pages.settle(rates, top).objective, pages.best_marginal(rates) / unit, 0.0, 0.0)
+        rates[:] = 0.0
         if _most(market) <= budget * (1 + 1e-12):
             return _all_limits_met(market, top * _NEXT_TO_NOTHING, budget, unit)
-        multiplier = market.clear(budget, guess) if pages.cost is None else None
-        if multiplier is None:
-            multiplier = _nested(market, budget, least, top, guess)
+        multiplier = _clear(market, budget, least, top, guess)
         return _finish(market, multiplier, budget, unit)
 
 
@@ -65,7 +64,7 @@ def _all_limits_met(market: HostMarket, price: float, budget: float, unit: float
     """More bandwidth than limits and maxima can use: each host is a problem of its own."""
     pages, rates = market.pages, market.rates
     market.settle(price)
-    market.scale_to_limits(pages.free(slice(None), rates).astype(np.float64))
+    market.scale_to_limits()
     if pages.high is not None:
         maxima = np.empty(pages.size)
         pages.fill_bounds(maxima, maximum=True)
@@ -74,24 +73,37 @@ def _all_limits_met(market: HostMarket, price: float, budget: float, unit: float
     return Solution(rates, quality.objective, 0.0, max(0.0, budget - quality.total) * unit, quality.residual)
 
 
-def _nested(market: HostMarket, budget: float, least: float, top: float, guess: float) -> float:
-    """Multiplier by a search in which the host prices are settled for every trial."""
-    clearing = clearing_price(market.settle, budget, least, top, guess or 0.5 * top, 1e-8)
-    if clearing.cheaper is None:
-        return clearing.price
-    expensive = market.settle(clearing.price)
-    rates, surcharge = market.rates.copy(), market.surcharge.copy()
-    cheap = market.settle(clearing.cheaper)
-    share = (budget - expensive.total) / (cheap.total - expensive.total)
-    market.rates += (1 - share) * (rates - market.rates)
-    market.surcharge = np.maximum(surcharge, market.surcharge)
+def _clear(market: HostMarket, budget: float, least: float, top: float, guess: float) -> float:
+    """Multiplier, by a search in which the surcharges are settled for every trial."""
+    dear = (np.zeros(0), market.surcharge, least)
+    cheap = (np.zeros(0), 0.0)
+
+    def trial(price: float) -> Spending:
+        nonlocal dear, cheap
+        now = market.settle(price)
+        if now.total > budget:
+            cheap = (market.rates.copy(), now.total)
+        else:
+            dear = (market.rates.copy(), market.surcharge.copy(), now.total)
+        return now
+
+    clearing = clearing_price(trial, budget, least, top, guess or 0.5 * top, 1e-8)
+    if clearing.cheaper is not None:  # spending jumps over the budget between two neighbouring prices
+        rates, market.surcharge, spent = dear
+        if not rates.size:
+            rates = np.zeros(market.pages.size)
+            market.pages.fill_bounds(rates, maximum=False)
+            market.surcharge = np.zeros(market.limits.size)
+        more, spent_more = cheap
+        market.rates[:] = rates + (budget - spent) / (spent_more - spent) * (more - rates)
     return clearing.price
 
 
 def _finish(market: HostMarket, multiplier: float, budget: float, unit: float) -> Solution:
     """Make the sums exact and judge the result."""
     pages, rates = market.pages, market.rates
-    market.scale_to_limits(pages.free(slice(None), rates).astype(np.float64))
+    if pages.cost is None:
+        market.scale_to_limits()
     riding = pages.free(slice(None), rates).astype(np.float64)
     riding *= (market.surcharge == 0)[market.host]
     miss = budget - pages.bandwidth(slice(None), rates)

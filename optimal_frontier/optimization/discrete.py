@@ -49,7 +49,7 @@ def solve_discrete(importance: ArrayLike, change_probability: ArrayLike, *, meth
     Examples
     --------
     >>> solve_discrete([1.0, 1.0, 1.0], [0.1, 0.1, 1.0]).rates.round(3)
-    array([0.24, 0.24, 0.52])
+    array([0.24 , 0.24 , 0.519])
     """
     weights = page_values("importance", importance)
     changes = page_values("change_probability", change_probability, weights.size)

@@ -31,8 +31,8 @@ def golden_section_search(
     Returns
     -------
     ((xa, xb, xc), (fa, fb, fc)) or None
-        ``f(xa) > f(xb) < f(xc)``, ``xa < xb < xc`` and ``xc - xa < eps``. None if no such triple was found to start from: a minimum at an end
-        of the interval, or a function that is flat there.
+        ``f(xa) > f(xb) < f(xc)``, ``xa < xb < xc`` and ``xc - xa < eps``. None if no such triple was found to start from: a minimum at
+        an end of the interval, or a function that is flat there.
 
     References
     ----------

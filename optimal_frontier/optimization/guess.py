@@ -22,7 +22,7 @@ def first_guess(pages: PricedPages, budget: float, least: float) -> tuple[float,
             return 0.0, top
         return _price_of(summary, budget, 0.0, summary.top()) or top * 0.5, top
     top = pages.top()
-    sample = pages.sample(-(-pages.size // _SAMPLE))
+    sample = pages.part(slice(None, None, -(-pages.size // _SAMPLE)))
     share = sample.size / pages.size
     sample_least = sample.minimum_spending()
     sample_top = sample.top()

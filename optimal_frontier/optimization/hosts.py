@@ -1,35 +1,65 @@
 """Politeness inside the optimum: a maximum rate for every host, each enforced by a surcharge of its own.
 
 A page on a host with surcharge ``s`` faces the price ``multiplier x cost + s``. A host below its limit has no surcharge; one at its limit
-has the surcharge at which its pages spend just that. Without costs the full price of a capped host, multiplier + surcharge, does not
-depend on the multiplier, so multiplier and all host prices are improved together, one sweep over the pages per step. With costs the
-surcharges are settled afresh for every multiplier that is tried.
+has the surcharge at which its pages spend just that. Hosts do not see each other, only the multiplier, so all surcharges are found
+together: one sweep over the pages is one step for every host, and hosts that have settled drop out.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optimal_frontier.errors import ConvergenceError
-from optimal_frontier.optimization.pages import PricedPages, Spending
+from optimal_frontier.optimization.pages import BLOCK, PricedPages, Spending, block_of
 from optimal_frontier.optimization.problem import Floats
 
-#: Accepted miss of a limit, relative to what the host's pages spend above their minima; the rest is made up by scaling.
-TOLERANCE = 1e-7
-_SWEEPS = 200
+#: Accepted miss of a limit, relative to what the host's pages spend above their minima, and as a step of log(price); the rest is made up
+#: by scaling the rates.
+TOLERANCE = 1e-8
+#: Relative width of a price bracket at which the rates at its two ends are mixed: a page that changes often is dropped so fast as its price
+#: rises that no float between may meet the limit.
+_NARROW = 1e-9
+_SWEEPS = 300
 
 
-class HostSums(NamedTuple):
-    """Sums over the pages of each host."""
+@dataclass(slots=True)
+class _Search:
+    """Hosts whose surcharge is still unknown, their pages, and what is known about them."""
 
-    visits: Floats
-    bend: Floats  #: d visits / d log(price of the host)
+    pages: PricedPages
+    index: NDArray[np.int64] | None  #: pages of the whole problem; None: all of them
+    ids: NDArray[np.int64]  #: hosts of the whole problem
+    room: Floats  #: limit - minimum
+    least: Floats
+    ceiling: Floats  #: surcharge at which no page is worth more than its minimum
+    shift: Floats  #: price that a typical page pays without a surcharge
+    surcharge: Floats
+    low: Floats  #: highest surcharge known to be too low; -1: none
+    high: Floats  #: lowest surcharge known to be high enough
+    rates: Floats
+    bend: Floats
+    steps: int = 0
+
+    def narrowed(self, active: NDArray[np.bool_]) -> _Search:
+        """The same, for some of the hosts."""
+        if self.pages.host is None:
+            raise TypeError("pages without hosts")
+        pick = np.flatnonzero(active[self.pages.host])
+        number = np.cumsum(active) - 1
+        pages = self.pages.part(pick)
+        pages.host = number[self.pages.host[pick]]
+        index = pick if self.index is None else self.index[pick]
+        floats = (self.room, self.least, self.ceiling, self.shift, self.surcharge, self.low, self.high)
+        room, least, ceiling, shift, surcharge, low, high = (values[active] for values in floats)
+        rates, bend = np.empty((2, pick.size))
+        return _Search(pages, index, self.ids[active], room, least, ceiling, shift, surcharge, low, high, rates, bend, self.steps)
 
 
 class HostMarket:
-    """Pages, host limits, and the prices of the hosts.
+    """Pages, host limits, and the surcharges of the hosts.
 
     Parameters
     ----------
@@ -37,186 +67,238 @@ class HostMarket:
         With `host`.
     limits : ndarray (hosts,)
         Maximum visits per unit of time of each host; inf for none.
+
+    Attributes
+    ----------
     rates, bend : ndarray (n,)
-        Working memory; `rates` holds the rates of the last sweep.
+        Rates at the last settled prices, within all limits, and their derivatives by log(price).
+    surcharge : ndarray (hosts,)
+        The last settled ones.
     """
 
-    def __init__(self, pages: PricedPages, limits: Floats, rates: Floats, bend: Floats) -> None:
+    def __init__(self, pages: PricedPages, limits: Floats) -> None:
         if pages.host is None:
             raise TypeError("pages without hosts")
         self.pages = pages
         self.host = pages.host
         self.limits = limits
-        self.rates = rates
-        self.bend = bend
+        self.rates, self.bend = np.zeros(pages.size), np.empty(pages.size)
         self.least = np.zeros(limits.size)
         if pages.low is not None:
-            np.add.at(self.least, self.host, np.broadcast_to(np.asarray(pages.low), pages.size))
-        self.most = np.full(limits.size, np.inf)
-        self.top = np.zeros(limits.size)
-        buffer = np.empty(pages.size if pages.size < 16384 else 16384)
-        for block in pages.blocks():
-            np.maximum.at(self.top, self.host[block], pages.value(block, buffer[: block.stop - block.start]))
+            self.least = self.sums(np.broadcast_to(np.asarray(pages.low), pages.size))
+        self.top = self._highest_value(0.0)
         self.surcharge = np.zeros(limits.size)
+        self._settled_at = 0.0
+        # without costs a host at its limit keeps its full price and rates while the multiplier stays below that price
+        self._frozen = np.zeros(limits.size, bool)
+        self._mixed: list[tuple[NDArray[np.int64], Floats]] = []
+        self._mean_cost: Floats | float = 1.0
+        if pages.cost is not None:
+            self._mean_cost = self.sums(pages.cost) / np.maximum(self.sums(np.ones(pages.size)), 1)
+
+    def _highest_value(self, multiplier: float) -> Floats:
+        """Highest ``value - multiplier x cost`` of the pages of each host, at least 0."""
+        highest = np.zeros(self.limits.size)
+        buffer = np.empty(min(self.pages.size, BLOCK))
+        for block in self.pages.blocks():
+            value = self.pages.value(block, buffer[: block.stop - block.start])
+            if multiplier:
+                cost = block_of(self.pages.cost, block)
+                value = value - multiplier * (1.0 if cost is None else cost)
+            np.maximum.at(highest, self.host[block], value)
+        return highest
 
     def sums(self, values: Floats) -> Floats:
         """Of per-page values, by host."""
-        return np.bincount(self.host, weights=values, minlength=self.limits.size)
+        totals: Floats = np.bincount(self.host, weights=values, minlength=self.limits.size).astype(np.float64, copy=False)
+        return totals
 
-    def sweep(self, multiplier: float, surcharge: Floats) -> HostSums:
-        """Rates of all pages at given prices, summed by host."""
-        visits, bends = np.zeros(self.limits.size), np.zeros(self.limits.size)
-        tiny = multiplier < 2.0**-100 * float(self.top.max())
-        for answer in self.pages.answers(multiplier, surcharge, self.rates, self.bend, tiny=tiny):
-            ids = self.host[answer.block]
-            np.add.at(visits, ids, answer.rates)
-            np.add.at(bends, ids, answer.bend)
-        return HostSums(visits, bends)
-
-    # --- without costs: one price per host -------------------------------------------------------------------------------------
-
-    def clear(self, budget: float, start: float) -> float | None:
-        """Find multiplier and host prices together; None if that does not settle (then nest).
+    def settle(self, multiplier: float) -> Spending:
+        """Find the surcharges that keep every host within its limit at this multiplier, starting from the last ones.
 
         Notes
         -----
-        Newton on log(visits - minimum) as a function of logit(price / top) for each host, inside a bracket that every sweep narrows; the
-        multiplier follows from the hosts' power-law models. Quadratic convergence, typically four or five sweeps.
+        Newton on log(visits - minimum) as a function of the logit of (surcharge + usual price), inside a bracket. Five sweeps or so, of
+        which all but the first concern only the hosts at their limits; those with a fast-changing page near the price take about 25.
         """
-        multiplier = start
-        full = np.full(self.limits.size, start)  # multiplier + surcharge
-        low, high = np.zeros(self.limits.size), self.top.copy()
-        for _ in range(30):
-            np.maximum(full, multiplier, out=full)
-            now = self.sweep(multiplier, full - multiplier)
-            excess = np.maximum(now.visits - self.least, 0.0)
-            rider = full <= multiplier
-            over = now.visits > self.limits * (1 + TOLERANCE)
-            miss = budget - float(now.visits.sum())
-            free = float(excess.sum(where=rider))
-            tight = np.abs(now.visits - self.limits) <= TOLERANCE * excess
-            if abs(miss) <= TOLERANCE * free and not (rider & over).any() and (rider | tight).all():
-                self.surcharge = full - multiplier
-                return multiplier
-            too_cheap = now.visits > self.limits
-            low = np.where(too_cheap, np.maximum(low, full), low)
-            high = np.where(too_cheap, high, np.minimum(high, full))
-            target = self._host_newton(full, excess, now.bend, low, high)
-            multiplier = self._model_multiplier(budget, multiplier, full, target, excess, now)
-            full = np.maximum(target, multiplier)
-        return None
-
-    def _host_newton(self, full: Floats, excess: Floats, bend: Floats, low: Floats, high: Floats) -> Floats:
-        """Price at which each host would just reach its limit, as far as the last sweep tells."""
-        room = self.limits - self.least
-        share = np.clip(full / self.top, 0.0, 1.0)
-        logit = np.log(share) - np.log1p(-share)
-        moved = logit - np.clip((np.log(excess) - np.log(room)) * excess / (bend * (1 - share)), -30, 30)
-        price = self.top / (1 + np.exp(-moved))
-        good = (price > low) & (price < high)
-        middle = np.where(low > 0, np.sqrt(low) * np.sqrt(high), 0.0)
-        late = (low > 0) & (high < 2 * low)
-        middle = np.where(late, 0.5 * (low + high), middle)
-        price = np.where(good, price, middle)
-        price = np.where(np.isinf(self.limits) | (self.top == 0), 0.0, price)
-        result: Floats = np.where((room <= 0) & (self.top > 0), self.top, price)
-        return result
-
-    def _model_multiplier(self, budget: float, multiplier: float, full: Floats, target: Floats, excess: Floats, now: HostSums) -> float:
-        """Multiplier at which the hosts spend the budget, if each one's spending is a power of its price, capped at its limit."""
-        live = (excess > 0) & (full > 0)
-        exponent = np.where(live, np.minimum(now.bend / np.where(live, excess, 1.0), 0.0), 0.0)
-        log_full = np.log(np.where(live, full, 1.0))
-        log_excess = np.log(np.where(live, excess, 1.0))
-        cap = np.log(np.maximum(self.limits - self.least, 0.0))
-        base = float(self.least.sum())
-        x = float(np.log(multiplier))
-        low, high = x - 40.0, x + 40.0
-        for _ in range(60):
-            model = log_excess + exponent * (x - log_full)
-            spent = np.where(live, np.exp(np.minimum(model, cap)), 0.0)
-            over = base + float(spent.sum()) - budget
-            if over > 0:
-                low = x
-            else:
-                high = x
-            slope = float((spent * exponent).sum(where=live & (model < cap)))
-            if abs(over) <= 1e-12 * budget or high - low < 1e-14:
-                break
-            x = x - over / slope if slope < 0 else np.inf
-            if not low < x < high:
-                x = 0.5 * (low + high)
-        return float(np.exp(x))
-
-    # --- any problem: surcharges settled for one multiplier ------------------------------------------------------------------
-
-    def settle(self, multiplier: float, tolerance: float = 1e-9) -> Spending:
-        """Find the surcharges that keep every host within its limit at this multiplier; warm-started from the last ones."""
-        pages, hosts = self.pages, self.limits.size
-        low, high = np.zeros(hosts), self.top.copy()
-        surcharge = np.minimum(self.surcharge, self.top)
-        cost = 1.0 if pages.cost is None else pages.cost
-        # Newton runs on log(surcharge + shift), shift being the price that a typical page of the host pays without surcharge
-        shift = multiplier * (1.0 if pages.cost is None else self._mean_cost())
-        room = self.limits - self.least
+        search = self._start(multiplier)
+        if (self._frozen & (search.surcharge == 0)).any():
+            self._frozen[:] = False
+            self._mixed.clear()
+        self.surcharge = search.surcharge.copy()
+        everything = True
         for _ in range(_SWEEPS):
-            tiny = multiplier < 2.0**-100 * float(self.top.max())
-            spending = pages.spend(multiplier, surcharge, self.rates, self.bend, tiny=tiny)
-            visits = self.sums(self.rates)
-            excess = np.maximum(visits - self.least, 0.0)
-            within = (visits <= self.limits * (1 + 1e-12)) & (surcharge == 0)
-            tight = np.abs(visits - self.limits) <= tolerance * excess
-            closed = (high - low <= 4e-16 * high) | (room <= 0)
-            if (within | tight | (closed & (visits <= self.limits * (1 + 1e-9)))).all():
+            active = self._step(search, multiplier, everything)
+            if not active.any():
                 break
-            full_price = multiplier * cost + surcharge[self.host]
-            slope = self.sums(self.bend / full_price) * (surcharge + shift)  # d visits / d log(surcharge + shift)
-            low = np.where(visits > self.limits, np.maximum(low, surcharge), low)
-            high = np.where(visits > self.limits, high, np.minimum(high, surcharge))
-            step = np.clip((np.log(excess) - np.log(room)) * excess / slope, -30, 30)
-            proposal = (surcharge + shift) * np.exp(-step) - shift
-            middle = np.sqrt((low + shift) * (high + shift)) - shift
-            middle = np.where((middle > low) & (middle < high), middle, high)
-            good = (proposal > low) & (proposal < high)
-            fresh = np.where(good, proposal, middle)
-            fresh = np.where((visits <= self.limits) & (proposal <= 0), 0.0, fresh)
-            fresh = np.where(room <= 0, np.where(visits > self.limits, high, surcharge), fresh)
-            keep = within | tight
-            surcharge = np.where(keep, surcharge, np.where(np.isinf(self.limits), 0.0, fresh))
+            if everything or np.count_nonzero(active) < 0.7 * active.size:
+                search = search.narrowed(active)
+                everything = False
         else:
             raise ConvergenceError("the host prices did not settle")
-        self.surcharge = surcharge
-        return Spending(spending.total, spending.free, self._total_slope(multiplier, surcharge))
+        self._settled_at = multiplier
+        if self.pages.cost is None:
+            self._frozen = self.surcharge > 0
+        else:
+            self._mixed.clear()
+            self.scale_to_limits()
+        pages = self.pages
+        total = pages.bandwidth(slice(None), self.rates)
+        free = self._free_riders()
+        return Spending(total, free, self._total_slope(multiplier))
 
-    def _mean_cost(self) -> Floats:
-        count = np.bincount(self.host, minlength=self.limits.size)
-        return self.sums(np.broadcast_to(np.asarray(self.pages.cost), self.pages.size)) / np.maximum(count, 1)
+    def _start(self, multiplier: float) -> _Search:
+        if self.pages.cost is None:  # the full price of a host at its limit does not depend on the multiplier
+            ceiling = np.maximum(self.top - multiplier, 0.0)
+            surcharge = np.where(self.surcharge > 0, np.maximum(self.surcharge + self._settled_at - multiplier, 0.0), 0.0)
+        else:
+            ceiling = self._highest_value(multiplier)
+            surcharge = self.surcharge
+        ceiling = np.where(ceiling > 0, ceiling + 1e-15 * self.top, 0.0)  # no page is worth a visit there, rounding included
+        hosts = self.limits.size
+        shift = np.broadcast_to(np.asarray(multiplier * self._mean_cost), hosts)
+        room = self.limits - self.least
+        return _Search(
+            self.pages,
+            None,
+            np.arange(hosts),
+            room,
+            self.least,
+            ceiling,
+            shift,
+            np.minimum(surcharge, ceiling),
+            np.full(hosts, -1.0),
+            ceiling.copy(),
+            self.rates,
+            self.bend,
+        )
 
-    def _total_slope(self, multiplier: float, surcharge: Floats) -> float:
+    def _step(self, search: _Search, multiplier: float, everything: bool) -> NDArray[np.bool_]:
+        """One sweep: settle the hosts that can be, move the surcharges of the others; returns which are not settled."""
+        pages, surcharge = search.pages, search.surcharge
+        hosts = search.ids.size
+        tiny = multiplier < 2.0**-100 * float(self.top.max())
+        visits, by_surcharge = np.zeros(hosts), np.zeros(hosts)
+        if pages.host is None:
+            raise TypeError("pages without hosts")
+        for answer in pages.answers(multiplier, surcharge, search.rates, search.bend, tiny=tiny):
+            ids = pages.host[answer.block]
+            np.add.at(visits, ids, answer.rates)
+            np.add.at(by_surcharge, ids, answer.bend / answer.price)
+        excess = np.maximum(visits - search.least, 0.0)
+        room = search.room
+        over = excess > room
+        search.low = np.where(over, np.maximum(search.low, surcharge), search.low)
+        search.high = np.where(over, search.high, np.minimum(search.high, surcharge))
+        price = surcharge + search.shift
+        miss = np.abs(excess - room)
+        tight = (miss <= TOLERANCE * np.minimum(room, -by_surcharge * price)) | (miss <= 1e-14 * room)
+        settled = tight | (~over & (surcharge == 0))
+        if everything and self._frozen.any():
+            settled |= self._frozen
+            for index, mixture in self._mixed:
+                self.rates[index] = mixture
+        narrow = ~settled & (search.high - search.low <= _NARROW * (search.high + search.shift)) & (search.low >= 0)
+        done = settled | narrow
+        if not everything:
+            self._write_back(search, settled)
+        if narrow.any():
+            if everything:
+                done = settled  # one more step, among the few
+            else:
+                self._mix(search, narrow, multiplier)
+        active: NDArray[np.bool_] = ~done
+        if active.any():
+            search.surcharge = np.where(active, self._next(search, price, excess, by_surcharge), surcharge)
+        if everything:
+            self.surcharge = np.where(settled, surcharge, search.surcharge)
+        return active
+
+    @staticmethod
+    def _next(search: _Search, price: Floats, excess: Floats, by_surcharge: Floats) -> Floats:
+        """Next surcharges to try."""
+        ceiling = search.ceiling + search.shift
+        share = np.minimum(price / ceiling, 1.0)
+        distance = np.maximum(1 - share, 0.0)
+        slope = by_surcharge * price * distance  # d visits / d logit
+        step = np.clip((np.log(excess) - np.log(search.room)) * excess / slope, -30.0, 30.0)
+        logit = np.log(share) - np.log(distance) - step
+        proposal = ceiling / (1 + np.exp(-logit)) - search.shift
+        floor = np.maximum(search.low, 0.0)
+        low, high = floor + search.shift, search.high + search.shift
+        middle = np.where(high > 4 * low, np.sqrt(low) * np.sqrt(high), 0.5 * (low + high)) - search.shift
+        middle = np.where((middle > floor) & (middle < search.high), middle, 0.5 * (floor + search.high))
+        good = (proposal > floor) & (proposal < search.high)
+        search.steps += 1
+        if search.steps > 5 and search.steps % 2:  # Newton creeps along one end of the bracket
+            good[:] = False
+        fresh = np.where(good, proposal, middle)
+        # below the limit and heading for no surcharge at all: try that
+        return np.where((search.low < 0) & ~good, 0.0, fresh)
+
+    def _write_back(self, search: _Search, settled: NDArray[np.bool_]) -> None:
+        if search.index is None or search.pages.host is None or not settled.any():
+            return
+        pick = settled[search.pages.host]
+        self.rates[search.index[pick]] = search.rates[pick]
+        self.bend[search.index[pick]] = search.bend[pick]
+        self.surcharge[search.ids[settled]] = search.surcharge[settled]
+
+    def _mix(self, search: _Search, narrow: NDArray[np.bool_], multiplier: float) -> None:
+        """Meet the limits of hosts whose visits jump over them between two prices next to each other, by mixing the rates at both."""
+        few = search.narrowed(narrow)
+        if few.pages.host is None or few.index is None:
+            raise TypeError("pages without hosts")
+        cheap, dear = few.rates, np.empty(few.rates.size)
+        few.pages.spend(multiplier, few.low, cheap, few.bend)
+        few.pages.spend(multiplier, few.high, dear, few.bend)
+        hosts = few.ids.size
+        visits_cheap = np.bincount(few.pages.host, weights=cheap, minlength=hosts)
+        visits_dear = np.bincount(few.pages.host, weights=dear, minlength=hosts)
+        between = visits_cheap - visits_dear
+        share = np.where(between > 0, (few.room + few.least - visits_dear) / between, 0.0)
+        share = np.clip(share, 0.0, 1.0)
+        mixture = dear + share[few.pages.host] * (cheap - dear)
+        self.rates[few.index] = mixture
+        self._mixed.append((few.index, mixture))
+        self.bend[few.index] = few.bend
+        self.surcharge[few.ids] = few.high
+
+    def _free_riders(self) -> float:
+        """Bandwidth spent by pages between their bounds on hosts below their limits."""
+        total = 0.0
+        for block in self.pages.blocks():
+            rates = self.rates[block] * (self.surcharge[self.host[block]] == 0)
+            if self.pages.bounded:
+                rates *= self.bend[block] != 0
+            total += self.pages.bandwidth(block, rates)
+        return total
+
+    def _total_slope(self, multiplier: float) -> float:
         """d spending / d log(multiplier), with the surcharges of capped hosts following."""
-        cost = np.broadcast_to(np.asarray(1.0 if self.pages.cost is None else self.pages.cost), self.pages.size)
-        per_price = self.bend / (multiplier * cost + surcharge[self.host])
+        if self.pages.cost is None:
+            riding = 0.0
+            for block in self.pages.blocks():
+                riding += float(self.bend[block] @ (self.surcharge[self.host[block]] == 0))
+            return riding
+        cost = self.pages.cost
+        per_price = self.bend / (multiplier * cost + self.surcharge[self.host])
         by_surcharge = self.sums(per_price)
         by_multiplier = self.sums(per_price * cost)
         direct = self.sums(per_price * cost * cost)
-        capped = (surcharge > 0) & (by_surcharge < 0)
-        following = np.divide(by_multiplier**2, by_surcharge, out=np.zeros_like(direct), where=capped)
-        fixed = (surcharge > 0) & ~capped
-        return multiplier * float(np.sum(np.where(fixed, 0.0, direct - following)))
+        capped = self.surcharge > 0
+        following = np.divide(by_multiplier**2, by_surcharge, out=direct.copy(), where=capped & (by_surcharge < 0))
+        return multiplier * float(np.sum(np.where(capped, direct - following, direct)))
 
-    # --- afterwards ------------------------------------------------------------------------------------------------------------
-
-    def scale_to_limits(self, free: Floats) -> None:
-        """Bring the hosts with a surcharge to exactly their limits by scaling the rates of their pages between bounds.
-
-        `free` holds 1.0 for those pages; it is overwritten.
-        """
+    def scale_to_limits(self) -> None:
+        """Bring the hosts with a surcharge to exactly their limits by scaling the rates of their pages between bounds."""
+        free = self.pages.free(slice(None), self.rates).astype(np.float64)
         visits = self.sums(self.rates)
         scalable = self.sums(self.rates * free)
-        capped = (self.surcharge > 0) & (scalable > 0)
-        factor = np.where(capped, (self.limits - visits) / np.where(capped, scalable, 1.0), 0.0)
-        np.maximum(factor, -1.0, out=factor)
-        np.multiply(free, factor[self.host], out=free)
-        np.multiply(free, self.rates, out=free)
-        np.add(self.rates, free, out=self.rates)
+        miss = self.limits - visits
+        capped = (self.surcharge > 0) & (scalable > 0) & (np.abs(miss) <= 10 * TOLERANCE * self.limits)
+        factor = np.where(capped, miss / np.where(capped, scalable, 1.0), 0.0)
+        free *= factor[self.host]
+        free *= self.rates
+        self.rates += free
         self.pages.clip(slice(None), self.rates)

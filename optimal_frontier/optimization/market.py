@@ -24,7 +24,7 @@ class Clearing:
     spending : Spending
         At that price.
     cheaper : float or None
-        Set if spending jumps over the budget between `cheaper` and `price`, two neighbouring floats: the budget is met by a mixture of both.
+        Set if spending jumps over the budget between `cheaper` and `price`, neighbouring floats: a mixture of both meets it.
     """
 
     price: float

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.optimization.problem import Floats, Integers
-from optimal_frontier.optimization.response import TINY_ODDS, ResponseKernel, changes_between_visits, marginal_share_series
+from optimal_frontier.optimization.response import TINY_ODDS, ResponseKernel, changes_between_visits, marginal_share, marginal_share_series
 
-#: Pages per block: eight blocks of float64 stay within a 1 MB second-level cache.
-BLOCK = 16384
+#: Pages per block: all blocks of one sweep stay in the second-level cache, and inner products stay below the size at
+#: which BLAS would start threads (which, on busy cores, wait for each other).
+BLOCK = 8192
 #: A first-order step in the price is trusted for pages whose value is further from the price than this many steps; others are redone.
 _TRUSTED_STEPS = 50.0
 
@@ -94,12 +95,11 @@ class PricedPages:
         for start in range(0, self.size, width):
             yield slice(start, min(start + width, self.size))
 
-    def sample(self, stride: int) -> PricedPages:
-        """Every `stride`-th page."""
-        every = slice(None, None, stride)
-        cost = None if self.cost is None else self.cost[every]
+    def part(self, which: slice | NDArray[np.int64]) -> PricedPages:
+        """Some of the pages, without their hosts."""
+        cost, low, high = (bound[which] if isinstance(bound, np.ndarray) else bound for bound in (self.cost, self.low, self.high))
         return PricedPages(
-            self.importance[every], self.change_rate[every], self.freshness, cost, block_of(self.low, every), block_of(self.high, every)
+            self.importance[which], self.change_rate[which], self.freshness, cost if isinstance(cost, np.ndarray) else None, low, high
         )
 
     def value(self, block: slice, out: Floats) -> Floats:
@@ -149,6 +149,18 @@ class PricedPages:
             if self.cost is not None:
                 value = value / self.cost[block]
             best = max(best, float(value.max()))
+        return best
+
+    def best_marginal(self, rates: Floats) -> float:
+        """Highest worth of one more visit per unit of budget, over the pages below their maxima."""
+        best = 0.0
+        for block in self.blocks():
+            rate = rates[block]
+            marginal = self.value(block, np.empty(rate.size)) * marginal_share(np.fmin(self.change_rate[block] / rate, 700.0))
+            if self.cost is not None:
+                marginal = marginal / self.cost[block]
+            high = block_of(self.high, block)
+            best = max(best, float(marginal.max() if high is None else marginal.max(where=rate < high, initial=0.0)))
         return best
 
     def bandwidth(self, block: slice, rates: Floats) -> float:

@@ -30,7 +30,62 @@ def solve_periodic(
     host: ArrayLike | None = None,
     host_max_rate: ArrayLike | None = None,
 ) -> Solution:
-    """Best evenly spaced visits within a budget."""
+    """Best evenly spaced visits within a budget.
+
+    Parameters
+    ----------
+    importance, change_rate : array_like (n,)
+        Weight of each page (>= 0), and its changes per unit of time (>= 0). A page of importance 0, or one that never changes, gets its
+        minimum rate; one that never changes counts as fresh. Arrays may be read-only or strided; nothing is written to them.
+    bandwidth : float
+        Budget, >= 0: visits per unit of time, or units of `cost` per unit of time.
+    objective : {"freshness", "changes"}
+        "freshness": ``sum importance x (rate / change_rate) (1 - exp(-change_rate / rate))``, the importance-weighted share of time
+        that the copy is current. "changes": ``sum importance x rate (1 - exp(-change_rate / rate))``, changes seen per unit of time.
+    min_rate, max_rate : float or array_like (n,), optional
+        Bounds on the rates; equal ones pin a rate. `max_rate` may be inf.
+    cost : float or array_like (n,), optional
+        Budget that one visit takes (bytes, seconds), > 0; default 1.
+    host : array_like (n,) of int, optional
+        Host of each page, a non-negative id; ignored without `host_max_rate`.
+    host_max_rate : float or array_like (hosts,), optional
+        Maximum visits per unit of time of each host, summed over its pages; one number for all, or an array that `host` indexes.
+
+    Returns
+    -------
+    Solution
+        `unused` is set if maxima and host limits (or a lack of pages worth a visit) leave bandwidth; the rates sum to the rest of it.
+
+    Raises
+    ------
+    InvalidProblemError
+        An argument is unusable; the message names it and the first offending index.
+    InfeasibleBudgetError
+        The minimum rates need more than the bandwidth, or than the limit of their host; the message says by how much.
+
+    Notes
+    -----
+    With ``r = change_rate / rate`` and ``w = importance / change_rate`` (freshness) or ``importance`` (changes), both objectives are
+    ``sum w rate (1 - exp(-r))``, and a rate between its bounds has ``w (1 - (1 + r) exp(-r)) = multiplier x cost + surcharge of its host``.
+    One number, the multiplier, is searched for; `response` turns a price into rates. A page is visited only if ``w / cost`` exceeds the
+    multiplier. O(n) time: one or two sweeps over the pages from a first guess out of bins (or of a sample, with bounds); host
+    limits take about ten. Beside the rates, one array of size n; five with host limits.
+
+    Exact to rounding as far as the objective is concerned: rates are within about 1e-8 of the optimum's, and the loss is of second order.
+
+    References
+    ----------
+    Azar et al. 2018, eq. 6; Cho and Garcia-Molina 2003; crawlfrontier, *Optimal revisiting algorithm*, T.
+
+    Examples
+    --------
+    crawlfrontier's two pages: at a low budget the first is not visited at all, at a high one more often than the other.
+
+    >>> solve_periodic([1.0, 5.0], [5.0, 1.0], 0.5, "changes").rates
+    array([0. , 0.5])
+    >>> solve_periodic([1.0, 5.0], [5.0, 1.0], 9.0, "changes").rates.round(2)
+    array([5.89, 3.11])
+    """
     weights = page_values("importance", importance)
     n = weights.size
     changes = page_values("change_rate", change_rate, n)
@@ -83,7 +138,7 @@ def _solve(pages: PricedPages, budget: float, unit: float) -> Solution:
             return Solution(rates, quality.objective, 0.0, max(0.0, budget - quality.total) * unit, 0.0)
         if budget - least <= 1e-15 * budget:
             pages.fill_bounds(rates, maximum=False)
-            return Solution(rates, pages.settle(rates, top).objective, top / unit, 0.0, 0.0)
+            return Solution(rates, pages.settle(rates, top).objective, pages.best_marginal(rates) / unit, 0.0, 0.0)
 
         bend = np.empty(pages.size)
 

@@ -15,7 +15,7 @@ from optimal_frontier.optimization.water_level import level_by_sorting, level_wi
 Method = Literal["sort-free", "sort"]
 #: Depth of a page that is not worth a visit at any price.
 _BOTTOMLESS = 1e300
-_BLOCK = 16384
+_BLOCK = 8192
 
 
 def solve_poisson(importance: ArrayLike, change_rate: ArrayLike, bandwidth: float, *, method: Method = "sort-free") -> Solution:

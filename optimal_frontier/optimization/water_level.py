@@ -13,7 +13,7 @@ import numpy as np
 
 from optimal_frontier.optimization.problem import Floats
 
-_BLOCK = 16384
+_BLOCK = 8192
 #: Accepted miss of the volume, relative; the rest is made up by scaling.
 _TOLERANCE = 1e-9
 
@@ -62,7 +62,7 @@ def level_without_sorting(slope: Floats, depth: Floats, volume: float) -> float:
         if area == 0.0:  # the sample's level was below every page
             area, weighted = _above(slope, depth, np.inf)
         filled = (volume + weighted) / area
-        if abs(level * area - weighted - volume) <= _TOLERANCE * volume or filled == level or filled == below:
+        if abs(level * area - weighted - volume) <= _TOLERANCE * volume or filled in (level, below):
             return filled
         below, level = level, filled
     return level

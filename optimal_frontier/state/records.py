@@ -16,13 +16,14 @@ from optimal_frontier.state.columns import ACTIVE
 #: msgpack extension types; msgpack itself knows no tuples and sets.
 _TUPLE: Final = 1
 _SET: Final = 2
+_FROZENSET: Final = 3
 
 
 def _extend(value: Any) -> Any:
     if isinstance(value, tuple):
         return msgpack.ExtType(_TUPLE, encode_record(list(value)))
     if isinstance(value, set | frozenset):
-        return msgpack.ExtType(_SET, encode_record(list(value)))
+        return msgpack.ExtType(_SET if isinstance(value, set) else _FROZENSET, encode_record(list(value)))
     # Subclasses of plain types (a parsel string, a defaultdict) are stored as what they are.
     if isinstance(value, str):
         return str.__str__(value)
@@ -44,6 +45,8 @@ def _unextend(code: int, data: bytes) -> Any:
         return tuple(decode_record(data))
     if code == _SET:
         return set(decode_record(data))
+    if code == _FROZENSET:
+        return frozenset(decode_record(data))
     return msgpack.ExtType(code, data)
 
 
@@ -55,7 +58,10 @@ def encode_record(value: Any) -> bytes:
     TypeError, OverflowError, ValueError
         Something in it is not plain data.
     """
-    packed: bytes = msgpack.packb(value, default=_extend, strict_types=True, unicode_errors="surrogatepass")
+    try:
+        packed: bytes = msgpack.packb(value, default=_extend, strict_types=True, unicode_errors="surrogatepass")
+    except RecursionError:
+        raise ValueError("tuples or sets are nested too deep, or contain themselves") from None
     return packed
 
 

@@ -100,9 +100,7 @@ class Store:
             if create and found[0] == "none":
                 client.hsetnx(self.key("meta"), "schema", SCHEMA)
                 client.hsetnx(self.key("meta"), "opened", f"{time.time():.3f}")
-            if spider is not None:
-                client.hsetnx(self.key("meta"), "spider", spider)
-            schema, owner = client.hmget(self.key("meta"), "schema", "spider")
+            schema = client.hget(self.key("meta"), "schema")
         if schema is None and not create and found[0] == "none":
             return
         if schema is None or schema.decode() != SCHEMA:
@@ -111,9 +109,14 @@ class Store:
                 f"namespace {self.namespace!r} holds {shown}; this version of optimal_frontier reads schema {SCHEMA!r}. Nothing was "
                 "changed. Choose another OPTIMAL_FRONTIER_NAMESPACE, or the version that wrote it"
             )
-        if spider is not None and owner.decode() != spider:
+        if spider is None:
+            return
+        with translated(self.connection.spec):
+            client.hsetnx(self.key("meta"), "spider", spider)
+            owner = client.hget(self.key("meta"), "spider").decode()
+        if owner != spider:
             raise SchemaMismatchError(
-                f"namespace {self.namespace!r} belongs to the spider {owner.decode()!r}, this one is {spider!r}; "
+                f"namespace {self.namespace!r} belongs to the spider {owner!r}, this one is {spider!r}; "
                 "give it an OPTIMAL_FRONTIER_NAMESPACE of its own"
             )
 

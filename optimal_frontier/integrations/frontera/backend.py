@@ -138,14 +138,16 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             known = self._known.get(identity)
             if known is not None and (importance is None or known == importance):
                 return None
+        host = host_of(request.url)
+        record = encode_request(request)  # first, as what cannot be stored is not known
+        if kind != TRANSIENT:
             if len(self._known) >= _KNOWN_PAGES:
                 self._known.clear()
             self._known[identity] = importance if importance is not None else 0.0
-        host = host_of(request.url)
         self._hosts.setdefault(urlsplit(request.url).hostname or "", set()).add(host)
         priority = float((request.meta.get(b"scrapy_request") or {}).get("priority", 0))
         return self.session.dispatcher.new_page(
-            identity, request.url, encode_request(request), kind=kind, importance=importance, priority=priority
+            identity, request.url, record, kind=kind, importance=importance, priority=priority
         )
 
     # Requests go out.

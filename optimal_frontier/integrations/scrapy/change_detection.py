@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from optimal_frontier.detection import fingerprint, settings_tag
-from optimal_frontier.estimation import posterior_median
+from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.frontier.judgement import judge_visit
 from optimal_frontier.integrations.scrapy.lease import LEASE, META, Lease
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
+from optimal_frontier.scheduling import PRIOR_SHAPE
 from optimal_frontier.state.columns import ACTIVE
+from optimal_frontier.state.records import Observation, Published
 
 logger = logging.getLogger(__name__)
+
+#: What callbacks read of requests that are no pages.
+_NOTHING_KNOWN: Final = {"changed": None, "change_rate": None, "interval": None, "visits": 1}
 
 
 class ChangeDetectionMiddleware:
@@ -51,7 +57,7 @@ class ChangeDetectionMiddleware:
     def reached_downloader(self, request: Any) -> None:
         """Pay for fetches that were not dispatched: redirects, retries, robots.txt, bypasses."""
         lease = request.meta.get(LEASE)
-        if lease is not None and not lease.reached:
+        if lease is not None and lease.request is request and not lease.reached:
             lease.reached = True
         elif self.scheduler is not None:
             self.scheduler.pay(request)
@@ -59,7 +65,7 @@ class ChangeDetectionMiddleware:
     def response_downloaded(self, request: Any) -> None:
         """Take the time of the response, and of the start of its download."""
         lease: Lease | None = request.meta.get(LEASE)
-        if lease is None:
+        if lease is None or lease.request is not request:
             return
         first = lease.responded == 0.0
         lease.responded = time.monotonic()
@@ -71,29 +77,42 @@ class ChangeDetectionMiddleware:
     def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
         """Judge the response that the engine gets."""
         lease: Lease | None = request.meta.get(LEASE)
-        if lease is None or self.scheduler is None:
+        if self.scheduler is None:
+            return response
+        if lease is None:
+            request.meta[META] = dict(_NOTHING_KNOWN)
+            return response
+        if lease.request is not request:  # a spider's own download with a copy of the page's meta
             return response
         lease.response = response
-        if not (200 <= response.status < 300) or lease.handout.kind != ACTIVE:
-            lease.error = "" if 200 <= response.status < 300 else str(response.status)
-            return response
-        settings, published = self.scheduler.settings, self.scheduler.published
-        handout = lease.handout
-        lease.observation = judge_visit(
+        is_good = 200 <= response.status < 300
+        lease.error = "" if is_good else str(response.status)
+        published = self.scheduler.published
+        if is_good and lease.handout.kind == ACTIVE:
+            lease.observation = self._judged(lease, response, published)
+        request.meta[META] = _told(lease, published.prior_time)
+        if lease.observation is not None and lease.observation.bit == 0 and self.scheduler.settings.callback_on == "change":
+            request.callback = _unchanged
+            self.crawler.stats.inc_value("optimal_frontier/callbacks_spared")
+        return response
+
+    def _judged(self, lease: Lease, response: Any, published: Published) -> Observation:
+        assert self._scheduler is not None  # process_response looked
+        settings, handout, now = self._scheduler.settings, lease.handout, time.monotonic()
+        observation = judge_visit(
             handout,
             fingerprint(response, kind=settings.fingerprint),
             self._tag,
-            # A response from a cache never passed the downloader.
-            lease.responded or time.monotonic(),
+            lease.responded or now,
             published,
             objective=settings.objective,
             lateness=lease.lateness,
         )
-        request.meta[META] = _told(lease, published.prior_time)
-        if lease.observation.bit == 0 and settings.callback_on == "change":
-            request.callback = _unchanged
-            self.crawler.stats.inc_value("optimal_frontier/callbacks_spared")
-        return response
+        if lease.responded or "cached" not in response.flags:
+            return observation
+        # It never passed the downloader and shows nothing new: no bit now, nor from the content, and last seen when it was before.
+        seen = handout.received - handout.elapsed if handout.visits else now
+        return replace(observation, responded=seen, bit=-1, shape=handout.shape, time=handout.time, content=b"")
 
     def process_exception(self, request: Any, exception: Exception, spider: Any = None) -> None:
         """Note why the request failed; its lease ends when the engine is done with it."""
@@ -103,15 +122,18 @@ class ChangeDetectionMiddleware:
 
 
 def _told(lease: Lease, prior_time: float) -> dict[str, Any]:
+    """What the callback reads; after a failed visit, what was known before it."""
     observation, handout = lease.observation, lease.handout
-    assert observation is not None  # set just before
-    shape, time_ = (observation.shape, observation.time) if observation.shape > 0 else (1.0, prior_time)
-    rate = handout.rate if handout.planned else observation.rate
+    if handout.kind != ACTIVE:
+        return dict(_NOTHING_KNOWN)
+    known = observation if observation is not None else handout
+    shape, time_ = (known.shape, known.time) if known.shape > 0 else (PRIOR_SHAPE, prior_time)
+    rate = handout.rate if handout.planned else known.rate
     return {
-        "changed": None if observation.bit < 0 else bool(observation.bit),
-        "change_rate": float(posterior_median(shape, time_)) if time_ > 0 else None,
+        "changed": None if observation is None or observation.bit < 0 else bool(observation.bit),
+        "change_rate": RatePosterior(shape, time_).median if time_ > 0 else None,
         "interval": 1 / rate if rate > 0 else None,
-        "visits": handout.visits + 1,
+        "visits": handout.visits + (observation is not None),
     }
 
 

@@ -17,6 +17,13 @@ from optimal_frontier.integrations.scrapy.lease import LEASE, META
 RUNTIME_META = frozenset({LEASE, META, "download_latency", "download_slot", b"frontier_request"})
 
 
+def forget_runtime(meta: dict[Any, Any]) -> None:
+    """Take out of a copied ``meta`` what belongs to the fetch that it was copied from."""
+    lease = meta.get(LEASE)
+    for name in RUNTIME_META | (lease.added if lease is not None else frozenset()):
+        meta.pop(name, None)
+
+
 class UnstorableRequestError(ValueError):
     """The request holds something that cannot be stored; the message says what."""
 
@@ -59,6 +66,8 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             rest["priority"] = scrapy_request.priority
         if scrapy_request.flags:
             rest["flags"] = scrapy_request.flags
+        if scrapy_request.dont_filter:
+            rest["dont_filter"] = True
         if scrapy_request.encoding != "utf-8":
             rest["encoding"] = scrapy_request.encoding
         if rest:
@@ -105,7 +114,8 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             priority=rest.get("priority", 0),
             flags=rest.get("flags"),
             cb_kwargs=dict(rest.get("cb_kwargs") or {}),
-            dont_filter=True,
+            # Nothing filters what the frontier hands out, but OffsiteMiddleware lets pass what has it.
+            dont_filter=bool(rest.get("dont_filter", False)),
         )
 
     def _method(self, name: str) -> Any:

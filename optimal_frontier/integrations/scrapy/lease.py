@@ -37,6 +37,8 @@ class Lease:
         Judged when the final response came.
     error : str
         Identifier of what went wrong, if it did.
+    added : frozenset of str
+        Names that we put into the request's meta, for this fetch only.
     """
 
     handout: Handout
@@ -49,3 +51,9 @@ class Lease:
     response: Any = None
     observation: Observation | None = None
     error: str = ""
+    added: frozenset[str] = frozenset()
+
+    @property
+    def is_judged(self) -> bool:
+        """The engine has what it gets; a later copy of the request is the spider's, not a redirect or retry."""
+        return self.response is not None or bool(self.error)

@@ -7,6 +7,7 @@ it ended. No call waits for Redis: a `Session` carries everything on threads of 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections import deque
@@ -35,7 +36,12 @@ from optimal_frontier.integrations.scrapy.compatibility import (
     schedule_next_call,
     thread_safe_caller,
 )
-from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter, OptimalResponseConverter, UnstorableRequestError
+from optimal_frontier.integrations.scrapy.converters import (
+    OptimalRequestConverter,
+    OptimalResponseConverter,
+    UnstorableRequestError,
+    forget_runtime,
+)
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE
@@ -46,8 +52,6 @@ logger = logging.getLogger(__name__)
 BACKEND: Final = "optimal_frontier.integrations.frontera.OptimalBackend"
 #: Stands for "no limit" in CONCURRENT_REQUESTS.
 _UNLIMITED: Final = 256
-#: Seconds between two looks whether CLOSE_AFTER is reached.
-_CLOSE_CHECK_S: Final = 0.25
 #: Used when a crawler has no Scrapy project around it.
 _DATA_DIR: Final = "optimal_frontier"
 
@@ -85,15 +89,15 @@ class OptimalScheduler(BaseScheduler):
         self._leases: set[Lease] = set()
         self._pending: deque[Any] = deque()
         self._unstored: deque[Any] = deque()
+        self._unstored_seen: set[bytes] = set()
         self._unstored_free_at = 0.0
+        self._unstored_called = False
         self._parents: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self._warned: set[str] = set()
         self._session: Session | None = None
         self._manager: Any = None
         self._call: Callable[[Callable[[], Any]], Any] | None = None
         self._woken = False
-        self._complete = False
-        self._close_check_at = 0.0
         self._closing = False
 
     @classmethod
@@ -182,21 +186,25 @@ class OptimalScheduler(BaseScheduler):
         if self._refusal or self._session is None:
             return False
         lease: Lease | None = request.meta.get(LEASE)
-        if lease is not None and lease in self._leases:
-            lease.request, lease.handed = request, False
-            self._pending.append(request)
-            return True
+        if lease is not None:
+            if lease in self._leases and not lease.is_judged:
+                lease.request, lease.handed = request, False
+                self._pending.append(request)
+                return True
+            # An errback's, which passes no spider middleware: its lease stays with the request that failed.
+            forget_runtime(request.meta)
+            self._parents[request] = lease.request
         if request.meta.get("frontier_bypass"):
             self._pending.append(request)
             return True
         try:
             self._store(request)
         except (UnstorableRequestError, TypeError, OverflowError, ValueError) as error:
-            self._keep_in_memory(request, error)
+            return self._keep_in_memory(request, error)
         return True
 
     def _store(self, request: Any) -> None:
-        start = request.meta.get("is_start_request", False)
+        start = self._is_start(request)
         importance = request.meta.get("importance", 1.0)
         if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance < float("inf"):
             self._warn_once("importance", "meta['importance'] = %r of %s: expected a number above 0; 1.0 is used", importance, request)
@@ -216,12 +224,21 @@ class OptimalScheduler(BaseScheduler):
             self._manager.add_seeds([frontier_request])
         self.stats.inc_value("optimal_frontier/enqueued")
 
-    def _keep_in_memory(self, request: Any, error: Exception) -> None:
+    def _is_start(self, request: Any) -> bool:
+        # A link made with meta=response.meta has a copy of the mark.
+        return bool(request.meta.get("is_start_request")) and request not in self._parents
+
+    def _keep_in_memory(self, request: Any, error: Exception) -> bool:
+        identity = self.crawler.request_fingerprinter.fingerprint(request)
+        if identity in self._unstored_seen and (self._is_start(request) or not request.dont_filter):
+            return False
+        self._unstored_seen.add(identity)
         self._warn_once(
             "unstorable", "%s cannot be stored (%s); it is fetched once, from memory, and lost if the process ends", request, error
         )
         self.stats.inc_value("optimal_frontier/unstorable")
         self._unstored.append(request)
+        return True
 
     def _warn_once(self, topic: str, message: str, *arguments: Any) -> None:
         if topic not in self._warned:
@@ -253,8 +270,12 @@ class OptimalScheduler(BaseScheduler):
             return request
         if self._unstored and self._may_fetch_unstored():
             return self._unstored.popleft()
-        while self._session.courier.ready:
-            for frontier_request in self._manager.get_next_requests(1, key_type="domain", overused_keys=[]):
+        # What was handed out before the crawl was complete goes back when the spider closes.
+        while self._session.courier.ready and not self._session.courier.complete:
+            given = self._manager.get_next_requests(1, key_type="domain", overused_keys=[])
+            if not given:  # Frontera's MAX_REQUESTS is reached
+                break
+            for frontier_request in given:
                 request = self._handed_out(frontier_request)
                 if request is not None:
                     return request
@@ -265,9 +286,16 @@ class OptimalScheduler(BaseScheduler):
         if rate is None:
             return True
         if now < self._unstored_free_at:
+            if not self._unstored_called:
+                self._unstored_called = True
+                call_later(self._unstored_free_at - now, self._look_for_unstored)
             return False
         self._unstored_free_at = max(self._unstored_free_at, now - 1 / rate) + 1 / rate
         return True
+
+    def _look_for_unstored(self) -> None:
+        self._unstored_called = False
+        self._look()
 
     def _handed_out(self, frontier_request: Any) -> Any:
         handout: Handout = frontier_request.meta[HANDOUT]
@@ -277,12 +305,13 @@ class OptimalScheduler(BaseScheduler):
             self._warn_once("callback", "%s: %s; it is not fetched", frontier_request.url, error)
             self._manager.request_error(frontier_request, "IgnoreRequest")
             return None
+        added: set[str] = set()
         if handout.visits > 0:
-            if self._http_cache:
-                request.meta.setdefault("dont_cache", True)
             # A page that fails is back on its own schedule soon enough.
-            request.meta.setdefault("dont_retry", True)
-        lease = Lease(handout, frontier_request, request, handed=True)
+            added = {"dont_retry", "dont_cache"} if self._http_cache else {"dont_retry"}
+            added -= request.meta.keys()
+            request.meta.update(dict.fromkeys(added, True))
+        lease = Lease(handout, frontier_request, request, handed=True, added=frozenset(added))
         request.meta[LEASE] = lease
         self._leases.add(lease)
         self.stats.inc_value("optimal_frontier/dispatched")
@@ -298,7 +327,8 @@ class OptimalScheduler(BaseScheduler):
         for key, slot in downloader.slots.items():
             if slot.active:
                 slots[key] = SlotRoom(self.backend.hosts_of(key) or [key], max(0, slot.concurrency - len(slot.active)))
-        courier.ask(max(0, free) if not self._closing else 0, slots, downloader.ip_concurrency or downloader.domain_concurrency)
+        done = self._closing or courier.complete or self._manager.finished
+        courier.ask(0 if done else max(0, free), slots, downloader.ip_concurrency or downloader.domain_concurrency)
 
     def pay(self, request: Any) -> None:
         """Draw the budget for a fetch that was not dispatched."""
@@ -327,51 +357,38 @@ class OptimalScheduler(BaseScheduler):
         if lease.observation is not None:
             request.meta[OBSERVATION] = lease.observation
             request.meta[CONTENT_HASH] = lease.observation.content[4:]
-        if response is not None and (lease.observation is not None or 200 <= response.status < 300):
-            self._manager.page_crawled(self._responses.to_frontier(response, request))
-            self.stats.inc_value("optimal_frontier/crawled")
-            if lease.observation is not None and lease.observation.bit >= 0:
-                self.stats.inc_value("optimal_frontier/observations")
-                self.stats.inc_value("optimal_frontier/changes", lease.observation.bit)
-        else:
-            error = lease.error or ("released" if self._closing and not lease.reached else "dropped")
-            self._manager.request_error(request, error)
-            self.stats.inc_value(f"optimal_frontier/failed/{error}")
+        error = lease.error or ("released" if self._closing and not (lease.reached and lease.handed) else "dropped")
+        try:
+            if response is not None and not lease.error:
+                self._manager.page_crawled(self._responses.to_frontier(response, request))
+                self.stats.inc_value("optimal_frontier/crawled")
+                if lease.observation is not None and lease.observation.bit >= 0:
+                    self.stats.inc_value("optimal_frontier/observations")
+                    self.stats.inc_value("optimal_frontier/changes", lease.observation.bit)
+            else:
+                self._manager.request_error(request, error)
+                self.stats.inc_value(f"optimal_frontier/failed/{error}")
+        except Exception:  # of a Frontera middleware of the user's
+            logger.error("Frontera's manager could not take in %s", request.url, exc_info=True)
+        if HANDOUT in request.meta:  # or a middleware kept it from the backend
+            self.backend.request_error(request, error)
 
     # Staying open.
 
     def has_pending_requests(self) -> bool:
-        """Tell whether the spider has a reason to stay open: always, until CLOSE_AFTER is reached."""
+        """Tell whether the spider has a reason to stay open: always, until CLOSE_AFTER or Frontera's MAX_REQUESTS is reached."""
         if self._refusal or self._session is None:
             return False
-        if self._pending or self._unstored or self._leases or self._session.courier.ready:
+        if self._pending or self._unstored or self._leases:
             return True
-        return not self._is_complete()
-
-    def _is_complete(self) -> bool:
-        assert self._session is not None  # has_pending_requests looked
-        if self.settings.close_after is None or self._complete:
-            return self._complete
-        now = time.monotonic()
-        if now < self._close_check_at:
-            return False
-        began = now
-        try:
-            self._complete = self._session.courier.flush(1.0) and self._session.is_complete()
-        except OptimalFrontierError as error:
-            logger.debug("cannot tell whether the crawl is complete: %s", error)
-        # What it costs to look stays below a twentieth of the time.
-        pause = max(_CLOSE_CHECK_S, 20 * (time.monotonic() - began))
-        self._close_check_at = time.monotonic() + pause
-        if not self._complete:
-            call_later(pause, self._look)
-        return self._complete
+        return not (self._session.courier.complete or self._manager.finished)
 
     def _wake(self) -> None:
         """Called from the courier's thread."""
         if not self._woken and self._call is not None:
             self._woken = True
-            self._call(self._look)
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the process is being ended by force
+                self._call(self._look)
 
     def _look(self) -> None:
         self._woken = False

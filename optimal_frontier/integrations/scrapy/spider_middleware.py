@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 
-from optimal_frontier.integrations.scrapy.converters import RUNTIME_META
+from optimal_frontier.integrations.scrapy.converters import forget_runtime
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 
 
@@ -43,8 +43,7 @@ class FrontierSpiderMiddleware:
     @staticmethod
     def _marked(element: Any, response: Any, scheduler: OptimalScheduler | None) -> Any:
         if isinstance(element, Request):
-            for name in RUNTIME_META:
-                element.meta.pop(name, None)  # type: ignore[call-overload]  # one of Frontera's names is bytes
+            forget_runtime(element.meta)
             if scheduler is not None:
                 scheduler.note_parent(element, response.request)
         return element

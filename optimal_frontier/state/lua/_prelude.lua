@@ -161,7 +161,7 @@ local function requeue(slot, lease)
   if lease.first ~= '-' then
     local member = struct.pack('>ddI4', 1 / p.importance, 0, tonumber(slot))
     redis.call('ZADD', P .. 'first:' .. p.host, lease.first, member)
-  else
+  elseif p.state == ACTIVE then
     redis.call('ZADD', P .. 'due:' .. p.host, number(lease.due), slot)
   end
   sync_host(tostring(p.host))

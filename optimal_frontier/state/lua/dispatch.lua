@@ -35,21 +35,20 @@ for _, host in ipairs(redis.call('ZRANGEBYSCORE', P .. 'hosts:blocked', '-inf', 
 end
 
 -- The bucket of the budget.
-local tokens, discovery = math.huge, 0
+local bucket = redis.call('HMGET', P .. 'bucket', 'tokens', 'at', 'discovery')
+local tokens, discovery = math.huge, tonumber(bucket[3] or '0')
 if budget > 0 then
-  local bucket = redis.call('HMGET', P .. 'bucket', 'tokens', 'at', 'discovery')
   local depth = math.max(1, 0.1 * budget)
   tokens = bucket[1] and math.min(depth, tonumber(bucket[1]) + budget * (now - tonumber(bucket[2]))) or 1
-  discovery = tonumber(bucket[3] or '0')
 end
 
 -- Hosts whose downloader slots are full are out of sight for this call.
 local per_host = tonumber(ARGV[7])
-local group_of, members, room, hidden = {}, {}, {}, {}
+local group_of, members, room, hidden = {}, {}, {}, {}  -- hidden: host -> true
 local function close_group(group)
   for _, host in ipairs(members[group]) do
     hide_host(host)
-    hidden[#hidden + 1] = host
+    hidden[host] = true
   end
 end
 for i = 8, #ARGV, 3 do
@@ -135,26 +134,30 @@ while #reply - 4 < n and tokens >= 1 and guard > 0 do
     end
   end
 end
+
+-- Hosts out of sight count for nothing in the wait: the caller knows when their slots open, and others must not wait for that.
 local wait = math.huge
+local head = redis.call('ZRANGE', P .. 'hosts:due', 0, 0, 'WITHSCORES')
+if head[2] then
+  -- With deadlines anticipated what is left could go now, unless this call came to its limit among pages put aside.
+  if budget > 0 then wait = math.max(0, tonumber(head[2]) - now) else wait = guard > 0 and 0 or 1 end
+end
+if redis.call('EXISTS', P .. 'hosts:first') == 1 then wait = 0 end
 for _, a in ipairs(aside) do
   redis.call('ZADD', P .. 'due:' .. a[1], a[2], a[3])
-  sync_host(a[1])
-  local p, s = read_page(a[3]), parse_seen(read_raw('seen', a[3]))
-  wait = math.min(wait, s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0) - now)
+  if not hidden[a[1]] then
+    sync_host(a[1])
+    local p, s = read_page(a[3]), parse_seen(read_raw('seen', a[3]))
+    wait = math.min(wait, s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0) - now)
+  end
 end
-for _, host in ipairs(hidden) do sync_host(host) end
-if budget > 0 then
-  redis.call('HSET', P .. 'bucket', 'tokens', number(tokens), 'at', string.format('%.6f', now), 'discovery', number(discovery))
-end
+for host in pairs(hidden) do sync_host(host) end
+redis.call('HSET', P .. 'bucket', 'discovery', number(discovery))
+if budget > 0 then redis.call('HSET', P .. 'bucket', 'tokens', number(tokens), 'at', string.format('%.6f', now)) end
 if #reply > 4 then redis.call('HINCRBY', P .. 'stats', 'dispatched', #reply - 4) end
 
-local head = redis.call('ZRANGE', P .. 'hosts:due', 0, 0, 'WITHSCORES')
 local opens = redis.call('ZRANGE', P .. 'hosts:blocked', 0, 0, 'WITHSCORES')
 local expires = redis.call('ZRANGE', P .. 'leases:expiry', 0, 0, 'WITHSCORES')
-if budget > 0 or #aside == 0 then
-  if head[2] then wait = math.min(wait, math.max(0, tonumber(head[2]) - now)) end
-  if redis.call('EXISTS', P .. 'hosts:first') == 1 then wait = 0 end
-end
 if budget > 0 and tokens < 1 then wait = math.max(wait, (1 - tokens) / budget) end
 if opens[2] then wait = math.min(wait, math.max(0, tonumber(opens[2]) - now)) end
 if expires[2] then wait = math.min(wait, math.max(0.001, tonumber(expires[2]) - now)) end

@@ -64,7 +64,7 @@ for i = 2, #ARGV, 10 do
         if outcome == 'refused' then s.failures = math.max(s.failures, 12) end
         if outcome == 'gone' then
           s.gone = s.gone + 1
-          if s.gone > 1 then
+          if s.gone > 1 and p.state == ACTIVE then
             p.state = RETIRED
             write_page(index, p)
             count('retired')

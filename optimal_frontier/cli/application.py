@@ -1,0 +1,65 @@
+"""The command group: options, commands, and what an error looks like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from optimal_frontier.cli.checking import check
+from optimal_frontier.cli.importing import import_pages
+from optimal_frontier.cli.page import page
+from optimal_frontier.cli.pages import pages
+from optimal_frontier.cli.planning import plan
+from optimal_frontier.cli.project import Options
+from optimal_frontier.cli.revising import force, forget
+from optimal_frontier.cli.serving import server
+from optimal_frontier.cli.status import status
+from optimal_frontier.errors import ConfigurationError, OptimalFrontierError, StateUnavailableError
+
+#: Exit codes: the answer is bad, wrong usage, Redis not reachable.
+BAD_ANSWER, WRONG_USAGE, UNREACHABLE = 1, 2, 3
+
+
+class _Group(click.Group):
+    """A group whose commands end every error of ours in one line and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OptimalFrontierError as error:
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            click.echo(f"optimal-frontier: {' | '.join(lines)}", err=True)
+            ctx.exit(_exit_code(error))
+
+
+def _exit_code(error: OptimalFrontierError) -> int:
+    if isinstance(error, ConfigurationError):
+        return WRONG_USAGE
+    return UNREACHABLE if isinstance(error, StateUnavailableError) else BAD_ANSWER
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--redis-url", metavar="URL", help="Instead of OPTIMAL_FRONTIER_REDIS_URL.")
+@click.option("--namespace", metavar="NAME", help="Instead of OPTIMAL_FRONTIER_NAMESPACE.")
+@click.option(
+    "--project",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Scrapy project whose settings.py is read; the one around the working directory unless given.",
+)
+@click.pass_context
+def main(ctx: click.Context, redis_url: str | None, namespace: str | None, project: Path | None) -> None:
+    """Look at a crawl that keeps its pages fresh, and steer it.
+
+    Settings are read from the settings.py of the Scrapy project around the working directory. A spider's custom_settings, and what
+    `scrapy crawl -s` sets, are not seen: repeat them as options.
+
+    Exit codes: 0 good, 1 the answer is bad, 2 wrong usage, 3 Redis not reachable.
+    """
+    ctx.obj = Options(redis_url, namespace, project)
+
+
+for _command in (status, pages, page, plan, import_pages, forget, force, check, server):
+    main.add_command(_command)

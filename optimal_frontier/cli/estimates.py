@@ -1,0 +1,78 @@
+"""From stored columns to what they stand for: change rates and deadlines, by the formulas of `estimation` and `scheduling`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from optimal_frontier.estimation import posterior_median
+from optimal_frontier.scheduling import PRIOR_SHAPE, backoff, deadline
+
+
+def prior_of(published: Mapping[str, str]) -> tuple[float, float] | None:
+    """Return shape and time (s) of the prior that the last plan used; None before the first plan."""
+    time = float(published.get("prior_time", 0))
+    return (float(published.get("prior_shape", PRIOR_SHAPE)), time) if time > 0 else None
+
+
+def change_rates(seen: np.ndarray, prior: tuple[float, float] | None) -> np.ndarray:
+    """Return posterior medians, per second; nan for a page without a bit while there is no prior.
+
+    Parameters
+    ----------
+    seen : ndarray, shape (n,)
+        The column group of that name.
+    prior : tuple of float or None
+        Shape and time (s) for pages without a bit.
+    """
+    known = (seen["shape"] > 0) & (seen["time"] > 0) & np.isfinite(seen["shape"]) & np.isfinite(seen["time"])
+    shape, time = prior or (1.0, 1.0)
+    rates = posterior_median(np.where(known, seen["shape"], shape), np.where(known, seen["time"], time))
+    return rates if prior is not None else np.where(known, rates, np.nan)
+
+
+def deadlines(page: np.ndarray, seen: np.ndarray, plan: np.ndarray) -> np.ndarray:
+    """Return when pages are due, seconds since the epoch; nan before the first attempt, inf for never.
+
+    A page that never succeeded, or was gone at the last visit, is tried again after its backoff, whatever its rate.
+    """
+    due = deadline(
+        seen["carry"],
+        seen["settled"],
+        plan["rate"],
+        plan["base_time"],
+        plan["base_credit"],
+        seen["last_attempt"],
+        page["gap"],
+        seen["failures"],
+    )
+    again = (seen["visits"] == 0) | (seen["gone"] > 0)
+    due = np.where(again, seen["last_attempt"] + np.maximum(page["gap"], backoff(seen["failures"])), due)
+    return np.where(seen["attempts"] > 0, due, np.nan)
+
+
+def marginal_value(importance: float, change_rate: float, rate: float, objective: str) -> float:
+    """Return what one more visit per second would add to the objective at ``rate`` evenly spaced visits per second.
+
+    Notes
+    -----
+    With x = change_rate / rate: importance / change_rate x (1 - (1 + x) exp(-x)) for freshness, the derivative of Azar et al. 2018,
+    eq. 6; importance x (1 - (1 + x) exp(-x)) for changes. At rate 0 it is largest: importance / change_rate, or importance.
+
+    Examples
+    --------
+    >>> marginal_value(2.0, 4.0, 0.0, "freshness")
+    0.5
+    >>> round(marginal_value(2.0, 4.0, 4.0, "freshness"), 4)
+    0.1321
+    """
+    if change_rate <= 0:
+        return 0.0
+    value = importance / change_rate if objective == "freshness" else importance
+    if rate <= 0:
+        return value
+    x = change_rate / rate
+    share = x * x * (0.5 - x / 3) if x < 1e-4 else -math.expm1(-x) - x * math.exp(-min(x, 700.0))
+    return value * share

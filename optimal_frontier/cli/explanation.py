@@ -1,0 +1,187 @@
+"""Why a page is visited when it is: its estimate, its rate and its deadline, from what is stored."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from optimal_frontier.cli.estimates import deadlines, marginal_value, prior_of
+from optimal_frontier.cli.output import duration, number
+from optimal_frontier.estimation import RatePosterior
+from optimal_frontier.scheduling import credit_at
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.columns import ACTIVE, DONE, ONCE, PAGE, PLAN, RETIRED, SEEN, STATE_NAMES
+from optimal_frontier.state.reading import PageReading
+
+#: Probability inside the interval of the change rate.
+LEVEL = 0.95
+#: Bits that are kept of a page.
+_KEPT_BITS = 32
+#: Relative difference up to which a rate counts as being at its bound.
+_AT_BOUND = 1e-6
+
+
+def explain(reading: PageReading, url: str, fingerprint: bytes, settings: FrontierSettings) -> dict[str, Any]:
+    """Return what ``page --json`` shows. Times in seconds, rates per second; None where nothing is known yet.
+
+    Parameters
+    ----------
+    reading : PageReading
+        What is stored.
+    url : str
+        As it was asked for.
+    fingerprint : bytes
+        Its identity.
+    settings : FrontierSettings
+        For the objective and the host's limit.
+
+    Returns
+    -------
+    dict
+        ``change_rate`` is the posterior median, which plans use; ``threshold`` the multiplier of the last plan; ``marginal`` what one
+        more visit per second to this page would add, at its rate (``marginal_at_rate_0``: at none).
+    """
+    page, seen, plan = reading.page, reading.seen, reading.plan
+    estimate = _estimate(reading)
+    median = estimate["change_rate"]
+    threshold = float(reading.published["multiplier"]) if int(reading.published.get("pages", 0)) else None
+    rate = plan["rate"] if plan["base_time"] > 0 else None
+    due = _deadline(reading)
+    is_past = due is not None and due < reading.now and reading.lease is None
+    waiting = page["state"] not in (DONE, RETIRED) and seen["attempts"] == 0 and reading.lease is None
+    answer = {
+        "url": reading.record.get("url", url),
+        "fingerprint": fingerprint.hex(),
+        "slot": reading.slot,
+        "state": STATE_NAMES[page["state"]] if page["state"] < len(STATE_NAMES) else "unknown",
+        "host": reading.host,
+        "importance": page["importance"],
+        "attempts": seen["attempts"],
+        "visits": seen["visits"],
+        "observations": seen["observations"],
+        "changes": seen["changes"],
+        "bits": format(seen["bits"], f"0{_KEPT_BITS}b")[_KEPT_BITS - min(seen["observations"], _KEPT_BITS) :],
+        **estimate,
+        "min_interval": _inverse(page["max_rate"]),
+        "max_interval": _inverse(page["min_rate"]),
+        "min_gap": page["gap"],
+        "rate": rate,
+        "interval": None if rate is None else _inverse(rate),
+        "threshold": threshold,
+        "marginal": None if median is None or rate is None else marginal_value(page["importance"], median, rate, settings.objective),
+        "marginal_at_rate_0": None if median is None else marginal_value(page["importance"], median, 0.0, settings.objective),
+        "planned_at": plan["base_time"] or None,
+        "credit": _credit(reading),
+        "deadline": due,
+        "due_in_seconds": None if due is None else due - reading.now,
+        "lateness_seconds": reading.now - due if is_past and due is not None else 0.0,
+        "queued": reading.queued is not None or waiting,
+        "in_flight": reading.lease is not None,
+        "waiting_for_first_visit": waiting,
+        "host_opens_in_seconds": max(0.0, reading.host_opens - reading.now) if reading.host_opens is not None else None,
+        "failures": seen["failures"],
+        "gone": seen["gone"],
+        "last_attempt_seconds_ago": reading.now - seen["last_attempt"] if seen["attempts"] else None,
+        "last_seen_seconds_ago": reading.now - seen["last_seen"] if seen["visits"] else None,
+        "content_fingerprint": reading.content.hex() if reading.content_tag else None,
+        "time": reading.now,
+    }
+    # RETIRED, DONE and ONCE requests have no next visit to speak of.
+    if page["state"] != ACTIVE:
+        answer["rate"] = answer["interval"] = answer["marginal"] = answer["credit"] = None
+    answer["why"] = f"{_why(reading, answer, settings)} {_when(answer)}".strip()
+    return answer
+
+
+def _row(values: dict[str, Any], layout: np.dtype) -> np.ndarray:
+    return np.array([tuple(values[name] for name in layout.names or ())], layout)
+
+
+def _inverse(value: float) -> float | None:
+    return None if value <= 0 else 0.0 if value > 1e299 else 1.0 / value
+
+
+def _estimate(reading: PageReading) -> dict[str, Any]:
+    shape, time = reading.seen["shape"], reading.seen["time"]
+    has_bits = shape > 0 and time > 0
+    known = (shape, time) if has_bits else prior_of(reading.published)
+    if known is None or not all(math.isfinite(value) for value in known):
+        return {"posterior": None, "change_rate": None, "change_rate_mean": None, "change_rate_interval": None}
+    posterior = RatePosterior(*known)
+    return {
+        "posterior": {"shape": posterior.shape, "time": posterior.time, "is_prior": not has_bits},
+        "change_rate": posterior.median,
+        "change_rate_mean": posterior.mean,
+        "change_rate_interval": list(posterior.interval(LEVEL)),
+    }
+
+
+def _deadline(reading: PageReading) -> float | None:
+    if reading.page["state"] != ACTIVE or reading.seen["attempts"] == 0:
+        return None
+    if reading.lease is not None:
+        return float(reading.lease["due"])
+    if reading.seen["visits"] > 0 and reading.plan["base_time"] == 0 and reading.queued is not None:
+        return reading.queued  # set by the multiplier that was published when it was visited
+    due = float(deadlines(_row(reading.page, PAGE), _row(reading.seen, SEEN), _row(reading.plan, PLAN))[0])
+    return due if math.isfinite(due) else None
+
+
+def _credit(reading: PageReading) -> float | None:
+    seen, plan = reading.seen, reading.plan
+    if seen["visits"] == 0 or plan["base_time"] == 0:
+        return None
+    return float(credit_at(reading.now, seen["carry"], seen["settled"], plan["rate"], plan["base_time"], plan["base_credit"]))
+
+
+def _why(reading: PageReading, answer: dict[str, Any], settings: FrontierSettings) -> str:
+    page, seen = reading.page, reading.seen
+    if page["state"] == RETIRED:
+        return "Retired: it was gone (404 or 410) twice in a row; `optimal-frontier force` brings it back."
+    if page["state"] in (ONCE, DONE):
+        return "Fetched once and not revisited, as its request or RULES say." + (" That is done." if page["state"] == DONE else "")
+    if seen["attempts"] == 0:
+        return "Not visited yet; first visits go by priority, then importance, then arrival."
+    if seen["visits"] == 0:
+        return f"Never fetched: {seen['failures']} attempts failed; tried again at growing intervals."
+    if answer["rate"] is None:
+        return "Fetched for the first time after the last plan; the next one gives it a rate."
+    return _why_rate(reading, answer, settings)
+
+
+def _why_rate(reading: PageReading, answer: dict[str, Any], settings: FrontierSettings) -> str:
+    page, rate, threshold = reading.page, answer["rate"], answer["threshold"]
+    every = duration(answer["interval"])
+    least, most = page["min_rate"], page["max_rate"]
+    worth, price = number(answer["marginal_at_rate_0"]), number(threshold)
+    if rate <= 0 and threshold is not None and (answer["marginal_at_rate_0"] or 0.0) < threshold:
+        what = "importance / change rate" if settings.objective == "freshness" else "its importance"
+        return f"Not revisited: the best that a visit could be worth, {what} = {worth}, is below the threshold {price}."
+    if rate <= 0:
+        return "Not revisited by the last plan; what was learned since will count in the next."
+    if least >= most:
+        scaled = "" if rate >= least * (1 - _AT_BOUND) else ", scaled down because such intervals do not fit the budget"
+        return f"Every {every}: pinned by RULES{scaled}."
+    if reading.seen["failures"]:
+        return f"Every {every}: it fails ({reading.seen['failures']} in a row), so it is tried at growing intervals."
+    if rate >= most * (1 - _AT_BOUND):
+        return f"Every {every}: worth more than that (threshold {price}), but held to its shortest interval."
+    if rate <= least * (1 + _AT_BOUND):
+        return f"Every {every}: held to its longest interval; the best that a visit could be worth is {worth}, the threshold {price}."
+    limit = " (or its host's limit binds)" if settings.host_delay > 0 else ""
+    now = number(answer["marginal"])
+    return f"Every {every}: one more visit is then worth {now}, as much as anywhere else (threshold {price}){limit}."
+
+
+def _when(answer: dict[str, Any]) -> str:
+    if answer["in_flight"]:
+        return "A request for it is under way."
+    due = answer["due_in_seconds"]
+    if due is None:
+        return ""
+    if due < 0:
+        return f"Its deadline passed {duration(-due)} ago."
+    waits = "" if answer["queued"] else ", beyond what is queued ahead"
+    return f"Due in {duration(due)}{waits}."

@@ -1,0 +1,136 @@
+"""How answers look: tables for people, JSON for programs, and numbers with their units."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import click
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+#: Columns where standard output is no terminal: nothing is cut off there.
+_PIPE_WIDTH: Final = 10_000
+_UNITS: Final = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
+
+NOTHING: Final = "–"
+
+
+def show_json(value: Any) -> None:
+    """Write a value as JSON; what is not finite becomes null."""
+    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False))
+
+
+def show_json_line(value: Any) -> None:
+    """Write a value as one line of JSON."""
+    click.echo(json.dumps(_plain(value), ensure_ascii=False))
+
+
+def show_facts(rows: Iterable[tuple[str, str]]) -> None:
+    """Write names and values, aligned; a value that is too long goes on in the next line."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(Text(name), Text(printable(value)))
+    _show(table)
+
+
+def show_table(names: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
+    """Write a table whose last ``left`` columns are texts and whose others are numbers."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for at, name in enumerate(names):
+        text = at >= len(names) - left
+        table.add_column(name, justify="left" if text else "right", overflow="fold", no_wrap=not text)
+    for row in rows:
+        table.add_row(*(Text(printable(value)) for value in row))
+    _show(table)
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with what would steer a terminal made visible.
+
+    Examples
+    --------
+    >>> printable("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number with so many significant digits.
+
+    Examples
+    --------
+    >>> number(0.0123456), number(1234567), number(None)
+    ('0.01235', '1,234,567', '–')
+    """
+    if value is None or math.isnan(value):
+        return NOTHING
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:.{digits}g}"
+
+
+def per_second(value: float | None) -> str:
+    """Return a rate.
+
+    Examples
+    --------
+    >>> per_second(0.25), per_second(None)
+    ('0.25/s', '–')
+    """
+    return NOTHING if value is None or math.isnan(value) else f"{number(value)}/s"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time span in a unit that suits it.
+
+    Examples
+    --------
+    >>> duration(0.25), duration(90), duration(7200), duration(-3)
+    ('0.25 s', '1.5 min', '2 h', '-3 s')
+    """
+    if seconds is None or math.isnan(seconds):
+        return NOTHING
+    if math.isinf(seconds):
+        return "never"
+    for size, unit in _UNITS:
+        if abs(seconds) >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def moment(epoch_s: float | None) -> str:
+    """Return a time of day, local, with its date."""
+    return NOTHING if epoch_s is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(epoch_s))
+
+
+def _show(table: Table) -> None:
+    if sys.stdout.isatty():
+        Console(highlight=False).print(table)
+        return
+    console = Console(highlight=False, width=_PIPE_WIDTH)
+    with console.capture() as capture:
+        console.print(table)
+    click.echo("\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines()))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

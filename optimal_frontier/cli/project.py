@@ -1,0 +1,149 @@
+"""Where the command works: settings of the Scrapy project, and the store that they name."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from optimal_frontier.errors import ConfigurationError, StateError
+from optimal_frontier.settings import PREFIX, FrontierSettings
+from optimal_frontier.state.connection import ConnectionSpec, connect, parse_redis_url
+from optimal_frontier.state.reading import is_empty
+from optimal_frontier.state.store import Store
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was given before the command; None where nothing was."""
+
+    redis_url: str | None = None
+    namespace: str | None = None
+    project: Path | None = None
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Settings, where Redis is, and whether the user named it or a project does."""
+
+    settings: FrontierSettings
+    spec: ConnectionSpec
+
+
+def find_workplace(options: Options) -> Workplace:
+    """Read the settings of the project around the working directory (or ``--project``); the options go before them.
+
+    Notes
+    -----
+    ``custom_settings`` of a spider and ``scrapy crawl -s`` are not seen: a spider is not imported.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no project and no ``--redis-url``, or a setting or option is unusable.
+    """
+    values, project_dir = _project_settings(options.project)
+    if values is None:
+        values = {}
+        data_dir = project_dir / ".scrapy" / "optimal_frontier"
+        if options.redis_url is None and not data_dir.is_dir():
+            raise ConfigurationError(
+                f"no Scrapy project (scrapy.cfg) in {project_dir} or above it: change to one, or give --project DIR or --redis-url URL"
+            )
+    if options.redis_url is not None:
+        values[PREFIX + "REDIS_URL"] = options.redis_url
+    if options.namespace is not None:
+        values[PREFIX + "NAMESPACE"] = options.namespace
+    settings = FrontierSettings.parse(values)
+    return Workplace(settings, parse_redis_url(settings.redis_url, project_dir))
+
+
+@contextlib.contextmanager
+def opened_store(workplace: Workplace, *, create: bool = False) -> Iterator[Store]:
+    """Connect and open the namespace; an embedded server runs as long as somebody uses it.
+
+    Parameters
+    ----------
+    workplace : Workplace
+        From `find_workplace`.
+    create : bool
+        Whether an empty namespace (and an embedded server without data) may be begun.
+
+    Raises
+    ------
+    StateError
+        Nothing is stored there yet, and `create` is False; nothing was made then.
+    StateUnavailableError, SchemaMismatchError
+        See `connect` and `Store.open`.
+    """
+    spec, namespace = workplace.spec, workplace.settings.namespace
+    if spec.data_dir is not None and not create and not (spec.data_dir.is_dir() and any(spec.data_dir.iterdir())):
+        raise StateError(f"nothing is stored yet in {spec.data_dir}: run a crawl or an import first")
+    with connect(spec) as connection:
+        store = Store(connection, namespace)
+        store.open(create=create)
+        if not create and is_empty(store):
+            raise StateError(f"nothing is stored yet under namespace {namespace!r} at {spec.display}; --namespace gives another one")
+        yield store
+
+
+def _project_settings(given: Path | None) -> tuple[dict[str, Any] | None, Path]:
+    """Return the project's settings (None without a project) and the directory that holds its ``.scrapy``."""
+    from scrapy.utils.conf import closest_scrapy_cfg, get_config
+
+    with _undisturbed(given):
+        here = Path.cwd()
+        scrapy_cfg = closest_scrapy_cfg()
+        if given is not None and not scrapy_cfg:
+            raise ConfigurationError(f"--project {given}: expected a Scrapy project; there is no scrapy.cfg in it or above it")
+        if not scrapy_cfg and "SCRAPY_SETTINGS_MODULE" not in os.environ:
+            return None, here
+        project_dir = Path(scrapy_cfg).parent if scrapy_cfg else here
+        config = _explained(get_config, scrapy_cfg)
+        # As `scrapy.utils.project.project_data_dir` does, but making no directory.
+        if config.has_option("datadir", "default"):
+            project_dir = Path(config.get("datadir", "default")).absolute().parent
+        if "SCRAPY_SETTINGS_MODULE" in os.environ:
+            origin = f"the settings module {os.environ['SCRAPY_SETTINGS_MODULE']} (SCRAPY_SETTINGS_MODULE)"
+        else:
+            origin = f"the settings module that {scrapy_cfg} names"
+        return _explained(_load_settings, origin), project_dir
+
+
+def _load_settings() -> dict[str, Any]:
+    from scrapy.utils.project import get_project_settings
+
+    settings = get_project_settings()
+    return {str(name): settings.get(name) for name in settings}
+
+
+def _explained(load: Any, what: str) -> Any:
+    try:
+        return load()
+    except Exception as error:  # settings.py is the user's program and may raise anything
+        raise ConfigurationError(f"cannot read {what}: {type(error).__name__}: {error}") from error
+
+
+@contextlib.contextmanager
+def _undisturbed(directory: Path | None) -> Iterator[None]:
+    """Work in ``directory`` as scrapy does, and leave directory, environment, import path and standard output as they were."""
+    environment, path = dict(os.environ), list(sys.path)
+    with contextlib.ExitStack() as stack:
+        if directory is not None:
+            stack.enter_context(contextlib.chdir(directory))
+            os.environ.pop("SCRAPY_SETTINGS_MODULE", None)
+        # What a settings module prints or warns of is not our answer.
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(environment)
+            sys.path[:] = path

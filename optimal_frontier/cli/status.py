@@ -1,0 +1,99 @@
+"""``status``: how the crawl is doing."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import click
+import numpy as np
+
+from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json
+from optimal_frontier.cli.project import Options, find_workplace, opened_store
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.reading import StatusReading, read_status
+
+#: A plan is overdue after so many RESOLVE_INTERVALs.
+_OVERDUE = 3.0
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def status(options: Options, as_json: bool) -> None:
+    """Show how the crawl is doing: pages, lateness, budget, the last plan, what was learned."""
+    workplace = find_workplace(options)
+    with opened_store(workplace) as store:
+        answer = describe(read_status(store), workplace.settings)
+    answer = {"namespace": workplace.settings.namespace, "redis": workplace.spec.display, **answer}
+    if as_json:
+        show_json(answer)
+    else:
+        show_facts(_rows(answer))
+
+
+def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, Any]:
+    """Return the fields of ``status --json``; None where nothing is known yet. Times in seconds, rates per second."""
+    counts, published = reading.counts, reading.published
+    plan = {}
+    for name, value in published.items():
+        with contextlib.suppress(ValueError):  # a later version may publish texts too
+            plan[name] = float(value)
+    # A plan of no page has learned nothing.
+    learned = plan if plan.get("pages") else {}
+    late = np.percentile(reading.lateness, [50, 99]) if len(reading.lateness) else (None, None)
+    planned = "time" in plan
+    # Without a plan the first one counts as due since the namespace was opened.
+    since = plan.get("time") if planned else float(reading.meta.get("opened", reading.now)) if counts.get("fetched", 0) else None
+    return {
+        "spider": reading.meta.get("spider"),
+        "pages": counts.get("pages", 0),
+        "fetched": counts.get("fetched", 0),
+        "pending_first_visit": counts.get("pending", 0),
+        "retired": counts.get("retired", 0),
+        "hosts": reading.hosts,
+        "crawlers": reading.crawlers,
+        "due": reading.due,
+        "in_flight": reading.in_flight,
+        "lateness_seconds": {"p50": late[0], "p99": late[1]},
+        "visits": counts.get("visits", 0),
+        "failures": counts.get("failures", 0),
+        "observations": counts.get("observations", 0),
+        "changes": counts.get("changes", 0),
+        "budget": plan.get("budget", settings.crawl_rate),
+        "revisit_budget": plan.get("revisit_budget"),
+        "planned_rate": plan.get("planned_rate"),
+        "feasible": bool(plan["feasible"]) if "feasible" in plan else None,
+        "estimated_freshness": learned.get("estimated_freshness"),
+        "multiplier": learned.get("multiplier"),
+        "change_rate": {name: learned.get(f"change_rate_{name}") for name in ("p10", "p50", "p90")},
+        "last_plan": {"time": plan["time"], "seconds": plan.get("seconds"), "pages": int(plan.get("pages", 0))} if planned else None,
+        "plan_overdue": since is not None and reading.now - since > _OVERDUE * settings.resolve_interval,
+        "time": reading.now,
+    }
+
+
+def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    late, rates, last = answer["lateness_seconds"], answer["change_rate"], answer["last_plan"]
+    overdue = "  OVERDUE: is a crawl or `optimal-frontier plan --every` running?" if answer["plan_overdue"] else ""
+    retired = f", {number(answer['retired'])} of them retired" if answer["retired"] else ""
+    feasible = "  NOT FEASIBLE: intervals asked for were scaled down" if answer["feasible"] is False else ""
+    plan = f"{moment(last['time'])}, {duration(last['seconds'])} for {number(last['pages'])} pages" if last else "none yet"
+    spider = f" of spider {answer['spider']}" if answer["spider"] else ""
+    freshness = answer["estimated_freshness"]
+    return [
+        ("namespace", f"{answer['namespace']}{spider} at {answer['redis']}"),
+        ("crawlers", f"{answer['crawlers']}, {number(answer['in_flight'])} requests in flight"),
+        ("pages", f"{number(answer['pages'])} on {number(answer['hosts'])} hosts{retired}"),
+        ("fetched", f"{number(answer['fetched'])}, {number(answer['pending_first_visit'])} wait for their first visit"),
+        ("visits", f"{number(answer['visits'])}, {number(answer['failures'])} failures"),
+        ("changes", f"{number(answer['changes'])} in {number(answer['observations'])} observations"),
+        ("change rate", f"p10 {per_second(rates['p10'])}, p50 {per_second(rates['p50'])}, p90 {per_second(rates['p90'])}"),
+        ("due", f"{number(answer['due'])} past their deadline"),
+        ("lateness", f"p50 {duration(late['p50'])}, p99 {duration(late['p99'])} (last 1,000 revisits)"),
+        ("budget", f"{per_second(answer['budget'])}, {per_second(answer['revisit_budget'])} for revisits" if answer["budget"] else "auto"),
+        ("planned", f"{per_second(answer['planned_rate'])}{feasible}"),
+        ("multiplier", number(answer["multiplier"])),
+        ("freshness", NOTHING if freshness is None else f"{freshness:.1%} (estimated, weighted by importance)"),
+        ("last plan", plan + overdue),
+    ]

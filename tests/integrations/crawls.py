@@ -1,0 +1,219 @@
+"""Crawls in processes of their own, and a look at what they leave in Redis."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+
+from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.store import Store
+
+#: Longest wait for anything that a test expects, seconds.
+PATIENCE_S = 20.0
+
+#: What every crawl has unless a test says otherwise: quick, and quiet but for what is wrong.
+SETTINGS: dict[str, Any] = {
+    "ADDONS": {"optimal_frontier.Addon": 500},
+    "LOG_LEVEL": "INFO",
+    "TELNETCONSOLE_ENABLED": False,
+    "DOWNLOAD_DELAY": 0,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+    "ROBOTSTXT_OBEY": False,
+    "OPTIMAL_FRONTIER_CRAWL_RATE": 100,
+    "OPTIMAL_FRONTIER_RESOLVE_INTERVAL": 0.3,
+    "OPTIMAL_FRONTIER_MIN_INTERVAL": 0.2,
+}
+
+_PROGRAM = '''
+import json, os, sys, warnings
+import scrapy
+from scrapy import Request, Spider, signals
+from scrapy.crawler import CrawlerProcess
+from scrapy.exceptions import IgnoreRequest, ScrapyDeprecationWarning
+
+class Recorded:
+    """Keeps a record of what callbacks saw, and of the stats at the end."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        extension = cls()
+        crawler.signals.connect(extension.closed, signals.spider_closed)
+        extension.crawler = crawler
+        return extension
+
+    def closed(self, spider, reason):
+        with open("stats.json", "w") as out:
+            json.dump(self.crawler.stats.get_stats() | {"reason": reason}, out, default=str)
+
+def note(**values):
+    """Append a line to the record."""
+    with open("record.jsonl", "a") as out:
+        out.write(json.dumps(values, default=lambda v: sorted(v) if isinstance(v, set) else str(v)) + "\\n")
+
+SITE = os.environ["SITE"]
+
+class Base(Spider):
+    name = "tester"
+    paths = []
+
+    async def start(self):
+        for request in self.first():
+            yield request
+
+    if scrapy.version_info < (2, 13):
+        def start_requests(self):
+            yield from self.first()
+
+    def first(self):
+        for path in self.paths:
+            yield Request(SITE + path)
+
+    def parse(self, response):
+        note(url=response.url, status=response.status, seen=response.meta.get("optimal_frontier"))
+
+%(spider)s
+
+settings = json.load(open("settings.json"))
+settings["EXTENSIONS"] = {Recorded: 0}
+for name in ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"):
+    for path in list(settings.get(name, {})):
+        if path in globals():
+            settings[name][globals()[path]] = settings[name].pop(path)
+process = CrawlerProcess(settings)
+process.crawl(Tester)
+process.start()
+'''
+
+
+class Crawl:
+    """One crawl: ``spider`` is the source of a class ``Tester(Base)`` and of what it needs."""
+
+    def __init__(self, folder: Path, site: str, spider: str, settings: Mapping[str, Any], arguments: list[str] | None = None) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "program.py").write_text(_PROGRAM % {"spider": textwrap.dedent(spider)})
+        (folder / "settings.json").write_text(json.dumps(SETTINGS | dict(settings)))
+        (folder / "scrapy.cfg").write_text("[settings]\n")
+        (folder / "stats.json").unlink(missing_ok=True)
+        self.log_path = folder / "log.txt"
+        with self.log_path.open("ab") as log:
+            self.log_start = log.tell()
+            self.process = subprocess.Popen(
+                [sys.executable, *(arguments or []), "program.py"],
+                cwd=folder,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "SITE": site, "PYTHONUNBUFFERED": "1"},
+                start_new_session=True,
+            )
+
+    @property
+    def log(self) -> str:
+        """What this process wrote to stdout and stderr."""
+        return self.log_path.read_bytes()[self.log_start :].decode(errors="replace")
+
+    @property
+    def record(self) -> list[dict[str, Any]]:
+        """What callbacks noted, earlier crawls in the same folder included."""
+        path = self.folder / "record.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Scrapy's stats at the end."""
+        stats: dict[str, Any] = json.loads((self.folder / "stats.json").read_text())
+        return stats
+
+    def until(self, what: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
+        """Wait until ``what`` holds; the crawl must not end before."""
+        give_up = time.monotonic() + patience_s
+        while True:
+            value = what()
+            if value:
+                return value
+            assert self.process.poll() is None, f"the crawl ended\n{self.log}"
+            assert time.monotonic() < give_up, f"waited {patience_s} s in vain\n{self.log}"
+            time.sleep(0.02)
+
+    def wait(self, patience_s: float = PATIENCE_S) -> int:
+        """Wait for the end; return the exit code."""
+        try:
+            return self.process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the crawl did not end\n{self.log}") from None
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the crawl's process."""
+        self.process.send_signal(number)
+
+    def stop(self) -> int:
+        """Stop it in good order."""
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def crawling(*arguments: Any, **keywords: Any) -> Iterator[Crawl]:
+    """Run a crawl that is killed at the end, should it still run."""
+    crawl = Crawl(*arguments, **keywords)
+    try:
+        yield crawl
+    finally:
+        crawl.kill()
+
+
+class State:
+    """What a namespace holds, by URL."""
+
+    def __init__(self, redis_url: str, namespace: str) -> None:
+        self.connection = connect(parse_redis_url(redis_url, Path("/")))
+        self.store = Store(self.connection, namespace)
+
+    def close(self) -> None:
+        """Disconnect."""
+        self.connection.close()
+
+    def slot(self, request: str | Request) -> int | None:
+        """Return where a page is kept, or None if it is not known."""
+        request = Request(request) if isinstance(request, str) else request
+        found = self.store.command("HGET", self.store.key("ids"), fingerprint(request))
+        return None if found is None else int(found)
+
+    def at(self, request: str | Request, group: str = "seen") -> dict[str, Any]:
+        """Return the columns of a page; empty if it is not known."""
+        slot = self.slot(request)
+        if slot is None:
+            return {}
+        row = self.store.records_at(group, [slot])[0]
+        return dict(zip(row.dtype.names, row.item(), strict=True))
+
+    def is_leased(self, request: str | Request) -> bool:
+        """Tell whether a page is being fetched."""
+        return bool(self.store.command("HEXISTS", self.store.key("leases"), self.slot(request)))
+
+    @property
+    def in_flight(self) -> int:
+        """Number of leases."""
+        return int(self.store.command("HLEN", self.store.key("leases")))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counters."""
+        return self.store.counts()

@@ -1,0 +1,138 @@
+"""A site on 127.0.0.1 that behaves as badly as real ones, and keeps a record of every request that it got.
+
+It runs on an event loop in a thread of its own. The first part of a path says how it behaves:
+
+==================  ==================================================================================================
+``/static/...``     always the same page
+``/counter/...``    another page at every request
+``/links/a,b``      a page with links to ``/a`` and ``/b``
+``/pages/N``        a page with links to ``/static/0`` ... ``/static/N-1``
+``/status/S``       answers with status S;  ``/fails-after/N`` with 503 after N times 200
+``/redirect/PATH``  sends to ``/PATH``;  ``/away`` to the host ``offsite.invalid``;  ``/loop`` to itself
+``/slow/SECONDS``   answers after a while;  ``/hang`` never does;  ``/drop`` hangs up
+``/private/...``    forbidden by robots.txt
+==================  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+ROBOTS = "User-agent: *\nDisallow: /private/\n"
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """One request that the site got; ``at`` is this process's monotonic clock, seconds."""
+
+    at: float
+    method: str
+    path: str
+    headers: dict[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+
+
+class MisbehavingSite:
+    """Context manager; serves while it is open."""
+
+    def __init__(self) -> None:
+        self.fetches: list[Fetch] = []
+        self.port = 0
+        self._versions: Counter[str] = Counter()
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._stop: asyncio.Event | None = None
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),), daemon=True)
+
+    def __enter__(self) -> MisbehavingSite:
+        self._thread.start()
+        assert self._ready.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._stop is not None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+        self._loop.close()
+
+    def url(self, path: str, host: str = "127.0.0.1") -> str:
+        """Return the URL of ``path``."""
+        return f"http://{host}:{self.port}{path}"
+
+    def of(self, path: str) -> list[Fetch]:
+        """Return the requests for ``path`` so far."""
+        return [fetch for fetch in list(self.fetches) if fetch.path == path]
+
+    def count(self, path: str) -> int:
+        """Return how often ``path`` was asked for."""
+        return len(self.of(path))
+
+    def paths(self) -> list[str]:
+        """Return what was asked for so far, in order, robots.txt left out."""
+        return [fetch.path for fetch in list(self.fetches) if fetch.path != "/robots.txt"]
+
+    async def _serve(self) -> None:
+        self._stop = asyncio.Event()
+        server = await asyncio.start_server(self._connection, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._stop.wait()
+        server.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+                method, path, _ = head[0].split(" ")
+                headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                self.fetches.append(Fetch(time.monotonic(), method, unquote(path), headers, body))
+                if not await self._answer(unquote(path), writer):
+                    break
+        writer.close()
+
+    async def _answer(self, path: str, writer: asyncio.StreamWriter) -> bool:
+        first, _, rest = path[1:].partition("/")
+        status, extra, text = 200, "", f"<html><body><p>{first}</p></body></html>"
+        if path == "/robots.txt":
+            text = ROBOTS
+        elif first == "counter":
+            self._versions[path] += 1
+            text = f"<html><body><p>version {self._versions[path]}</p></body></html>"
+        elif first == "links":
+            text = "<html><body>" + "".join(f'<a href="/{link}">{link}</a>' for link in rest.split(",")) + "</body></html>"
+        elif first == "pages":
+            text = "<html><body>" + "".join(f'<a href="/static/{n}">{n}</a>' for n in range(int(rest))) + "</body></html>"
+        elif first == "status":
+            status = int(rest.partition("/")[0])
+        elif first == "fails-after":
+            self._versions[path] += 1
+            status = 200 if self._versions[path] <= int(rest) else 503
+        elif first == "redirect":
+            status, extra = 302, f"Location: /{rest}\r\n"
+        elif first == "away":
+            status, extra = 302, "Location: http://offsite.invalid/\r\n"
+        elif first == "loop":
+            status, extra = 302, f"Location: {path}\r\n"
+        elif first == "slow":
+            await asyncio.sleep(float(rest.partition("/")[0]))
+        elif first == "hang":
+            await asyncio.sleep(3600)
+        elif first == "drop":
+            return False
+        payload = b"" if status == 304 else text.encode()
+        writer.write(
+            f"HTTP/1.1 {status} X\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(payload)}\r\n{extra}\r\n".encode() + payload
+        )
+        await writer.drain()
+        return True

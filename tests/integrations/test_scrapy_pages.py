@@ -1,0 +1,348 @@
+"""What is a page, what comes back on every visit, and what a callback is told."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Crawler
+from crawls import State
+from misbehaving_site import MisbehavingSite
+from scrapy import Request
+
+
+def _visits(state: State, url: str | Request) -> int:
+    visits: int = state.at(url).get("visits", 0)
+    return visits
+
+
+def test_start_requests_and_links_are_pages(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Both are fetched again and again, and a link to a known page is not another page."""
+    spider = """
+        class Tester(Base):
+            paths = ["/links/static/a,counter/b"]
+            def parse(self, response):
+                for link in response.css("a"):
+                    yield response.follow(link)
+    """
+    paths = ["/links/static/a,counter/b", "/static/a", "/counter/b"]
+    with crawl(spider) as running:
+        running.until(lambda: all(_visits(state, site.url(path)) >= 4 for path in paths))
+        running.stop()
+    assert state.counts["pages"] == 3
+    for path in paths:
+        assert site.count(path) == _visits(state, site.url(path))
+        assert state.at(site.url(path))["observations"] == site.count(path) - 1
+    assert state.at(site.url("/counter/b"))["changes"] == site.count("/counter/b") - 1
+    assert state.at(site.url("/static/a"))["changes"] == 0
+
+
+ONCE = """
+    class Tester(Base):
+        def first(self):
+            yield Request(SITE + "/counter/clock", self.clock)
+            yield Request(SITE + "/static/not-revisited", meta={"revisit": False})
+            yield Request(SITE + "/static/bypass", meta={"frontier_bypass": True})
+            yield Request(SITE + "/static/post", method="POST", body=b"asked")
+            yield Request(SITE + "/static/lambda", lambda response: note(url=response.url, status=200))
+            yield Request(SITE + "/static/object", meta={"object": object()})
+            yield Request(SITE + "/redirect/static/lambda-target", lambda response: note(url=response.url, status=200))
+
+        def clock(self, response):
+            seen = response.meta["optimal_frontier"]
+            if seen["visits"] == 1:
+                yield Request(SITE + "/static/unfiltered", dont_filter=True)
+            yield Request(SITE + "/static/not-revisited")
+            yield Request(SITE + "/static/post", method="POST", body=b"asked")
+            yield Request(SITE + "/static/closure", lambda response: note(url=response.url, status=200, by=seen))
+            note(clock=seen["visits"])
+"""
+
+
+def test_what_is_fetched_once(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """revisit False, other methods, bypasses, unfiltered links and what cannot be stored are fetched, and never again."""
+    with crawl(ONCE, CONCURRENT_REQUESTS=4) as running:
+        running.until(lambda: _visits(state, site.url("/counter/clock")) >= 6 and len(site.paths()) >= 14)
+        running.stop()
+    once = ["not-revisited", "bypass", "post", "lambda", "object", "lambda-target", "unfiltered", "closure"]
+    assert {name: site.count(f"/static/{name}") for name in once} == dict.fromkeys(once, 1)
+    assert site.of("/static/post")[0].body == b"asked"
+    assert {line["url"] for line in running.record if "url" in line} == {site.url(f"/static/{name}") for name in once}
+    assert state.counts["pages"] == 1
+    for forgotten in ("bypass", "unfiltered", "lambda", "closure", "object"):
+        assert state.slot(site.url(f"/static/{forgotten}")) is None
+    assert running.log.count("cannot be stored") == 1
+    # The lambda's redirect target cannot be stored either.
+    assert running.stats["optimal_frontier/unstorable"] == 5
+    assert "leases_expired" not in state.counts
+    assert "Traceback" not in running.log
+
+
+def test_once_means_once_after_a_restart_too(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """POST and revisit False are known to the next crawl."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/static/not-revisited", meta={"revisit": False})
+                yield Request(SITE + "/static/post", method="POST")
+                yield Request(SITE + "/static/" + os.path.basename(os.getcwd()) + str(os.getpid()))
+    """
+    for fetches in (3, 4):
+        with crawl(spider, of_MIN_INTERVAL=600) as running:
+            running.until(lambda wanted=fetches: len(site.fetches) == wanted and not state.counts.get("pending"))
+            running.stop()
+    assert site.count("/static/not-revisited") == site.count("/static/post") == 1
+
+
+def test_start_request_of_a_known_page_is_not_fetched_early(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """dont_filter on a start request says nothing about a page that is known, nor does a link made with the start page's meta."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/static/0", dont_filter=True)
+                yield Request(SITE + "/static/0", dont_filter=True)
+                yield Request(SITE + "/static/lambda", lambda response: None, dont_filter=True)
+                yield Request(SITE + "/static/lambda", lambda response: None, dont_filter=True)
+
+            def parse(self, response):
+                yield Request(SITE + "/static/0", meta=response.meta)
+                yield Request(SITE + "/static/1", meta=response.meta, dont_filter=True)
+    """
+    for _ in range(2):
+        with crawl(spider, of_MIN_INTERVAL=600) as running:
+            running.until(lambda: _visits(state, site.url("/static/0")) and site.count("/static/lambda"))
+            running.until(lambda: state.in_flight == 0 and not state.counts["pending"])
+            running.stop()
+    assert site.count("/static/0") == 1
+    assert site.count("/static/lambda") == 2  # once a crawl
+    assert site.count("/static/1") == 1
+    assert state.slot(site.url("/static/1")) is None
+
+
+def test_everything_of_a_request_comes_back_on_every_visit(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Callback, cb_kwargs, headers, cookies, priority and meta, with tuples, bytes and nesting, as first yielded."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                meta = {"nested": {"t": (1, [2, {"k": (3,)}]), 5: None}, "bytes": b"\\xff", "text": "\\u00fc"}
+                yield Request(SITE + "/counter/0?a=1#f", self.special, meta=meta, cookies={"c": "1"}, headers={"X-Test": ["a", "b"]},
+                              priority=-3, cb_kwargs={"one": 1, "pair": (1, (2, 3)), "plain": frozenset([1])}, flags=["flag"])
+
+            def special(self, response, one, pair, plain):
+                request = response.request
+                mine = {k: request.meta[k] for k in ("nested", "bytes", "text", "is_start_request") if k in request.meta}
+                mine["nested"]["t"][1].append("a callback may do what it likes with its copy")
+                note(saw=repr((mine, one, pair, plain, request.priority, request.cookies, request.flags, request.dont_filter)),
+                     retry=request.meta.get("dont_retry"))
+                request.cb_kwargs["one"] = 2
+    """
+    with crawl(spider) as running:
+        running.until(lambda: len(running.record) >= 3)
+        running.stop()
+    saw = [line["saw"] for line in running.record]
+    assert len(set(saw)) == 1, saw
+    assert "'t': (1, [2, {'k': (3,)}, 'a callback may" in saw[0]
+    assert "1, (1, (2, 3)), frozenset({1}), -3, {'c': '1'}, ['flag'], False" in saw[0]
+    assert [line["retry"] for line in running.record][:2] == [None, True]
+    for fetch in site.of("/counter/0?a=1"):
+        assert fetch.headers["x-test"] in ("a", "b")
+        assert fetch.headers["cookie"] == "c=1"
+
+
+def test_revisit_that_fails_is_not_retried_and_its_errback_is_called(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """dont_retry goes with revisits, and the errback comes back with them."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/fails-after/2", errback=self.failed)
+
+            def failed(self, failure):
+                note(failed=failure.value.response.status, visits=failure.value.response.meta["optimal_frontier"]["visits"])
+    """
+    url = site.url("/fails-after/2")
+    with crawl(spider, RETRY_TIMES=3) as running:
+        running.until(lambda: state.at(url).get("failures", 0) >= 1)
+        running.until(lambda: any("failed" in line for line in running.record))
+        running.stop()
+    page = state.at(url)
+    assert page["visits"] == 2
+    assert page["observations"] == 1
+    assert site.count("/fails-after/2") == page["attempts"]
+    assert next(line for line in running.record if "failed" in line) == {"failed": 503, "visits": 2}
+
+
+def test_first_visits_go_by_priority_then_importance_then_arrival(crawl: Crawler, site: MisbehavingSite) -> None:
+    """With a budget that leaves time to queue all of them."""
+    spider = """
+        class Tester(Base):
+            paths = ["/static/start"]
+            def parse(self, response):
+                if response.url.endswith("start"):
+                    yield Request(SITE + "/static/e")
+                    yield Request(SITE + "/static/f")
+                    yield Request(SITE + "/static/d", meta={"importance": 2.5})
+                    yield Request(SITE + "/static/g", priority=-1, meta={"importance": 100})
+                    yield Request(SITE + "/static/b", priority=7)
+                    yield Request(SITE + "/static/a", priority=7, meta={"importance": 3})
+                    yield Request(SITE + "/static/c", priority=1)
+    """
+    with crawl(spider, of_CRAWL_RATE=8, of_MIN_INTERVAL=600) as running:
+        running.until(lambda: len(site.fetches) == 8)
+    assert [path[-1] for path in site.paths()[1:]] == list("abcdefg")
+
+
+def test_importance_from_meta_updates_a_known_page(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """A known page yielded again only updates its importance; without one nothing changes; a bad one is refused in one line."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/static/0", meta={"importance": 3})
+                yield Request(SITE + "/counter/clock", self.clock)
+
+            def clock(self, response):
+                visits = response.meta["optimal_frontier"]["visits"]
+                yield Request(SITE + "/static/0", meta={"importance": 7.5} if visits == 3 else {})
+                yield Request(SITE + "/static/bad", meta={"importance": -1})
+    """
+    with crawl(spider) as running:
+        running.until(lambda: state.at(site.url("/static/0"), "page").get("importance") == 3)
+        running.until(lambda: state.at(site.url("/static/0"), "page")["importance"] == 7.5)
+        running.until(lambda: _visits(state, site.url("/counter/clock")) > 5)
+        running.stop()
+    assert state.at(site.url("/static/0"), "page")["importance"] == 7.5
+    assert state.at(site.url("/static/bad"), "page")["importance"] == 1
+    assert running.log.count("expected a number above 0") == 1
+
+
+def test_copies_of_response_meta_steal_no_lease(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Links and own downloads made with meta=response.meta are what they are, and the page's observations go on."""
+    spider = """
+        class Tester(Base):
+            paths = ["/static/0"]
+            async def parse(self, response):
+                seen = response.meta["optimal_frontier"]
+                note(url=response.url, changed=seen["changed"], retry=response.meta.get("dont_retry"))
+                if response.url.endswith("/0") and seen["visits"] in (2, 4):
+                    yield Request(SITE + "/links/x", meta=response.meta, callback=self.parse)
+                    engine, request = self.crawler.engine, Request(SITE + "/counter/own", meta=response.meta)
+                    if hasattr(engine, "download_async"):
+                        await engine.download_async(request)
+                    else:
+                        from scrapy.utils.defer import maybe_deferred_to_future
+                        await maybe_deferred_to_future(engine.download(request))
+    """
+    first, second = site.url("/static/0"), site.url("/links/x")
+    with crawl(spider) as running:
+        running.until(lambda: _visits(state, first) >= 6 and _visits(state, second) >= 3)
+        running.stop()
+    assert "leases_expired" not in state.counts
+    assert "observations_refused" not in state.counts
+    for url in (first, second):
+        page = state.at(url)
+        assert page["observations"] == page["visits"] - 1
+        assert page["changes"] == 0
+        mine = [(line["changed"], line["retry"]) for line in running.record if line["url"] == url]
+        assert mine[:2] == [(None, None), (False, True)]
+
+
+def test_callback_is_told_whether_the_page_changed(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """None on the first visit, then True or False; change rate, interval and visits beside it."""
+    spider = """
+        class Tester(Base):
+            paths = ["/static/0", "/counter/0"]
+    """
+    with crawl(spider) as running:
+        running.until(lambda: min(_visits(state, site.url(path)) for path in ("/static/0", "/counter/0")) >= 4)
+        running.stop()
+    for path, changed in (("/static/0", False), ("/counter/0", True)):
+        seen = [line["seen"] for line in running.record if line["url"] == site.url(path)]
+        assert [s["changed"] for s in seen] == [None] + [changed] * (len(seen) - 1)
+        assert [s["visits"] for s in seen] == list(range(1, len(seen) + 1))
+        assert seen[-1]["change_rate"] > 0
+        assert seen[-1]["interval"] >= 0.2 - 1e-9
+
+
+def test_callback_on_change_spares_unchanged_pages(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """With CALLBACK_ON "change" the callback sees first visits and changes only."""
+    spider = """
+        class Tester(Base):
+            paths = ["/static/0", "/counter/0"]
+    """
+    with crawl(spider, of_CALLBACK_ON="change") as running:
+        running.until(lambda: min(_visits(state, site.url(path)) for path in ("/static/0", "/counter/0")) >= 4)
+        running.stop()
+    called = [line["url"] for line in running.record]
+    assert called.count(site.url("/static/0")) == 1
+    assert called.count(site.url("/counter/0")) == site.count("/counter/0")
+    assert running.stats["optimal_frontier/callbacks_spared"] == site.count("/static/0") - 1
+
+
+def test_requests_from_memory_keep_to_the_budget_and_on_time(crawl: Crawler, site: MisbehavingSite) -> None:
+    """What cannot be stored waits for its turn, not for the engine's heartbeat."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                for n in range(8):
+                    yield Request(SITE + f"/static/{n}", lambda response: None)
+    """
+    with crawl(spider, of_CRAWL_RATE=4) as running:
+        running.until(lambda: len(site.fetches) == 8)
+    assert 1.5 < site.fetches[-1].at - site.fetches[0].at < 3
+
+
+def test_frontera_middleware_that_filters_does_not_hold_the_lease(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Frontera's settings are in force; a page that one of its middlewares takes out is over all the same, as is one that it breaks on."""
+    middleware = """
+        from frontera.core.components import Middleware
+        import sys
+
+        class Filter(Middleware):
+            component_name = "filter"
+            def frontier_start(self): pass
+            def frontier_stop(self): pass
+            def add_seeds(self, seeds): return seeds
+            def links_extracted(self, request, links): return request
+            def request_error(self, page, error): return page
+            def page_crawled(self, response):
+                if response.url.endswith("filtered"):
+                    return None
+                if response.url.endswith("broken"):
+                    raise ValueError("broken Frontera middleware")
+                return response
+        sys.modules["filters"] = sys.modules["__main__"]
+
+        class Tester(Base):
+            paths = ["/static/filtered", "/static/broken", "/static/ok"]
+    """
+    with crawl(middleware, MIDDLEWARES=["filters.Filter"], of_MIN_INTERVAL=600) as running:
+        running.until(lambda: all(state.at(site.url(f"/static/{name}")).get("attempts") for name in ("filtered", "broken", "ok")))
+        running.until(lambda: state.in_flight == 0)
+        running.stop()
+    assert _visits(state, site.url("/static/ok")) == 1
+    assert state.at(site.url("/static/filtered"))["failures"] > 0
+
+
+def test_frontera_max_requests_ends_the_crawl(crawl: Crawler, site: MisbehavingSite) -> None:
+    """MAX_REQUESTS is Frontera's, and holds."""
+    spider = """
+        class Tester(Base):
+            paths = [f"/static/{n}" for n in range(10)]
+    """
+    with crawl(spider, MAX_REQUESTS=4) as running:
+        assert running.wait() == 0
+    assert len(site.fetches) == 4
+
+
+@pytest.mark.parametrize("reactor", ["twisted.internet.asyncioreactor.AsyncioSelectorReactor", "twisted.internet.epollreactor.EPollReactor"])
+def test_close_after_closes_the_spider(reactor: str, crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """The spider closes by itself when every page was fetched, on either reactor."""
+    spider = """
+        class Tester(Base):
+            paths = ["/pages/30", "/status/404"]
+            def parse(self, response):
+                for link in response.css("a"):
+                    yield response.follow(link)
+    """
+    with crawl(spider, of_CLOSE_AFTER=1, TWISTED_REACTOR=reactor) as running:
+        assert running.wait() == 0
+    assert running.stats["reason"] == "finished"
+    assert {path for path in site.paths()} == {"/pages/30", "/status/404"} | {f"/static/{n}" for n in range(30)}
+    assert state.in_flight == 0

@@ -1,0 +1,65 @@
+"""The curve that turns a price into a rate, and the objectives."""
+
+import numpy as np
+import pytest
+from scipy.special import gammaincc, gammainccinv, gammaincinv
+
+from optimal_frontier.errors import InvalidProblemError
+from optimal_frontier.optimization import changes_periodic, freshness_periodic, freshness_poisson
+from optimal_frontier.optimization.response import TINY_ODDS, ResponseKernel, changes_between_visits, marginal_share
+
+ODDS = 10.0 ** np.linspace(-30, 15, 4001)
+
+
+def test_reference_is_scipys_gamma_quantile():
+    q = ODDS / (1 + ODDS)
+    scipy = np.where(q < 0.5, gammaincinv(2, q), gammainccinv(2, 1 / (1 + ODDS)))
+    np.testing.assert_allclose(changes_between_visits(ODDS), scipy, rtol=1e-13)
+
+
+def test_table_is_as_close_as_documented():
+    """Within 1e-9 of the reference, with the derivative within 1e-4."""
+    value = 1.0 + 1 / ODDS[ODDS > 1e-10]
+    odds = 1 / (value - 1.0)
+    kernel = ResponseKernel(value.size)
+    visits, bend = np.empty(value.size), np.empty(value.size)
+    kernel.visits_per_change(value, 1.0, visits, bend)
+    np.testing.assert_allclose(visits, 1 / changes_between_visits(odds), rtol=1e-9)
+    r = changes_between_visits(odds)
+    exact = -odds * (1 + odds) / (r * r) * (1 + r) / (r * (1 + odds))  # dg/dz z (1 + z), with dr/dz = (1 + r) / (r (1 + z))
+    np.testing.assert_allclose(bend, exact, rtol=1e-4)
+
+
+def test_beyond_the_table():
+    """Values at or below the price get nothing; odds below the table its limit, g = 1 / sqrt(2 z)."""
+    kernel = ResponseKernel(4)
+    visits, bend = np.empty(4), np.empty(4)
+    kernel.visits_per_change(np.array([0.5, 1.0, 0.0, 1e40]), 1.0, visits, bend, tiny=True)
+    assert visits[:3].tolist() == [0.0, 0.0, 0.0]
+    assert bend[:3].tolist() == [0.0, 0.0, 0.0]
+    assert 1e-40 < TINY_ODDS
+    assert visits[3] == pytest.approx(1 / np.sqrt(2e-40))
+
+
+def test_marginal_share_has_no_cancellation():
+    r = 10.0 ** np.linspace(-12, 2, 500)
+    from_scipy = np.where(r < 1, np.nan, 1 - gammaincc(2, r))
+    small = r < 1e-3
+    np.testing.assert_allclose(marginal_share(r)[small], (r * r / 2 - r**3 / 3 + r**4 / 8 - r**5 / 30)[small], rtol=1e-12)
+    np.testing.assert_allclose(marginal_share(r)[r >= 1], from_scipy[r >= 1], rtol=1e-12)
+    assert marginal_share(np.array([np.inf]))[0] == 1.0
+
+
+def test_objectives_by_hand():
+    assert freshness_poisson([2.0, 1.0, 4.0], [1.0, 1.0, 0.0], [1.0, 0.0, 0.0]) == pytest.approx(2 * 0.5 + 0 + 4)
+    assert freshness_periodic([2.0, 1.0, 4.0], [1.0, 1.0, 0.0], [1.0, 0.0, 0.0]) == pytest.approx(2 * (1 - np.exp(-1)) + 4)
+    assert changes_periodic([2.0, 1.0, 4.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0]) == pytest.approx(2 * (1 - np.exp(-1)))
+    with pytest.raises(InvalidProblemError, match="rates has 1"):
+        freshness_periodic([1.0, 1.0], [1.0, 1.0], [1.0])
+
+
+def test_evenly_spaced_visits_are_fresher_than_memoryless_ones():
+    """Azar: F(rho) of eq. 6 is at least that of eq. 5, for every page and rate."""
+    rng = np.random.default_rng(0)
+    importance, change_rate, rates = rng.random(100), 10.0 ** rng.uniform(-3, 3, 100), 10.0 ** rng.uniform(-3, 3, 100)
+    assert freshness_periodic(importance, change_rate, rates) > freshness_poisson(importance, change_rate, rates)
