@@ -77,11 +77,12 @@ class ClockedStore(Store):
         return int(self.run(self.observe_calls([observation], horizon))[0][0])
 
     def visit_all(self, **values: Any) -> list[Handout]:
-        """Fetch every page that can be handed out now, once."""
+        """Fetch every page that can be handed out now, once; a millisecond later it may be planned."""
         handouts, _ = self.dispatch(100_000)
         for at in range(0, len(handouts), 200):
             ended = [Observation(h.slot, h.token, "ok", float("inf"), **values) for h in handouts[at : at + 200]]
             self.run(self.observe_calls(ended, 1e15))
+        self.advance(0.001)
         return handouts
 
     def plan(self, slot: int, rate: float, base_credit: float = 0.0, base_time: float | None = None) -> None:
@@ -101,4 +102,3 @@ class ClockedStore(Store):
 def open_store(socket: str, namespace: str, kind: type[ClockedStore] = ClockedStore) -> ClockedStore:
     """Open a store on the test server; close its ``connection`` afterwards."""
     return kind(connect(parse_redis_url(f"unix://{socket}", Path())), namespace).start()
-

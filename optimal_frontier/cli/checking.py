@@ -9,6 +9,7 @@ import click
 from optimal_frontier.cli.estimates import deadlines
 from optimal_frontier.cli.output import number, printable, show_json
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
+from optimal_frontier.frontier.dispatcher import horizon_s
 from optimal_frontier.state.consistency import check_state
 
 #: Lines that are shown to people.
@@ -22,10 +23,8 @@ def check(ctx: click.Context, as_json: bool) -> None:
     """Check the stored state, also while a crawl is running; exit 1 if something is wrong."""
     options: Options = ctx.obj
     workplace = find_workplace(options)
-    settings = workplace.settings
-    horizon_s = 2 * settings.resolve_interval if settings.crawl_rate is not None else 1e15
     with opened_store(workplace) as store:
-        report = check_state(store, deadlines, horizon_s)
+        report = check_state(store, deadlines, horizon_s(workplace.settings))
     if as_json:
         show_json({"ok": not report.violations, **asdict(report)})
     else:

@@ -73,6 +73,6 @@ def marginal_value(importance: float, change_rate: float, rate: float, objective
     value = importance / change_rate if objective == "freshness" else importance
     if rate <= 0:
         return value
-    x = change_rate / rate
-    share = x * x * (0.5 - x / 3) if x < 1e-4 else -math.expm1(-x) - x * math.exp(-min(x, 700.0))
+    x = min(change_rate / rate, 700.0)
+    share = x * x * (0.5 - x / 3) if x < 1e-4 else -math.expm1(-x) - x * math.exp(-x)
     return value * share

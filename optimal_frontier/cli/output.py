@@ -121,7 +121,7 @@ def _show(table: Table) -> None:
     console = Console(highlight=False, width=_PIPE_WIDTH)
     with console.capture() as capture:
         console.print(table)
-    click.echo("\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines()))
+    click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()).strip("\n"))
 
 
 def _plain(value: Any) -> Any:

@@ -76,7 +76,10 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("posterior", f"Gamma, shape and time {gamma}" + (" (the prior)" if posterior and posterior["is_prior"] else "")),
         ("change rate", f"{per_second(answer['change_rate'])}{spread}, mean {number(answer['change_rate_mean'])}"),
         ("interval bounds", f"{duration(answer['min_interval'])} to {longest}, at least {duration(answer['min_gap'])} apart"),
-        ("revisit rate", f"{per_second(answer['rate'])}, every {duration(answer['interval'])}" if answer["rate"] else number(answer["rate"])),
+        (
+            "revisit rate",
+            f"{per_second(answer['rate'])}, every {duration(answer['interval'])}" if answer["rate"] else number(answer["rate"]),
+        ),
         ("threshold", number(answer["threshold"])),
         ("marginal", f"{number(answer['marginal'])} at this rate, {number(answer['marginal_at_rate_0'])} at rate 0"),
         ("credit", f"{number(answer['credit'])} (due at 1)"),

@@ -104,8 +104,8 @@ def _tell(report: PlanReport, as_json: bool) -> None:
     else:
         feasible = "" if report.feasible else ", NOT FEASIBLE"
         click.echo(
-            f"{moment(report.time)}  {number(report.pages)} pages in {duration(report.seconds)}, {per_second(report.planned_rate)} planned, "
-            f"{number(report.queued)} queued, freshness {report.estimated_freshness:.1%}{feasible}"
+            f"{moment(report.time)}  {number(report.pages)} pages in {duration(report.seconds)}, "
+            f"{per_second(report.planned_rate)} planned, {number(report.queued)} queued, freshness {report.estimated_freshness:.1%}{feasible}"
         )
 
 

@@ -130,6 +130,12 @@ class Courier:
                     self._next_dispatch = 0.0
                 self._condition.notify()
 
+    def look_again(self) -> None:
+        """Ask for requests before the last wait is over: a plan may have brought deadlines forward."""
+        with self._condition:
+            self._next_dispatch = 0.0
+            self._condition.notify()
+
     def flush(self, timeout_s: float) -> bool:
         """Wait until everything added and observed so far is stored; return whether that was so in time."""
         with self._condition:

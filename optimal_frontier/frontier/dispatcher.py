@@ -10,6 +10,7 @@ import secrets
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from optimal_frontier.settings import FrontierSettings, PageRule
@@ -28,13 +29,25 @@ def host_of(url: str) -> str:
     >>> host_of("http://Example.org:80/a"), host_of("https://example.org:8443/")
     ('example.org', 'example.org:8443')
     """
-    parts = urlsplit(url)
+    return names_of(url)[1]
+
+
+def names_of(url: str) -> tuple[str, str]:
+    """Return the host name of ``url``, which Scrapy's downloader takes for one slot, and the host as in `host_of`."""
+    # Few origins, many URLs: up to the path they are the same text.
+    end = url.find("/", url.find("://") + 3)
+    return _names_of_origin(url if end < 0 else url[:end])
+
+
+@lru_cache(maxsize=4096)
+def _names_of_origin(origin: str) -> tuple[str, str]:
+    parts = urlsplit(origin)
     name = parts.hostname or ""
     try:
         port = parts.port
     except ValueError:
         port = None
-    return name if port is None or port == _DEFAULT_PORTS.get(parts.scheme) else f"{name}:{port}"
+    return name, name if port is None or port == _DEFAULT_PORTS.get(parts.scheme) else f"{name}:{port}"
 
 
 def horizon_s(settings: FrontierSettings) -> float:
@@ -152,9 +165,12 @@ def rate_bounds(rule: PageRule, settings: FrontierSettings) -> tuple[float, floa
     """
     longest = rule.max_interval if rule.max_interval is not None else settings.max_interval
     shortest = rule.min_interval if rule.min_interval is not None else settings.min_interval
-    shortest, longest = min(shortest, longest), max(longest, shortest) if rule.max_interval is None else longest
+    # Where they exclude each other, what the rule says stands, and its max_interval before its min_interval.
+    if rule.max_interval is None:
+        longest = max(longest, shortest)
+    shortest = min(shortest, longest)
     gap = shortest / 2 if rule.min_interval is not None and rule.min_interval == rule.max_interval else shortest
     return 1 / longest, 1 / shortest, gap
 
 
-__all__ = ["ONCE", "TRANSIENT", "Dispatcher", "Exchange", "Outcome", "SlotRoom", "horizon_s", "host_of", "rate_bounds"]
+__all__ = ["ONCE", "TRANSIENT", "Dispatcher", "Exchange", "Outcome", "SlotRoom", "horizon_s", "host_of", "names_of", "rate_bounds"]

@@ -10,6 +10,7 @@ import os
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -253,10 +254,19 @@ class Planner:
 
 
 class PlannerThread:
-    """Plans in the background until stopped; any number may run, the lock lets one plan at a time."""
+    """Plans in the background until stopped; any number may run, the lock lets one plan at a time.
 
-    def __init__(self, planner: Planner) -> None:
+    Parameters
+    ----------
+    planner : Planner
+        Used by the thread alone once it has started.
+    planned : callable, optional
+        Called on the thread after every plan, another process's included: pages may be due sooner than was thought.
+    """
+
+    def __init__(self, planner: Planner, planned: Callable[[], None] | None = None) -> None:
         self.planner = planner
+        self._planned = planned
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="optimal_frontier-planner", daemon=True)
 
@@ -272,12 +282,16 @@ class PlannerThread:
 
     def _run(self) -> None:
         interval = self.planner.settings.resolve_interval
+        last_due = 0.0
         while True:
             wait = min(interval, 1.0)
             try:
                 due = self.planner.due_in()
                 if due is not None:
                     wait = due
+                    if self._planned is not None and due > last_due:
+                        self._planned()
+                    last_due = due
                 if due is not None and due <= 0:
                     # Not planned: another holds the lock, and publishes soon.
                     wait = 0.0 if self.planner.plan() is not None else min(interval, 1.0)

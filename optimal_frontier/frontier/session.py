@@ -55,7 +55,7 @@ class Session:
             self.connection.close()
             raise
         self.courier = Courier(self.dispatcher, wake, self.is_complete if settings.close_after is not None else None)
-        self.planner = PlannerThread(Planner(self.store, settings))
+        self.planner = PlannerThread(Planner(self.store, settings), self.courier.look_again)
         self.courier.start()
         self.planner.start()
 

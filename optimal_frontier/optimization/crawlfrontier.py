@@ -95,8 +95,8 @@ class OptimalSolver:
         Print convergence information.
     clusters : WCluster, optional
         Without it (the default) `solve` returns the exact optimum. With it, the price comes from the golden section search over these
-        clusters, as in the document; they must hold the pages (`WCluster.add`), and follow them as they come and go. On values spread over
-        several decades 100 "equal" clusters reach about 0.5 to 0.9 of the optimum, 100 "log" clusters 0.99 (held by tests).
+        clusters, as in the document; they must hold the pages (`WCluster.add`), and follow them as they come and go. On Pareto values
+        scaled into (0, 1], 100 "equal" clusters reached 0.23 to 1.0 of the optimum depending on the scale, 100 "log" clusters 0.998.
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ together: one sweep over the pages is one step for every host, and hosts that ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from optimal_frontier.optimization.problem import Floats
 TOLERANCE = 1e-8
 #: Relative width of a price bracket at which the rates at its two ends are mixed: a page that changes often is dropped so fast as its price
 #: rises that no float between may meet the limit.
-_NARROW = 1e-9
+_NARROW = 5e-8
 _SWEEPS = 300
 
 
@@ -42,6 +42,10 @@ class _Search:
     rates: Floats
     bend: Floats
     steps: int = 0
+    settled: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))  #: after the last step
+    narrow: NDArray[np.bool_] = field(
+        default_factory=lambda: np.zeros(0, bool)
+    )  #: to be met by mixing the rates at both ends of the bracket
 
     def narrowed(self, active: NDArray[np.bool_]) -> _Search:
         """The same, for some of the hosts."""
@@ -129,9 +133,14 @@ class HostMarket:
         everything = True
         for _ in range(_SWEEPS):
             active = self._step(search, multiplier, everything)
-            if not active.any():
+            left = np.count_nonzero(active)
+            if not everything and left < 0.7 * active.size:
+                self._write_back(search, search.settled)
+                if search.narrow.any():
+                    self._mix(search, search.narrow, multiplier)
+            if left == 0:
                 break
-            if everything or np.count_nonzero(active) < 0.7 * active.size:
+            if everything or left < 0.7 * active.size:
                 search = search.narrowed(active)
                 everything = False
         else:
@@ -200,13 +209,9 @@ class HostMarket:
                 self.rates[index] = mixture
         narrow = ~settled & (search.high - search.low <= _NARROW * (search.high + search.shift)) & (search.low >= 0)
         done = settled | narrow
-        if not everything:
-            self._write_back(search, settled)
-        if narrow.any():
-            if everything:
-                done = settled  # one more step, among the few
-            else:
-                self._mix(search, narrow, multiplier)
+        if everything and narrow.any():
+            done = settled  # one more step, among the few
+        search.settled, search.narrow = settled, narrow
         active: NDArray[np.bool_] = ~done
         if active.any():
             search.surcharge = np.where(active, self._next(search, price, excess, by_surcharge), surcharge)
@@ -230,7 +235,7 @@ class HostMarket:
         middle = np.where((middle > floor) & (middle < search.high), middle, 0.5 * (floor + search.high))
         good = (proposal > floor) & (proposal < search.high)
         search.steps += 1
-        if search.steps > 5 and search.steps % 2:  # Newton creeps along one end of the bracket
+        if search.steps > 6 and search.steps % 4:  # Newton creeps along one end of the bracket
             good[:] = False
         fresh = np.where(good, proposal, middle)
         # below the limit and heading for no surcharge at all: try that

@@ -68,8 +68,9 @@ def solve_periodic(
     With ``r = change_rate / rate`` and ``w = importance / change_rate`` (freshness) or ``importance`` (changes), both objectives are
     ``sum w rate (1 - exp(-r))``, and a rate between its bounds has ``w (1 - (1 + r) exp(-r)) = multiplier x cost + surcharge of its host``.
     One number, the multiplier, is searched for; `response` turns a price into rates. A page is visited only if ``w / cost`` exceeds the
-    multiplier. O(n) time: one or two sweeps over the pages from a first guess out of bins (or of a sample, with bounds); host
-    limits take about ten. Beside the rates, one array of size n; five with host limits.
+    multiplier. O(n) time: two or three sweeps over the pages from a first guess out of bins (or
+    of a sample, with bounds). With host limits every trial of the multiplier is a sweep, and hosts at their limits take some 10 to 40
+    steps of their own pages. Beside the rates, one array of size n; with host limits about seven.
 
     Exact to rounding as far as the objective is concerned: rates are within about 1e-8 of the optimum's, and the loss is of second order.
 

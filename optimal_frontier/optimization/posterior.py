@@ -55,11 +55,11 @@ def solve_posterior(
     expected freshness ``(1 / I) integral of s over 0 ... I``, and one more visit per unit of time is worth
     ``M(I) = integral of s over 0 ... I - I s(I)``. The optimum has ``importance x M(1 / rate) = multiplier x cost``.
 
-    With ``shape <= 1`` M is unbounded: a page about which nothing is known is always worth some visits, as it may hardly ever change. Plans
-    at the posterior median give such pages a similar allowance at a fraction of the work; this solver takes some twenty times as long.
+    With ``shape <= 1`` M is unbounded: a page about which nothing is known is always worth some visits, as it may hardly ever change.
 
-    Against the median plug-in it is the better one-shot plan by definition of the objective, and learns less about pages that are
-    probably fast.
+    Against `solve_periodic` at the posterior median this is the better one-shot plan by definition of its objective: with shapes uniform on
+    (0.5, 3) the median plug-in reached 0.978 of it. It does not value what a visit teaches,
+    and takes over a hundred times as long (8 us a page).
 
     Examples
     --------

@@ -62,8 +62,7 @@ def fit_minima(min_rate: Floats, max_rate: Floats, budget: float, host: NDArray[
     feasible = True
     if np.isfinite(host_max_rate) and len(low):
         sums = np.bincount(host, weights=low)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scale = np.where(sums > host_max_rate, host_max_rate / sums, 1.0)
+        scale = host_max_rate / np.maximum(sums, host_max_rate)
         if np.any(sums > host_max_rate * (1 + 1e-9)):
             feasible = False
         low = low * scale[host]

@@ -1,7 +1,7 @@
 """Independent judges of a solution: scipy's Gamma quantile, root finder and optimisers, and the weak-duality bound.
 
-The bound needs nothing from the solver to be right: for any prices, sum over pages of the best (value - price x rate) plus price x budget is
-at least the optimum. A solution whose objective comes within 1e-9 of it is optimal to 1e-9, however it was found.
+The bound needs nothing from the solver to be right: for any prices, the sum over pages of the best (value - price x rate), plus price x
+budget, is at least the optimum. A solution whose objective comes within 1e-9 of it is optimal to 1e-9, however it was found.
 """
 
 from __future__ import annotations

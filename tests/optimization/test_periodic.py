@@ -24,7 +24,7 @@ def assert_optimal(importance, change_rate, budget, objective, solution, toleran
 
 @pytest.mark.parametrize("seed", range(200))
 def test_optimum_on_random_instances(seed):
-    """Objective within 1e-9 of the duality bound, rates sum to the budget, KKT residual under 1e-6: ties, zeros and twelve decades included."""
+    """Objective within 1e-9 of the duality bound, rates sum to the budget, KKT residual under 1e-6; ties, zeros, twelve decades."""
     rng = np.random.default_rng(seed)
     n = int(rng.choice([1, 2, 3, 10, 100, 700, 2000]))
     importance, change_rate = random_problem(rng, n)

@@ -53,7 +53,8 @@ def test_optimum(seed):
 def test_no_worse_than_slsqp():
     importance, shape, time = np.array([1.0, 2.0, 0.5, 1.0]), np.array([0.8, 1.0, 3.0, 10.0]), np.array([1.0, 0.2, 5.0, 1.0])
     found = minimize(
-        lambda f: -expected_freshness(importance, shape, time, np.maximum(f, 1e-9)), np.full(4, 0.5), method="SLSQP", bounds=[(1e-6, 2)] * 4,
+        lambda f: -expected_freshness(importance, shape, time, np.maximum(f, 1e-9)), np.full(4, 0.5), method="SLSQP",
+        bounds=[(1e-6, 2)] * 4,
         constraints={"type": "eq", "fun": lambda f: f.sum() - 2}, options={"ftol": 1e-14},
     )  # fmt: skip
     solution = solve_posterior(importance, shape, time, 2.0)

@@ -324,4 +324,3 @@ def test_the_scripts_do_what_the_model_does(redis_socket: str):
             suppress_health_check=list(HealthCheck),
         ),
     )
-

@@ -66,7 +66,7 @@ class Blob(bytes):
     pass
 
 
-Point = collections.namedtuple("Point", "x y")  # noqa: PYI024  # the untyped kind is what user code has
+Point = collections.namedtuple("Point", "x y")  # the untyped kind is what user code has
 
 
 @pytest.mark.parametrize(

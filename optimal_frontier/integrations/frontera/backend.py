@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from frontera.core.components import Backend
 from w3lib.util import to_bytes
 
 from optimal_frontier.detection import settings_tag
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.dispatcher import ONCE, TRANSIENT, SlotRoom, host_of
+from optimal_frontier.frontier.dispatcher import ONCE, TRANSIENT, SlotRoom, names_of
 from optimal_frontier.frontier.judgement import judge_visit
 from optimal_frontier.frontier.session import Session
 from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates
@@ -26,6 +25,7 @@ from optimal_frontier.integrations.frontera.requests import (
     IMPORTANCE,
     KIND,
     OBSERVATION,
+    SOURCE,
     decode_request,
     encode_request,
     identity_of,
@@ -62,11 +62,12 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self.project_dir = project_dir
         self._session: Session | None = None
         self._attached = False
+        self._unstorable: Callable[[Any, Exception], Any] | None = None
         self._event = threading.Event()
         self._tag = settings_tag(settings.fingerprint)
         self._known: dict[bytes, float] = {}
         self._known_generation = 0
-        self._hosts: dict[str, set[str]] = {}
+        self._hosts: dict[str, list[str]] = {}
         self._warned = False
         self._queue = FrontierQueue(lambda: self.session, self._take, self._add)
         self._metadata = FrontierMetadata()
@@ -95,10 +96,14 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     def states(self) -> FrontierStates:
         return self._states
 
-    def attach(self, session: Session) -> None:
-        """Use an open session of the caller's, who also closes it; calls then never wait for Redis."""
+    def attach(self, session: Session, unstorable: Callable[[Any, Exception], Any]) -> None:
+        """Use an open session of the caller's, who also closes it; calls then never wait for Redis.
+
+        ``unstorable`` gets a request (the one in its ``SOURCE``) that cannot be stored, and the reason.
+        """
         self._session = session
         self._attached = True
+        self._unstorable = unstorable
 
     def frontier_start(self) -> None:
         if self._session is None:
@@ -122,7 +127,17 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         if courier.generation != self._known_generation:
             self._known.clear()
             self._known_generation = courier.generation
-        pages = [page for page in map(self._new_page, requests) if page is not None]
+        pages = []
+        for request in requests:
+            try:
+                page = self._new_page(request)
+            except (TypeError, OverflowError, ValueError) as error:
+                if self._unstorable is None:
+                    raise ConfigurationError(f"{request.url} cannot be stored: {error}") from error
+                self._unstorable(request.meta.get(SOURCE), error)
+                continue
+            if page is not None:
+                pages.append(page)
         if pages:
             courier.add(pages)
             if not self._attached:
@@ -138,13 +153,12 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             known = self._known.get(identity)
             if known is not None and (importance is None or known == importance):
                 return None
-        host = host_of(request.url)
+        self._note_host(request.url)
         record = encode_request(request)  # first, as what cannot be stored is not known
         if kind != TRANSIENT:
             if len(self._known) >= _KNOWN_PAGES:
                 self._known.clear()
             self._known[identity] = importance if importance is not None else 0.0
-        self._hosts.setdefault(urlsplit(request.url).hostname or "", set()).add(host)
         priority = float((request.meta.get(b"scrapy_request") or {}).get("priority", 0))
         return self.session.dispatcher.new_page(
             identity, request.url, record, kind=kind, importance=importance, priority=priority
@@ -170,9 +184,10 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         courier = self.session.courier
         wanted = wanted or 64
         if not self._attached:
-            slots = {key: SlotRoom(sorted(self._hosts.get(key, {key})), 0) for key in overused_keys}
+            slots = {key: SlotRoom(self._hosts.get(key, [key]), 0) for key in overused_keys}
             before = courier.idle_exchanges
             self._event.clear()
+            courier.look_again()  # at once, whatever the last wait was
             courier.ask(wanted, slots, 0)
             deadline = time.monotonic() + _EXCHANGE_S
             while not courier.ready and courier.idle_exchanges == before and courier.failure is None and time.monotonic() < deadline:
@@ -186,13 +201,19 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             handout = courier.ready.popleft()
             request = decode_request(handout.record)
             request.meta[HANDOUT] = handout
-            self._hosts.setdefault(urlsplit(request.url).hostname or "", set()).add(host_of(request.url))
+            self._note_host(request.url)
             requests.append(request)
         return requests
 
     def hosts_of(self, hostname: str) -> list[str]:
-        """Return the hosts (with ports) of a host name that were seen."""
-        return sorted(self._hosts.get(hostname, ()))
+        """Return the hosts (with ports) of a host name that were seen; what Scrapy's downloader takes for one slot."""
+        return self._hosts.get(hostname, [])
+
+    def _note_host(self, url: str) -> None:
+        hostname, host = names_of(url)
+        hosts = self._hosts.setdefault(hostname, [])
+        if host not in hosts:
+            hosts.append(host)
 
     # Outcomes come back.
 
@@ -231,6 +252,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             return Observation(handout.slot, handout.token, "gone", now)
         if not 200 <= status < 300 and status != 304:
             return Observation(handout.slot, handout.token, "failed", now)
+        if handout.kind != ACTIVE:
+            return Observation(handout.slot, handout.token, "ok", now)
         if status == 304 and handout.visits:
             content_hash = handout.content
         if content_hash is None:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.settings import PREFIX, FrontierSettings
+
+#: Scrapy's settings that give ours a default.
+_DEFAULTS_FROM: Final = ("BOT_NAME", "DOWNLOAD_DELAY")
 
 
 def names_and_values(settings: Any) -> Mapping[str, Any]:
     """Return what a Frontera settings object was given, Scrapy's settings behind an adapter included."""
-    values: dict[str, Any] = dict(getattr(settings, "attributes", {}))
-    crawler_settings = getattr(settings, "_crawler_settings", None)
+    # Not getattr: Frontera's settings raise KeyError for an attribute that is missing.
+    held = vars(settings)
+    values: dict[str, Any] = dict(held.get("attributes", {}))
+    crawler_settings = held.get("_crawler_settings")
     if crawler_settings is not None:
-        values |= {name: crawler_settings.get(name) for name in crawler_settings}
+        # Only what is ours: Scrapy warns of every deprecated setting that is asked for.
+        names = [name for name in crawler_settings if isinstance(name, str) and (name.startswith(PREFIX) or name in _DEFAULTS_FROM)]
+        values |= {name: crawler_settings.get(name) for name in names}
     return values
 
 

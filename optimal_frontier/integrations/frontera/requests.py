@@ -15,12 +15,14 @@ from optimal_frontier.state.records import encode_record
 HANDOUT: Final = b"optimal_frontier_handout"
 #: Observation that was judged already when the response came; never stored.
 OBSERVATION: Final = b"optimal_frontier_observation"
+#: The Scrapy request that it was made of; never stored.
+SOURCE: Final = b"optimal_frontier_source"
 #: Scrapy's request fingerprint (20 bytes) and kind, put there by the Scrapy converter; stored elsewhere.
 FINGERPRINT: Final = b"scrapy_fingerprint"
 KIND: Final = b"optimal_frontier_kind"
 IMPORTANCE: Final = b"optimal_frontier_importance"
 
-_TRANSIENT_META: Final = {HANDOUT, OBSERVATION, FINGERPRINT, KIND, IMPORTANCE, b"state", b"content_hash", b"origin_is_frontier"}
+_TRANSIENT_META: Final = {HANDOUT, OBSERVATION, SOURCE, FINGERPRINT, KIND, IMPORTANCE, b"state", b"content_hash", b"origin_is_frontier"}
 
 
 def _plain_headers(headers: Any) -> dict[bytes, list[bytes]]:

@@ -37,7 +37,8 @@ class Addon:
 def _insert(settings: Any, name: str, component: type, order: int) -> None:
     configured = settings.getwithbase(name) if hasattr(settings, "getwithbase") else settings[name]
     for entry in configured:
-        # A user may have set another order, or None to leave it out.
-        if (load_object(entry) if isinstance(entry, str) else entry) is component:
+        # A user may have set another order, or None to leave it out. Others are not imported: what is set to None may not even exist.
+        name_in_path = entry.rpartition(".")[2] if isinstance(entry, str) else ""
+        if entry is component or (name_in_path == component.__name__ and load_object(entry) is component):
             return
     settings[name].set(component, order, priority="addon")

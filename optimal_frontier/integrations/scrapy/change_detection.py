@@ -38,7 +38,7 @@ class ChangeDetectionMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> ChangeDetectionMiddleware:
-        if not issubclass(_scheduler_class(crawler), OptimalScheduler):
+        if not OptimalScheduler.is_set(crawler):
             raise NotConfigured("ChangeDetectionMiddleware needs optimal_frontier's scheduler")
         middleware = cls(crawler)
         crawler.signals.connect(middleware.reached_downloader, signals.request_reached_downloader)
@@ -139,10 +139,3 @@ def _told(lease: Lease, prior_time: float) -> dict[str, Any]:
 
 def _unchanged(response: Any, **_: Any) -> None:
     """Take the callback's place where CALLBACK_ON is "change" and the page has not changed."""
-
-
-def _scheduler_class(crawler: Any) -> type:
-    from scrapy.utils.misc import load_object
-
-    loaded: type = load_object(crawler.settings["SCHEDULER"])
-    return loaded

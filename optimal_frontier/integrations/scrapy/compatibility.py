@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.defer import deferred_from_coro
 
 
@@ -42,6 +43,16 @@ def call_later(seconds: float, function: Callable[[], Any]) -> None:
         asyncio.get_running_loop().call_later(seconds, function)
     except RuntimeError:
         _reactor().callLater(seconds, function)
+
+
+def looks_at_one_page(crawler: Any) -> bool:
+    """Tell whether this is ``scrapy fetch``, ``view``, ``parse``, ``check`` or ``shell``, and not a crawl."""
+    # Scrapy says so nowhere: the first four replace the start of the spider's class, the shell brings defaults of its own.
+    for name in ("start", "start_requests"):
+        if str(getattr(getattr(type(crawler.spider), name, None), "__module__", "")).startswith("scrapy.commands."):
+            return True
+    names = ("DUPEFILTER_CLASS", "REMOTE_CONTROL_ENABLED", "KEEP_ALIVE")
+    return any(crawler.settings.getpriority(name) == SETTINGS_PRIORITIES["command"] for name in names)
 
 
 def _reactor() -> Any:

@@ -8,6 +8,7 @@ it ended. No call waits for Redis: a `Session` carries everything on threads of 
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import time
 from collections import deque
@@ -18,7 +19,8 @@ from weakref import WeakKeyDictionary
 
 from frontera.contrib.scrapy.settings_adapter import ScrapySettingsAdapter
 from frontera.core.manager import FrontierManager
-from scrapy.core.scheduler import BaseScheduler
+from scrapy.core.scheduler import BaseScheduler, Scheduler
+from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
 from optimal_frontier.errors import OptimalFrontierError
@@ -27,12 +29,13 @@ from optimal_frontier.frontier.session import Session
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.configuration import settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
-from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION
+from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION, SOURCE
 from optimal_frontier.integrations.scrapy.compatibility import (
     call_later,
     close_spider,
     engine_slot,
     in_progress,
+    looks_at_one_page,
     schedule_next_call,
     thread_safe_caller,
 )
@@ -89,6 +92,7 @@ class OptimalScheduler(BaseScheduler):
         self._leases: set[Lease] = set()
         self._pending: deque[Any] = deque()
         self._unstored: deque[Any] = deque()
+        self._found: dict[Lease | None, list[Any]] = {}
         self._unstored_seen: set[bytes] = set()
         self._unstored_free_at = 0.0
         self._unstored_called = False
@@ -101,15 +105,26 @@ class OptimalScheduler(BaseScheduler):
         self._closing = False
 
     @classmethod
-    def from_crawler(cls, crawler: Any) -> OptimalScheduler:
-        return cls(crawler)
+    def from_crawler(cls, crawler: Any) -> BaseScheduler:  # type: ignore[override]  # as documented
+        """Return a scheduler for ``crawler``.
+
+        The commands that look at one page (``scrapy fetch``, ``view``, ``parse``, ``check``, ``shell``) get Scrapy's own: they neither take
+        part in the crawl nor touch its state.
+        """
+        return Scheduler.from_crawler(crawler) if looks_at_one_page(crawler) else cls(crawler)
 
     @staticmethod
     def of(crawler: Any) -> OptimalScheduler | None:
         """Return the open scheduler of ``crawler``, or None."""
         slot = engine_slot(crawler.engine) if crawler.engine is not None else None
         scheduler = getattr(slot, "scheduler", None)
-        return scheduler if isinstance(scheduler, OptimalScheduler) and scheduler._session is not None else None
+        # Not isinstance: Scrapy's metaclass calls everything that has a scheduler's methods an instance.
+        return scheduler if OptimalScheduler in type(scheduler).__mro__ and scheduler._session is not None else None
+
+    @classmethod
+    def is_set(cls, crawler: Any) -> bool:
+        """Tell whether the setting SCHEDULER of ``crawler`` is this class or one derived from it."""
+        return cls in load_object(crawler.settings["SCHEDULER"]).__mro__
 
     @property
     def published(self) -> Published:
@@ -131,13 +146,16 @@ class OptimalScheduler(BaseScheduler):
             fingerprinter = self.crawler.request_fingerprinter.fingerprint
             self._requests = OptimalRequestConverter(spider, fingerprinter)
             self._responses = OptimalResponseConverter(spider, self._requests)
+            _quieten_frontera(self.crawler.settings)
             self._manager = FrontierManager.from_settings(adapter)
             self.backend: OptimalBackend = self._manager.backend
-            self.backend.attach(self._session)
+            self.backend.attach(self._session, self._keep_in_memory)
             self._manager.start()
         except OptimalFrontierError as error:
             self._refuse(str(error))
             return
+        # Full collections would go through every imported module again and again, a fifth of a crawl's time; nothing of that is garbage.
+        gc.freeze()
         logger.info(
             "Frontier open: namespace %s on %s, budget %s",
             self.settings.namespace,
@@ -150,6 +168,8 @@ class OptimalScheduler(BaseScheduler):
         if self._session is None:
             return
         self._closing = True
+        gc.unfreeze()
+        self._store_found()
         self._reap()
         for lease in list(self._leases):
             self._end(lease)
@@ -199,7 +219,7 @@ class OptimalScheduler(BaseScheduler):
             return True
         try:
             self._store(request)
-        except (UnstorableRequestError, TypeError, OverflowError, ValueError) as error:
+        except UnstorableRequestError as error:
             return self._keep_in_memory(request, error)
         return True
 
@@ -218,11 +238,20 @@ class OptimalScheduler(BaseScheduler):
         frontier_request = self._requests.to_frontier(request, kind)
         parent = self._parents.pop(request, None)
         lease = parent.meta.get(LEASE) if parent is not None else None
-        if lease is not None:
-            self._manager.links_extracted(lease.frontier_request, [frontier_request])
-        else:
-            self._manager.add_seeds([frontier_request])
-        self.stats.inc_value("optimal_frontier/enqueued")
+        frontier_request.meta[SOURCE] = request
+        self._found.setdefault(lease, []).append(frontier_request)
+
+    def _store_found(self) -> None:
+        """Pass on what was enqueued since the last look, the links of a page together."""
+        if not self._found:
+            return
+        found, self._found = self._found, {}
+        for lease, requests in found.items():
+            if lease is not None and lease.frontier_request is not None:
+                self._manager.links_extracted(lease.frontier_request, requests)
+            else:
+                self._manager.add_seeds(requests)
+            self.stats.inc_value("optimal_frontier/enqueued", len(requests))
 
     def _is_start(self, request: Any) -> bool:
         # A link made with meta=response.meta has a copy of the mark.
@@ -251,6 +280,8 @@ class OptimalScheduler(BaseScheduler):
         """Return the request to fetch now, or None; the engine is woken when there is one."""
         if self._session is None:
             return None
+        # Links before the page they are on: what a page links to is safe before the page is done.
+        self._store_found()
         self._reap()
         if self._session.courier.failure is not None:
             if not self._refusal:
@@ -372,6 +403,8 @@ class OptimalScheduler(BaseScheduler):
             logger.error("Frontera's manager could not take in %s", request.url, exc_info=True)
         if HANDOUT in request.meta:  # or a middleware kept it from the backend
             self.backend.request_error(request, error)
+        # The request's meta leads to the lease: without this loop a page's memory is free at once, not at some later collection.
+        lease.request = lease.response = lease.frontier_request = None
 
     # Staying open.
 
@@ -379,7 +412,7 @@ class OptimalScheduler(BaseScheduler):
         """Tell whether the spider has a reason to stay open: always, until CLOSE_AFTER or Frontera's MAX_REQUESTS is reached."""
         if self._refusal or self._session is None:
             return False
-        if self._pending or self._unstored or self._leases:
+        if self._pending or self._unstored or self._leases or self._found:
             return True
         return not (self._session.courier.complete or self._manager.finished)
 
@@ -394,3 +427,12 @@ class OptimalScheduler(BaseScheduler):
         self._woken = False
         if self._session is not None and self.crawler.engine is not None:
             schedule_next_call(self.crawler.engine)
+
+
+def _quieten_frontera(settings: Any) -> None:
+    # Frontera writes several debug records per page, which cost a tenth of a crawl to make even where no handler wants them.
+    level = logging.getLevelName(settings.get("LOG_LEVEL", "DEBUG"))
+    for name in ("manager", "manager.components"):
+        frontera_logger = logging.getLogger(name)
+        if frontera_logger.level == logging.NOTSET and isinstance(level, int) and level > logging.DEBUG:
+            frontera_logger.setLevel(max(level, logging.WARNING))

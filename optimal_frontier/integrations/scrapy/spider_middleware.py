@@ -7,7 +7,6 @@ from typing import Any
 
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.misc import load_object
 
 from optimal_frontier.integrations.scrapy.converters import forget_runtime
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
@@ -24,7 +23,7 @@ class FrontierSpiderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> FrontierSpiderMiddleware:
-        if not issubclass(load_object(crawler.settings["SCHEDULER"]), OptimalScheduler):
+        if not OptimalScheduler.is_set(crawler):
             raise NotConfigured("FrontierSpiderMiddleware needs optimal_frontier's scheduler")
         return cls(crawler)
 

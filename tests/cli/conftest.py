@@ -1,0 +1,68 @@
+"""A crawl as it is stored, with a clock that stands still, and the command run against it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from clocked_store import ClockedStore, open_store
+from stored_crawl import Crawl
+
+from optimal_frontier.cli import main
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory: empty, and in no project."""
+    directory = tmp_path / "nowhere"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    return directory
+
+
+@pytest.fixture
+def store(redis_socket: str, namespace: str) -> Iterator[ClockedStore]:
+    """An empty namespace whose clock stands still."""
+    opened = open_store(redis_socket, namespace)
+    yield opened
+    opened.connection.close()
+
+
+@pytest.fixture
+def crawl(store: ClockedStore) -> Crawl:
+    return Crawl(store)
+
+
+@pytest.fixture
+def target(redis_socket: str, namespace: str) -> list[str]:
+    """Options that name the test's own namespace."""
+    return ["--redis-url", f"unix://{redis_socket}", "--namespace", namespace]
+
+
+@pytest.fixture
+def run(nowhere: Path, target: list[str]) -> Callable[..., Result]:
+    """Run the command on the test's namespace, outside of any project."""
+
+    def invoke(*arguments: str, **options: Any) -> Result:
+        result = CliRunner().invoke(main, [*target, *arguments], **options)
+        # Whatever happens, no traceback: only the exits that click itself makes.
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def ask(run: Callable[..., Result]) -> Callable[..., Any]:
+    """Run a reading command with --json, and return what it says."""
+
+    def invoke(*arguments: str, code: int = 0) -> Any:
+        result = run(*arguments, "--json")
+        assert result.exit_code == code, result.output
+        return json.loads(result.stdout)
+
+    return invoke

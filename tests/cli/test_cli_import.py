@@ -1,0 +1,142 @@
+"""``import``: what is a page is stored as a spider would store it, what is not is listed."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.utils.request import fingerprint
+
+from optimal_frontier.cli.importing import bounds_digest
+from optimal_frontier.cli.rows import MAX_LINE, RejectedLineError, Row, read_rows
+from optimal_frontier.frontier.session import apply_bounds
+from optimal_frontier.integrations.frontera.requests import encode_request
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.columns import ACTIVE
+
+A, B, C = "http://a.example/", "https://b.example:8443/x?y=1", "http://c.example/"
+
+
+def read(data: bytes, name: str = "list.csv"):
+    return list(read_rows(io.BytesIO(data), name))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.csv", f"{A},2\n{B}\n{C},0.5\n"),
+        ("a.csv", f"url,importance\n{A},2\n{B},\n{C},0.5\n"),
+        ("a.csv", f"Importance, URL ,note\r\n2,{A},x\r\n,{B},\r\n0.5,{C}\r\n"),
+        ("a.CSV", f'\ufeff"{A}", "2"\n\n  \n{B}\n{C},0.5'),
+        ("a.jsonl", f'{{"url": "{A}", "importance": 2}}\n{{"url": "{B}"}}\n{{"url": "{C}", "importance": 0.5, "note": 1}}\n'),
+        ("-", f'{{"url": "{A}", "importance": 2}}\n\n{{"url": "{B}", "importance": null}}\n{{"url": "{C}", "importance": "0.5"}}'),
+        ("-", f"{A},2\n{B}\n{C},0.5\n"),
+    ],
+)
+def test_every_format_gives_the_same_pages(name, data):
+    rows = [row for _, row in read(data.encode(), name)]
+    assert rows == [Row(A, 2.0), Row(B), Row(C, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "expected"),
+    [
+        ("a.csv", b"no url", "expected a URL"),
+        ("a.csv", b"ftp://a.example/", "expected a URL"),
+        ("a.csv", b"http:///path", "expected a URL"),
+        ("a.csv", b"http://a.example:port/", "expected a URL"),
+        ("a.csv", b"http://a b.example/", "expected a URL"),
+        ("a.csv", b"http://[::1/", "expected a URL"),
+        ("a.csv", b",2", "expected a URL"),
+        ("a.csv", b"http://a.example/,zero", "expected an importance above 0, got 'zero'"),
+        ("a.csv", b"http://a.example/,0", "expected an importance above 0"),
+        ("a.csv", b"http://a.example/,-1", "expected an importance above 0"),
+        ("a.csv", b"http://a.example/,inf", "expected an importance above 0"),
+        ("a.csv", b"http://a.example/,nan", "expected an importance above 0"),
+        ("a.csv", b'"http://a.example/,1', "as CSV"),
+        ("a.csv", b"http://a.example/\xff", "expected UTF-8"),
+        ("a.csv", b"x" * (MAX_LINE + 5), "expected a line of less than"),
+        ("a.jsonl", b"{", "as JSON"),
+        ("a.jsonl", b"[" * 100_000, "as JSON"),
+        ("a.jsonl", b"[]", 'expected {"url"'),
+        ("a.jsonl", b'{"url": 1}', 'expected {"url"'),
+        ("a.jsonl", b'{"url": "http://a.example/", "importance": true}', "expected an importance"),
+        ("a.jsonl", b'{"url": "http://a.example/", "importance": [1]}', "expected an importance"),
+        ("a.jsonl", b'{"url": "http://a.example/", "importance": 1' + b"0" * 400 + b"}", "expected an importance"),
+    ],
+)
+def test_a_broken_line_spoils_no_other(name, line, expected):
+    good = b"http://good.example/" if name.endswith("csv") else b'{"url": "http://good.example/"}'
+    (first, before), (second, broken), (third, after) = read(good + b"\n" + line + b"\n" + good + b"\n", name)
+    assert (first, second, third) == (1, 2, 3)
+    assert before == after == Row("http://good.example/")
+    assert isinstance(broken, RejectedLineError)
+    assert expected in str(broken)
+
+
+def test_urls_are_written_as_scrapy_writes_them():
+    (_, row), (_, other) = read("http://bücher.example/ä b\nhttp://[::1]:8000/x\n".encode())
+    assert row.url == Request("http://bücher.example/ä b").url
+    assert other.url == "http://[::1]:8000/x"
+
+
+def test_good_lines_are_stored_and_broken_ones_listed(run, ask, tmp_path, store):
+    file = tmp_path / "pages.csv"
+    file.write_text(f"url,importance\n{A},2\nnonsense\n{B}\n{A},3\n{C},-1\n")
+    result = run("import", str(file))
+    assert result.exit_code == 1
+    assert result.stdout == "2 new, 1 known, 2 rejected\n"
+    listed = result.stderr.splitlines()
+    assert len(listed) == 2
+    assert listed[0].startswith(f"{file}:3: expected a URL")
+    assert listed[1] == f"{file}:6: expected an importance above 0, got '-1'"
+    assert {row["url"]: row["importance"] for row in ask("pages")} == {A: 3.0, B: 1.0}
+    assert ask("check")["ok"] is True
+    again = run("import", "-", input=f"{A}\n{B}\n")
+    assert (again.exit_code, again.stdout) == (0, "0 new, 2 known, 0 rejected\n")
+    assert {row["url"]: row["importance"] for row in ask("pages")} == {A: 3.0, B: 1.0}
+
+
+def test_many_batches(run, store):
+    lines = "".join(f"http://h{at % 7}.example/{at}\n" for at in range(2500))
+    assert run("import", "-", input=lines).stdout == "2,500 new, 0 known, 0 rejected\n"
+    assert store.counts()["pages"] == 2500
+
+
+def test_an_empty_namespace_may_begin_with_an_import(run, namespace, redis_client):
+    """The first spider claims it later."""
+    assert run("import", "-", input=f"{A}\n").exit_code == 0
+    assert redis_client.hget(f"{namespace}:{{0}}:meta", "schema") == b"1"
+    assert redis_client.hget(f"{namespace}:{{0}}:meta", "spider") is None
+
+
+def test_a_file_that_is_not_there_is_wrong_usage(run):
+    assert run("import", "nowhere.csv").exit_code == 2
+
+
+def test_a_page_is_stored_as_a_spider_would(run, store):
+    """A plain Request(url, meta={"importance": 2.0}) that goes through the Scrapy converter leaves the same record and identity."""
+    converters = pytest.importorskip("optimal_frontier.integrations.scrapy.converters")
+    run("import", "-", input=f"{B},2\n")
+    request = Request(B, meta={"importance": 2.0})
+    converted = converters.OptimalRequestConverter(Spider("s"), fingerprint).to_frontier(request, ACTIVE)
+    slot = int(store.command("HGET", store.key("ids"), fingerprint(request)))
+    assert store.command("HGET", store.key("records"), slot) == encode_request(converted)
+    page = store.records_at("page", [slot])[0]
+    settings = FrontierSettings.parse({})
+    assert page["importance"] == 2.0
+    assert page["max_rate"] == 1 / settings.min_interval
+    assert page["min_rate"] == 1 / settings.max_interval
+    assert store.command("HGET", store.key("hosts:names"), int(page["host"])) == b"b.example:8443"
+
+
+def test_a_spider_with_other_rules_will_bring_imported_pages_in_line(run, store):
+    ours, theirs = FrontierSettings.parse({}), FrontierSettings.parse({"OPTIMAL_FRONTIER_MIN_INTERVAL": 7.0})
+    run("import", "-", input=f"{A}\n")
+    assert store.hash("meta")["bounds"] == bounds_digest(ours)
+    assert apply_bounds(store, ours) == 0
+    assert apply_bounds(store, theirs) == 1
+    assert store.hash("meta")["bounds"] == bounds_digest(theirs)
+    run("import", "-", input=f"{B}\n")
+    assert apply_bounds(store, theirs) == 2

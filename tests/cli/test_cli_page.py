@@ -1,0 +1,146 @@
+"""``page URL``: the numbers agree with a calculation by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+from stored_crawl import HOT, UNSEEN, WARM, WORTHLESS
+
+from optimal_frontier.cli.estimates import marginal_value
+from optimal_frontier.optimization import changes_periodic, freshness_periodic
+
+
+def test_the_estimate_is_the_gamma_posterior(ask, crawl):
+    answer = ask("page", HOT)
+    gamma = scipy.stats.gamma(3.0, scale=1 / 10.0)
+    assert answer["posterior"] == {"shape": 3.0, "time": 10.0, "is_prior": False}
+    assert answer["change_rate"] == pytest.approx(gamma.median(), rel=1e-6)
+    assert answer["change_rate_mean"] == pytest.approx(0.3)
+    assert answer["change_rate_interval"] == pytest.approx(list(gamma.interval(0.95)), rel=1e-6)
+    assert answer["bits"] == "110"
+    assert (answer["observations"], answer["changes"], answer["visits"], answer["attempts"]) == (3, 2, 4, 4)
+    assert answer["importance"] == 4.0
+    assert answer["host"] == "a.example"
+    assert answer["state"] == "active"
+    assert answer["content_fingerprint"] == "07" * 16
+
+
+def test_the_deadline_is_when_the_credit_reaches_1(ask, crawl):
+    answer = ask("page", WARM)
+    # Forced when it had earned nothing: credit 1, of which the visit took 1; it earns at its rate since.
+    assert answer["rate"] > 0
+    earned = answer["rate"] * (answer["time"] - answer["planned_at"])
+    at_plan = answer["credit"] - earned
+    assert answer["deadline"] == pytest.approx(answer["planned_at"] + (1 - at_plan) / answer["rate"], abs=1e-5)
+    assert answer["due_in_seconds"] == pytest.approx(answer["deadline"] - answer["time"])
+    assert answer["interval"] == pytest.approx(1 / answer["rate"])
+    queued = crawl.store.command("ZSCORE", crawl.store.key("due:1"), crawl.slot_of(WARM))
+    assert answer["queued"] is (queued is not None)
+    if queued is not None:
+        assert float(queued) == pytest.approx(answer["deadline"], abs=1e-5)
+
+
+def test_at_its_rate_a_page_is_worth_the_threshold(ask, crawl):
+    answer = ask("page", WARM)
+    assert answer["threshold"] == crawl.report.multiplier
+    assert answer["marginal"] == pytest.approx(answer["threshold"], rel=1e-6)
+    assert answer["marginal_at_rate_0"] == pytest.approx(answer["importance"] / answer["change_rate"])
+    assert "as much as anywhere else" in answer["why"]
+
+
+def test_a_page_that_is_not_worth_a_visit_says_so(ask, run, crawl):
+    answer = ask("page", WORTHLESS)
+    assert answer["rate"] == 0
+    assert answer["interval"] is answer["deadline"] is answer["due_in_seconds"] is None
+    assert answer["marginal_at_rate_0"] < answer["threshold"]
+    assert "below the threshold" in answer["why"]
+    assert "below the threshold" in run("page", WORTHLESS).stdout
+
+
+def test_a_page_without_a_visit_has_the_prior(ask, crawl):
+    answer = ask("page", UNSEEN)
+    prior_time = float(crawl.store.hash("published")["prior_time"])
+    assert answer["posterior"] == {"shape": 1.0, "time": prior_time, "is_prior": True}
+    assert answer["waiting_for_first_visit"] is answer["queued"] is True
+    assert answer["bits"] == ""
+    nulls = ("rate", "deadline", "credit", "last_seen_seconds_ago", "last_attempt_seconds_ago", "content_fingerprint")
+    assert {answer[name] for name in nulls} == {None}
+    assert "Not visited yet" in answer["why"]
+
+
+def test_before_the_first_plan_there_is_no_prior(ask, store, crawl):
+    store.command("DEL", store.key("published"))
+    answer = ask("page", UNSEEN)
+    assert answer["posterior"] is answer["change_rate"] is answer["threshold"] is None
+
+
+def test_a_pinned_page_says_so(ask, crawl):
+    crawl.store.add(crawl.page("http://c.example/", min_rate=0.1, max_rate=0.1, gap=5.0))
+    crawl.store.visit_all()
+    crawl.store.plan(crawl.slot_of("http://c.example/"), 0.1)
+    answer = ask("page", "http://c.example/")
+    assert answer["min_interval"] == answer["max_interval"] == answer["interval"] == 10.0
+    assert "pinned" in answer["why"]
+
+
+def test_a_request_under_way_and_a_failing_page_say_so(ask, crawl):
+    crawl.store.advance(1.0)  # its least gap
+    crawl.force(HOT)
+    handout = crawl.lease(HOT)
+    answer = ask("page", HOT)
+    assert answer["in_flight"] is True
+    assert answer["queued"] is False
+    assert "under way" in answer["why"]
+    crawl.store.observe(handout, "failed", horizon=20.0)
+    answer = ask("page", HOT)
+    assert answer["failures"] == 1
+    assert answer["due_in_seconds"] >= 2.0
+    assert "fails" in answer["why"]
+
+
+def test_a_retired_page_says_how_it_comes_back(ask, crawl):
+    crawl.store.advance(1.0)  # its least gap
+    crawl.visit(HOT, "gone")
+    crawl.store.advance(10.0)  # its backoff is over
+    for handout in crawl.store.dispatch(10)[0]:
+        crawl.store.observe(handout, "gone" if handout.record["url"] == HOT else "released", horizon=20.0)
+    answer = ask("page", HOT)
+    assert answer["state"] == "retired"
+    assert "force" in answer["why"]
+
+
+def test_only_the_last_32_bits_are_kept(ask, crawl):
+    for at in range(40):
+        crawl.store.advance(5.0)
+        crawl.visit(HOT, bit=at % 2, shape=3.0, time=10.0)
+    assert ask("page", HOT)["bits"] == "01" * 16
+
+
+def test_the_url_may_be_written_otherwise(ask, crawl):
+    """Identity is Scrapy's fingerprint: order of the query and the fragment do not count."""
+    assert ask("page", "http://A.example/warm?x=1#top")["slot"] == crawl.slot_of(WARM)
+
+
+@pytest.mark.parametrize(("url", "code", "said"), [("http://a.example/unknown", 1, "is not known"), ("no-url", 2, "no URL")])
+def test_a_page_that_is_none(run, crawl, url, code, said):
+    result = run("page", url)
+    assert result.exit_code == code
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("objective", "value"), [("freshness", freshness_periodic), ("changes", changes_periodic)])
+@pytest.mark.parametrize("rate", [0.05, 1.0, 30.0])
+def test_the_marginal_value_is_the_derivative_of_the_objective(objective, value, rate):
+    step = rate * 1e-6
+    slope = (value([2.0], [0.7], [rate + step]) - value([2.0], [0.7], [rate - step])) / (2 * step)
+    assert marginal_value(2.0, 0.7, rate, objective) == pytest.approx(slope, rel=1e-4, abs=1e-9)
+
+
+def test_the_marginal_value_has_no_cancellation():
+    x = 1e-9
+    assert marginal_value(1.0, x, 1.0, "changes") == pytest.approx(x * x / 2, rel=1e-6)
+    assert marginal_value(1.0, 1e300, 1e-300, "changes") == 1.0
+    assert marginal_value(1.0, 0.0, 1.0, "freshness") == 0.0
+    assert np.isfinite(marginal_value(1.0, 1e-4, 1.0, "freshness"))

@@ -1,0 +1,88 @@
+"""``pages``: the table, sorted, cut and filtered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from stored_crawl import HOT, UNSEEN, VISITED, WARM, WORTHLESS
+
+
+def urls(rows):
+    return [row["url"] for row in rows]
+
+
+def test_a_row_has_the_numbers_of_its_page(ask, crawl):
+    row, page = ask("pages", "--limit", "1")[0], ask("page", HOT)
+    assert row["url"] == HOT
+    for name in ("host", "importance", "change_rate", "rate", "interval", "visits", "observations", "changes", "state", "in_flight"):
+        assert row[name] == pytest.approx(page[name]) if isinstance(row[name], float) else row[name] == page[name]
+    assert row["deadline"] == pytest.approx(page["due_in_seconds"])
+    assert row["lateness"] == pytest.approx(page["lateness_seconds"])
+
+
+def test_sorts_the_largest_first_and_what_is_not_known_last(ask, crawl):
+    assert urls(ask("pages")) == [HOT, WARM, WORTHLESS, UNSEEN]
+    assert urls(ask("pages", "--sort", "importance")) == [HOT, WARM, UNSEEN, WORTHLESS]
+    rates = [row["change_rate"] for row in ask("pages", "--sort", "change_rate")]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] > rates[-1]
+
+
+def test_sorts_by_lateness(ask, crawl):
+    crawl.store.advance(1000.0)
+    rows = ask("pages", "--sort", "lateness")
+    assert {rows[0]["url"], rows[1]["url"]} == {HOT, WARM}
+    assert rows[0]["lateness"] > rows[1]["lateness"] > 0
+    assert rows[0]["deadline"] == -rows[0]["lateness"]
+    assert [row["lateness"] for row in rows[2:]] == [0.0, 0.0]
+
+
+def test_a_leased_page_is_not_late(ask, crawl):
+    crawl.store.advance(1000.0)
+    handouts, _ = crawl.store.dispatch(10)
+    assert len(handouts) == 3
+    rows = ask("pages", "--sort", "lateness")
+    assert {row["lateness"] for row in rows} == {0.0}
+    assert sum(row["in_flight"] for row in rows) == 3
+
+
+def test_limit_and_host(ask, run, crawl):
+    assert len(ask("pages", "--limit", "2")) == 2
+    assert len(ask("pages", "--limit", "0")) == 4
+    assert urls(ask("pages", "--host", "B.example:8080")) == [WORTHLESS, UNSEEN]
+    result = run("pages", "--host", "b.example")
+    assert result.exit_code == 1
+    assert "no page of host 'b.example' is known" in result.stderr
+
+
+def test_what_is_not_known_is_null(ask, crawl):
+    row = ask("pages", "--host", "b.example:8080")[1]
+    assert (row["url"], row["rate"], row["interval"], row["deadline"]) == (UNSEEN, None, None, None)
+
+
+def test_a_page_between_its_first_visit_and_its_first_plan_shows_its_place_in_the_queue(ask, crawl):
+    (handout,) = [handout for handout in crawl.store.dispatch(10)[0] if handout.record["url"] == UNSEEN]
+    crawl.store.observe(handout, rate=0.25, horizon=20.0)
+    (row,) = [row for row in ask("pages") if row["url"] == UNSEEN]
+    assert row["rate"] is None
+    assert row["deadline"] == pytest.approx(4.0, abs=1e-3)
+    assert ask("page", UNSEEN)["due_in_seconds"] == pytest.approx(4.0, abs=1e-3)
+
+
+def test_people_get_a_table_that_is_not_cut_off(run, crawl):
+    long = "http://c.example/" + "x" * 500 + "[bold]"
+    crawl.store.add(crawl.page(long))
+    result = run("pages")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1].endswith(long)
+    assert all(url in result.stdout for url in VISITED)
+
+
+def test_what_would_steer_a_terminal_is_shown_as_text(run, crawl):
+    crawl.store.command("HSET", crawl.store.key("hosts:names"), "1", "\x1b[2Jevil")
+    assert "\x1b" not in run("page", HOT).stdout
+    assert np.isin("\\x1b[2Jevil", run("page", HOT).stdout.split())
+
+
+def test_nothing_to_show_is_an_empty_table(ask, store):
+    assert ask("pages") == []

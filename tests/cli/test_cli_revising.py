@@ -1,0 +1,48 @@
+"""``forget`` and ``force``."""
+
+from __future__ import annotations
+
+import pytest
+from stored_crawl import HOT, UNSEEN, WORTHLESS
+
+from optimal_frontier.state.columns import ONCE
+
+
+def test_force_makes_a_page_due_now(run, ask, crawl):
+    result = run("force", WORTHLESS)
+    assert (result.exit_code, result.stdout) == (0, f"due now: {WORTHLESS}\n")
+    assert ask("page", WORTHLESS)["queued"] is True
+    assert ask("page", WORTHLESS)["due_in_seconds"] <= 0
+    assert WORTHLESS in [handout.record["url"] for handout in crawl.store.dispatch(10, budget=100.0)[0]] or ask("status")["due"] >= 1
+
+
+def test_force_of_what_waits_anyway_is_no_error(run, crawl):
+    assert "already waiting for its first visit" in run("force", UNSEEN).stdout
+    crawl.store.dispatch(10)
+    result = run("force", UNSEEN)
+    assert result.exit_code == 0
+    assert "already in flight" in result.stdout
+
+
+def test_force_of_a_request_that_is_done_says_what_to_do(run, crawl):
+    crawl.store.add(crawl.page("http://c.example/once", kind=ONCE))
+    for handout in crawl.store.dispatch(10)[0]:
+        crawl.store.observe(handout, horizon=20.0)
+    result = run("force", "http://c.example/once")
+    assert result.exit_code == 1
+    assert "forget it" in result.stderr
+
+
+def test_forget_leaves_nothing(run, ask, crawl):
+    result = run("forget", HOT)
+    assert (result.exit_code, result.stdout) == (0, f"forgotten: {HOT}\n")
+    assert run("page", HOT).exit_code == 1
+    assert ask("status")["pages"] == 3
+    assert ask("check")["ok"] is True
+
+
+@pytest.mark.parametrize("command", ["forget", "force"])
+def test_an_unknown_page_is_a_bad_answer(run, crawl, command):
+    result = run(command, "http://a.example/unknown")
+    assert result.exit_code == 1
+    assert result.stderr == f"optimal-frontier: http://a.example/unknown is not known in namespace {crawl.store.namespace!r}\n"

@@ -1,0 +1,233 @@
+"""OptimalBackend from a plain FrontierManager, without Scrapy's engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from crawls import State
+from frontera.core.components import States
+from frontera.core.manager import FrontierManager
+from frontera.core.models import Request, Response
+from frontera.settings import Settings
+
+from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
+
+Start = Callable[..., FrontierManager]
+
+
+@pytest.fixture
+def start(redis_socket: str, namespace: str) -> Iterator[Start]:
+    """Start managers; those that still run at the end are stopped."""
+    managers: list[FrontierManager] = []
+
+    def build(**given: Any) -> FrontierManager:
+        attributes = {
+            "BACKEND": "optimal_frontier.integrations.frontera.OptimalBackend",
+            "MIDDLEWARES": [
+                "frontera.contrib.middlewares.fingerprint.UrlFingerprintMiddleware",
+                "optimal_frontier.integrations.frontera.ContentHashMiddleware",
+            ],
+            "OPTIMAL_FRONTIER_REDIS_URL": f"unix://{redis_socket}",
+            "OPTIMAL_FRONTIER_NAMESPACE": namespace,
+            "OPTIMAL_FRONTIER_MIN_INTERVAL": 600,
+            "OPTIMAL_FRONTIER_RESOLVE_INTERVAL": 0.2,
+        }
+        manager = FrontierManager.from_settings(Settings(attributes=attributes | given))
+        managers.append(manager)
+        return manager
+
+    yield build
+    for manager in managers:
+        if not manager._stopped:
+            manager.stop()
+
+
+def _urls(requests: list[Any]) -> set[str]:
+    return {request.url for request in requests}
+
+
+def _page(text: str) -> bytes:
+    return f"<html><body>{text}</body></html>".encode()
+
+
+def _crawled(manager: FrontierManager, request: Any, body: bytes, status: int = 200) -> None:
+    manager.page_crawled(Response(request.url, status_code=status, headers={b"Content-Type": [b"text/html"]}, body=body, request=request))
+
+
+def _next(manager: FrontierManager, wanted: int = 1, **keywords: Any) -> list[Any]:
+    """Ask until something is due."""
+    for _ in range(200):
+        requests: list[Any] = manager.get_next_requests(wanted, **keywords)
+        if requests:
+            return requests
+    raise AssertionError("nothing fell due")
+
+
+def test_a_page_goes_round(start: Start, state: State) -> None:
+    """Seeds, links, content hashes, change bits and revisits."""
+    manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.1)
+    manager.add_seeds([Request("http://a.example/0")])
+    (seed,) = manager.get_next_requests(10)
+    assert seed.url == "http://a.example/0"
+    assert state.in_flight == 1
+    manager.links_extracted(seed, [Request("http://a.example/1"), Request("http://b.example/2"), Request("http://a.example/0")])
+    _crawled(manager, seed, _page("one"))
+    assert state.in_flight == 0
+    links = manager.get_next_requests(10)
+    assert {"http://a.example/1", "http://b.example/2"} <= _urls(links)
+    for request in links:
+        _crawled(manager, request, _page(request.url))
+    texts = ["one", "two", "two"]
+    while texts:
+        for request in _next(manager):
+            _crawled(manager, request, _page(texts.pop(0) if request.url == seed.url and texts else request.url))
+    page = state.at("http://a.example/0")
+    assert page["visits"] >= 4
+    # one -> one -> two -> two
+    assert [page["bits"] >> (page["observations"] - 1 - n) & 1 for n in range(3)] == [0, 1, 0]
+    assert state.at("http://a.example/1")["changes"] == 0
+    assert "leases_expired" not in state.counts
+
+
+def test_overused_hosts_are_left_out(start: Start) -> None:
+    """key_type and overused_keys, by host name, whatever the port."""
+    manager = start()
+    manager.add_seeds([Request(f"http://{host}/{n}") for host in ("a.example", "b.example:8080") for n in range(3)])
+    got = manager.get_next_requests(10, key_type="domain", overused_keys=["b.example"])
+    assert {request.url.split("/")[2] for request in got} == {"a.example"}
+    assert len(got) == 3
+    assert len(manager.get_next_requests(10, key_type="domain", overused_keys=[])) == 3
+    assert manager.get_next_requests(10) == []
+
+
+def test_max_next_requests_is_kept(start: Start) -> None:
+    """No more than asked for is handed out, so nothing lies about under a lease."""
+    manager = start()
+    manager.add_seeds([Request(f"http://a.example/{n}") for n in range(5)])
+    assert len(manager.get_next_requests(2)) == 2
+    assert manager.backend.session.courier.live == 2
+    assert len(manager.get_next_requests(0)) == 3
+
+
+def test_errors_end_leases_and_say_why(start: Start, state: State) -> None:
+    """request_error counts as a failure; a page that was gone twice is retired; what was released is handed out again."""
+    manager = start()
+    manager.add_seeds([Request("http://a.example/timeout"), Request("http://a.example/released")])
+    for request in manager.get_next_requests(10):
+        manager.request_error(request, "released" if "released" in request.url else "TimeoutError")
+    assert state.in_flight == 0
+    assert state.at("http://a.example/timeout")["failures"] == 1
+    assert state.at("http://a.example/released")["attempts"] == 0
+    (again,) = manager.get_next_requests(10)
+    assert "released" in again.url
+    _crawled(manager, again, b"", status=404)
+    assert state.at(again.url)["gone"] == 1
+    assert manager.get_next_requests(10) == []
+
+
+def test_requests_come_back_as_they_were_given(start: Start) -> None:
+    """Method, headers, cookies, body and meta; other methods once."""
+    manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.1)
+    meta = {b"nested": {b"t": (1, [2])}, b"importance": 3.0}
+    manager.add_seeds(
+        [
+            Request("http://a.example/post", method="POST", body=b"asked", headers={"X": "y"}),
+            Request("http://a.example/get", headers={b"X": [b"a", b"b"]}, cookies={"c": "1"}, meta=dict(meta)),
+        ]
+    )
+    first = {request.method: request for request in manager.get_next_requests(10)}
+    assert first[b"POST"].body == b"asked"
+    assert first[b"POST"].headers == {b"X": [b"y"]}
+    for request in first.values():
+        _crawled(manager, request, _page("same"))
+    for _ in range(2):
+        (request,) = _next(manager, 10)
+        assert request.url == "http://a.example/get"
+        assert request.cookies == {"c": "1"}
+        assert request.headers == {b"X": [b"a", b"b"]}
+        assert {name: request.meta[name] for name in meta} == meta
+        _crawled(manager, request, _page("same"))
+
+
+def test_restart_goes_on(start: Start, state: State) -> None:
+    """What one manager had under a lease at its stop, the next one hands out; what was crawled stays crawled."""
+    manager = start()
+    manager.add_seeds([Request("http://a.example/0"), Request("http://a.example/1")])
+    done, _ = manager.get_next_requests(2)
+    _crawled(manager, done, _page("one"))
+    manager.stop()
+    assert state.in_flight == 0
+    manager = start()
+    manager.add_seeds([Request("http://a.example/0"), Request("http://a.example/1")])
+    assert _urls(manager.get_next_requests(10)) == {"http://a.example/0", "http://a.example/1"} - {done.url}
+
+
+def test_states_component_tells_what_became_of_pages(start: Start) -> None:
+    """Not crawled, queued, crawled, error: read from the store, and cached until cleared."""
+    manager = start()
+    manager.add_seeds([Request(f"http://a.example/{n}") for n in range(3)])
+    for request in manager.get_next_requests(2):
+        if request.url.endswith("0"):
+            _crawled(manager, request, _page("one"))
+        else:
+            manager.request_error(request, "TimeoutError")
+    states = manager.backend.states
+    pages = [Request(f"http://a.example/{n}", meta={b"scrapy_meta": {}}) for n in range(4)]
+    states.set_states(pages)
+    assert [page.meta[b"state"] for page in pages] == [States.CRAWLED, States.ERROR, States.QUEUED, States.NOT_CRAWLED]
+    pages[3].meta[b"state"] = States.CRAWLED
+    states.update_cache(pages[3])
+    states.set_states(pages)
+    assert pages[3].meta[b"state"] == States.CRAWLED
+    states.flush(force_clear=True)
+    states.set_states(pages[3])
+    assert pages[3].meta[b"state"] == States.NOT_CRAWLED
+
+
+def test_queue_component_schedules_and_counts(start: Start, state: State) -> None:
+    """The score is the importance."""
+    manager = start()
+    queue = manager.backend.queue
+    queue.schedule([(b"", 5.0, Request("http://a.example/0"), True), (b"", 1.0, Request("http://a.example/1"), False)])
+    assert queue.count() == 1
+    assert state.at("http://a.example/0", "page")["importance"] == 5
+    assert _urls(queue.get_next_requests(10, 0)) == {"http://a.example/0"}
+
+
+def test_finished_with_close_after(start: Start) -> None:
+    """False until every page was fetched that often; never True without CLOSE_AFTER."""
+    manager = start(OPTIMAL_FRONTIER_CLOSE_AFTER=2, OPTIMAL_FRONTIER_MIN_INTERVAL=0.1)
+    manager.add_seeds([Request("http://a.example/0")])
+    fetches = 0
+    while not manager.finished and fetches < 10:
+        for request in _next(manager):
+            fetches += 1
+            _crawled(manager, request, _page(str(fetches)))
+    assert 2 <= fetches <= 4
+    assert manager.finished
+
+
+def test_manager_without_content_hashes_warns_once(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    """Then no change is ever seen, which the user is told."""
+    manager = start(MIDDLEWARES=[])
+    manager.add_seeds([Request(f"http://a.example/{n}") for n in range(2)])
+    for request in manager.get_next_requests(10):
+        _crawled(manager, request, _page("one"))
+    assert sum("ContentHashMiddleware" in record.getMessage() for record in caplog.records) == 1
+
+
+def test_bad_setting_raises_at_once(start: Start) -> None:
+    """From a plain manager an error is an exception."""
+    with pytest.raises(ConfigurationError, match="OPTIMAL_FRONTIER_CRAWL_RATE"):
+        start(OPTIMAL_FRONTIER_CRAWL_RATE="fast")
+    with pytest.raises(ConfigurationError, match="did you mean"):
+        start(OPTIMAL_FRONTIER_NAMESPAC="x")
+
+
+def test_namespace_of_a_spider_is_refused(start: Start, state: State, namespace: str) -> None:
+    """A plain manager is not the spider that a namespace belongs to."""
+    state.store.open(spider="someone")
+    with pytest.raises(SchemaMismatchError, match="belongs to the spider 'someone'"):
+        start()

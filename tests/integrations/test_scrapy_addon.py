@@ -1,0 +1,138 @@
+"""The add-on wires what is missing, and never overrides what the user set."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Crawler
+from crawls import State
+from misbehaving_site import MisbehavingSite
+from scrapy import Spider
+from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
+
+from optimal_frontier import Addon
+from optimal_frontier.integrations.scrapy import ChangeDetectionMiddleware, FrontierSpiderMiddleware, OptimalScheduler
+
+DOWNLOADER = "optimal_frontier.integrations.scrapy.ChangeDetectionMiddleware"
+SPIDER = "optimal_frontier.integrations.scrapy.FrontierSpiderMiddleware"
+
+
+def _wired(**given: Any) -> Settings:
+    settings = Settings(given, priority="project")
+    Addon().update_settings(settings)
+    return settings
+
+
+def test_addon_wires_everything() -> None:
+    """Scheduler and both middlewares, nothing else of the user's settings touched."""
+    settings = _wired(DOWNLOADER_MIDDLEWARES={"a.B": 100})
+    assert settings["SCHEDULER"] is OptimalScheduler
+    assert settings["DOWNLOADER_MIDDLEWARES"].get(ChangeDetectionMiddleware) == 25
+    assert settings["DOWNLOADER_MIDDLEWARES"].get("a.B") == 100
+    assert settings["SPIDER_MIDDLEWARES"].get(FrontierSpiderMiddleware) == 25
+
+
+@pytest.mark.parametrize("order", [900, None, 0])
+@pytest.mark.parametrize("key", [DOWNLOADER, ChangeDetectionMiddleware])
+def test_order_of_the_users_stays(order: int | None, key: Any) -> None:
+    """By name or by class; None leaves the middleware out."""
+    settings = _wired(DOWNLOADER_MIDDLEWARES={key: order}, SPIDER_MIDDLEWARES={SPIDER: order})
+    assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {key: order}
+    assert dict(settings["SPIDER_MIDDLEWARES"]) == {SPIDER: order}
+
+
+def test_middleware_that_is_off_need_not_be_there() -> None:
+    """Scrapy imports nothing that is set to None, so neither does the add-on."""
+    settings = _wired(DOWNLOADER_MIDDLEWARES={"gone.Middleware": None}, SPIDER_MIDDLEWARES={"scrapy.gone.Middleware": None})
+    assert settings["DOWNLOADER_MIDDLEWARES"].get(ChangeDetectionMiddleware) == 25
+
+
+@pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
+def test_scheduler_of_the_users_stays(priority: str) -> None:
+    """And our middlewares then stand aside, as they need ours."""
+    settings = Settings()
+    settings.set("SCHEDULER", "scrapy.core.scheduler.Scheduler", priority)
+    Addon().update_settings(settings)
+    assert settings["SCHEDULER"] == "scrapy.core.scheduler.Scheduler"
+
+
+def test_custom_settings_of_a_spider_stay() -> None:
+    """custom_settings go before the add-on."""
+
+    class Mine(Spider):
+        name = "mine"
+        custom_settings = {  # noqa: RUF012  as users write it
+            "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+            "DOWNLOADER_MIDDLEWARES": {DOWNLOADER: 7},
+        }
+
+    crawler = get_crawler(Mine, {"ADDONS": {"optimal_frontier.Addon": 500}})
+    assert crawler.settings["SCHEDULER"] == "scrapy.core.scheduler.Scheduler"
+    assert crawler.settings["DOWNLOADER_MIDDLEWARES"].get(DOWNLOADER) == 7
+    assert ChangeDetectionMiddleware not in crawler.settings["DOWNLOADER_MIDDLEWARES"]
+
+
+def test_spider_with_scrapys_scheduler_crawls_as_ever(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """In a project with the add-on, a spider that sets another scheduler is none of ours."""
+    spider = """
+        class Tester(Base):
+            custom_settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler"}
+            paths = ["/links/static/a"]
+            def parse(self, response):
+                note(seen=response.meta.get("optimal_frontier"))
+                for link in response.css("a"):
+                    yield response.follow(link, lambda response: None)
+    """
+    with crawl(spider) as running:
+        assert running.wait() == 0
+    assert site.paths() == ["/links/static/a", "/static/a"]
+    assert state.counts == {}
+    assert running.record == [{"seen": None}]
+    assert "ERROR" not in running.log
+
+
+def test_no_deprecation_warning_is_ours(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """With Scrapy's deprecation warnings made errors a whole crawl goes through: pages, links, revisits, a failure, a clean stop."""
+    spider = """
+        import warnings
+        warnings.simplefilter("error", ScrapyDeprecationWarning)
+
+        class Tester(Base):
+            paths = ["/links/counter/0,redirect/static/b", "/status/404", "/loop/a"]
+            def parse(self, response):
+                for link in response.css("a"):
+                    yield response.follow(link)
+    """
+    with crawl(spider, LOG_LEVEL="DEBUG") as running:
+        running.until(lambda: state.at(site.url("/counter/0")).get("visits", 0) >= 3)
+        running.until(lambda: state.at(site.url("/redirect/static/b")).get("visits", 0) >= 2)
+        assert running.stop() == 0
+    assert "Deprecat" not in running.log
+    assert "Traceback" not in running.log
+
+
+@pytest.mark.parametrize("command", ["fetch", "parse", "shell"])
+def test_commands_that_look_at_one_page_do_not_crawl(command: str, site: MisbehavingSite, tmp_path: Path) -> None:
+    """``scrapy fetch``, ``parse`` and ``shell`` show the page and end; they neither join the crawl nor touch its state."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
+    (tmp_path / "settings.py").write_text(
+        'BOT_NAME = "b"\nSPIDER_MODULES = ["spiders"]\nADDONS = {"optimal_frontier.Addon": 500}\nTELNETCONSOLE_ENABLED = False\n'
+    )
+    (tmp_path / "spiders.py").write_text(
+        "import scrapy\nclass One(scrapy.Spider):\n    name = 'one'\n    allowed_domains = ['127.0.0.1']\n"
+        f"    start_urls = ['{site.url('/static/start')}']\n    def parse(self, response):\n        yield {{'url': response.url}}\n"
+    )
+    more = {"fetch": [], "parse": ["--spider", "one"], "shell": ["-c", "response.status"]}[command]
+    arguments = [sys.executable, "-m", "scrapy", command, *more, site.url("/static/looked-at")]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 0, done.stderr
+    expected = {"fetch": "<p>static</p>", "parse": "looked-at", "shell": "200"}[command]
+    assert expected in done.stdout
+    assert "Traceback" not in done.stderr
+    assert set(site.paths()) == {"/static/looked-at"}
+    assert not (tmp_path / ".scrapy" / "optimal_frontier").exists()

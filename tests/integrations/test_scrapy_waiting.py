@@ -1,0 +1,71 @@
+"""A spider with nothing to do costs nothing, and wakes on time."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from conftest import Crawler
+from crawls import State
+from misbehaving_site import MisbehavingSite
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_waiting_spider_is_idle(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """With the next deadline 60 s away the spider takes at most 1% of a core."""
+    spider = """
+        class Tester(Base):
+            paths = ["/static/0"]
+    """
+    rules = [{"pattern": ".", "interval": 60}]
+    with crawl(spider, of_RULES=rules, of_RESOLVE_INTERVAL=60, of_MIN_INTERVAL=1) as running:
+        running.until(lambda: state.at(site.url("/static/0"), "plan").get("rate"))
+        settled = time.monotonic() + 1
+        running.until(lambda: time.monotonic() > settled)
+        before, began = _cpu_s(running.process.pid), time.monotonic()
+        running.until(lambda: time.monotonic() > began + 8)
+        used = (_cpu_s(running.process.pid) - before) / (time.monotonic() - began)
+        assert len(site.fetches) == 1
+    assert used <= 0.01
+
+
+def test_page_is_fetched_on_time_after_a_wait(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """A deadline 3 s away is met within 150 ms; the engine's heartbeat of 5 s has no part in it."""
+    spider = """
+        class Tester(Base):
+            paths = ["/static/0"]
+    """
+    with crawl(spider, of_RULES=[{"pattern": ".", "interval": 3}], of_RESOLVE_INTERVAL=60, of_MIN_INTERVAL=1) as running:
+        running.until(lambda: len(site.fetches) == 3)
+        running.until(lambda: state.store.command("LLEN", state.store.key("lateness")) == 2)
+        lateness = [float(late) for late in state.store.command("LRANGE", state.store.key("lateness"), 0, -1)]
+    first, second, third = (fetch.at for fetch in site.fetches)
+    assert abs(third - second - 3) < 0.15
+    assert 2.5 < second - first < 3.15
+    assert max(lateness) < 0.15
+
+
+def test_link_found_while_waiting_is_fetched_at_once(crawl: Crawler, site: MisbehavingSite) -> None:
+    """A new page does not wait for the deadline of an old one."""
+    spider = """
+        import asyncio
+        class Tester(Base):
+            paths = ["/static/0"]
+            async def start(self):
+                yield Request(SITE + "/static/0")
+                await asyncio.sleep(1.5)
+                yield Request(SITE + "/static/1")
+                note(yielded=True)
+            if scrapy.version_info < (2, 13):
+                async def parse(self, response):
+                    await asyncio.sleep(1.5)
+                    yield Request(SITE + "/static/1")
+    """
+    with crawl(spider, of_MIN_INTERVAL=600) as running:
+        running.until(lambda: len(site.fetches) == 2)
+    assert 1.4 < site.fetches[1].at - site.fetches[0].at < 1.8

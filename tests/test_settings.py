@@ -1,0 +1,229 @@
+"""Settings: what is refused names the setting, what is accepted may come as text, and rules merge in order."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from types import MappingProxyType
+
+import pytest
+
+from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.frontier.dispatcher import rate_bounds
+from optimal_frontier.settings import DAY_S, PREFIX, TABLE, FrontierSettings, PageRule
+
+
+def parse(**values: object) -> FrontierSettings:
+    """Parse settings given without their prefix."""
+    return FrontierSettings.parse({PREFIX + name: value for name, value in values.items()})
+
+
+REJECTED = {
+    "REDIS_URL": ["", 5, None, b"embedded"],
+    "NAMESPACE": ["", "a b", "a{b", "a*", "x" * 201, 5, "a\n", "[x]", "q?"],
+    "CRAWL_RATE": [0, -1, "fast", "Auto", None, True, float("nan"), "inf", float("inf"), [], 10**400],
+    "DISCOVERY_SHARE": [-0.1, 1, 1.5, "x", None, False, "nan"],
+    "OBJECTIVE": ["fresh", None, 1, "", ["freshness"]],
+    "RESOLVE_INTERVAL": [0, -5, "soon", None, "inf", True],
+    "MIN_INTERVAL": [0, -1, "x", None, "inf"],
+    "MAX_INTERVAL": [0, -1, "x", None, "inf"],
+    "RULES": [
+        "{",
+        '{"pattern": "x"}',
+        5,
+        None,
+        {"pattern": "x"},
+        ["x"],
+        [{}],
+        [{"pattern": "a", "host": "b"}],
+        [{"pattern": "("}],
+        [{"pattern": 5}],
+        [{"pattern": b"x"}],
+        [{"pattern": re.compile(b"x")}],
+        [{"host": ""}],
+        [{"host": 5}],
+        [{"pattern": "x", "importance": 0}],
+        [{"pattern": "x", "importance": "much"}],
+        [{"pattern": "x", "importance": True}],
+        [{"pattern": "x", "min_interval": -1}],
+        [{"pattern": "x", "max_interval": "inf"}],
+        [{"pattern": "x", "interval": 0}],
+        [{"pattern": "x", "interval": 5, "min_interval": 1}],
+        [{"pattern": "x", "interval": 5, "max_interval": 9}],
+        [{"pattern": "x", "min_interval": 5, "max_interval": 4}],
+        [{"pattern": "x", "revisit": "no"}],
+        [{"pattern": "x", "revisit": 0}],
+        [{"pattern": "x", "import": 3}],
+        [{"pattern": "x", 5: 3}],
+    ],
+    "HOST_DELAY": [-1, "x", "inf", True, []],
+    "LEASE_SECONDS": [0, -1, "x", None, "inf"],
+    "FINGERPRINT": ["html", None, 5],
+    "CALLBACK_ON": ["never", None, 5],
+    "CLOSE_AFTER": [0, -1, 1.5, "x", "inf", float("inf"), "nan", True],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in REJECTED.items() for value in values], ids=lambda v: repr(v)[:40]
+)
+def test_what_is_refused_names_the_setting(name, value):
+    """In one line that says what was expected."""
+    if name == "NAMESPACE" and value is None:
+        return
+    with pytest.raises(ConfigurationError) as caught:
+        parse(**{name: value})
+    message = str(caught.value)
+    assert message.startswith(PREFIX + name)
+    assert "\n" not in message
+
+
+def test_a_rule_that_is_refused_is_counted_from_zero():
+    with pytest.raises(ConfigurationError, match=re.escape("OPTIMAL_FRONTIER_RULES[1]['importance'] = -1")):
+        parse(RULES=[{"pattern": "a"}, {"pattern": "b", "importance": -1}])
+
+
+def test_every_setting_is_tested_for_refusal():
+    assert set(REJECTED) == {setting.name for setting in TABLE}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("CRAWLRATE", "CRAWL_RATE"), ("MIN_INTERVALL", "MIN_INTERVAL"), ("rules", None), ("XYZZY", None)]
+)
+def test_an_unknown_name_is_refused_with_a_suggestion(wrong, meant):
+    """The setting that was meant, or all there are."""
+    expected = rf"unknown setting {PREFIX}{wrong}; " + (rf"did you mean {PREFIX}{meant}\?" if meant else "")
+    with pytest.raises(ConfigurationError, match=expected) as caught:
+        parse(**{wrong: 1})
+    assert meant or PREFIX in str(caught.value).partition(";")[2]
+
+
+def test_names_without_the_prefix_are_none_of_our_business():
+    assert FrontierSettings.parse({"CRAWL_RATE": "nonsense", "FRONTERA_X": 1, 5: 6}).crawl_rate is None
+
+
+def test_defaults_are_those_of_the_table():
+    settings = FrontierSettings.parse({})
+    assert settings.crawl_rate is None
+    assert settings.namespace == "scrapybot"
+    assert (settings.min_interval, settings.max_interval) == (1.0, 30 * DAY_S)
+    assert (settings.discovery_share, settings.resolve_interval, settings.lease_seconds) == (0.2, 60.0, 60.0)
+    assert (settings.host_delay, settings.close_after, settings.rules.entries) == (0.0, None, ())
+    assert all(setting.meaning and setting.full_name == PREFIX + setting.name for setting in TABLE)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("CRAWL_RATE", "12.5", 12.5),
+        ("CRAWL_RATE", "auto", None),
+        ("CRAWL_RATE", 5, 5.0),
+        ("DISCOVERY_SHARE", "0", 0.0),
+        ("RESOLVE_INTERVAL", "1e1", 10.0),
+        ("MAX_INTERVAL", "86400", 86400.0),
+        ("HOST_DELAY", "0.5", 0.5),
+        ("HOST_DELAY", "None", 0.0),
+        ("CLOSE_AFTER", "3", 3),
+        ("CLOSE_AFTER", "None", None),
+        ("CLOSE_AFTER", 3.0, 3),
+        ("NAMESPACE", "my:spider", "my:spider"),
+        ("OBJECTIVE", "changes", "changes"),
+    ],
+)
+def test_values_may_be_text_as_the_command_line_gives_them(name, text, value):
+    assert getattr(parse(**{name: text}), name.lower()) == value
+    assert type(getattr(parse(**{name: text}), name.lower())) is type(value)
+
+
+def test_rules_may_be_json():
+    rules = [{"pattern": "/news/", "interval": 60}, {"host": "Example.org", "revisit": False}]
+    assert parse(RULES=json.dumps(rules)).rules.digest() == parse(RULES=rules).rules.digest()
+    assert parse(RULES=tuple(MappingProxyType(rule) for rule in rules)).rules.digest() == parse(RULES=rules).rules.digest()
+
+
+def test_bot_name_and_download_delay_give_defaults():
+    settings = FrontierSettings.parse({"BOT_NAME": "bot", "DOWNLOAD_DELAY": "0.25"})
+    assert (settings.namespace, settings.host_delay) == ("bot", 0.25)
+    settings = FrontierSettings.parse({"BOT_NAME": "bot", "DOWNLOAD_DELAY": 1, PREFIX + "NAMESPACE": "n", PREFIX + "HOST_DELAY": 0})
+    assert (settings.namespace, settings.host_delay) == ("n", 0.0)
+    with pytest.raises(ConfigurationError, match="DOWNLOAD_DELAY"):
+        FrontierSettings.parse({"DOWNLOAD_DELAY": "slow"})
+
+
+def test_intervals_that_exclude_each_other_are_refused():
+    with pytest.raises(ConfigurationError, match=r"MIN_INTERVAL = 60.*MAX_INTERVAL = 30"):
+        parse(MIN_INTERVAL=60, MAX_INTERVAL=30)
+    assert parse(MIN_INTERVAL=60, MAX_INTERVAL=60).min_interval == 60
+
+
+def test_every_rule_that_matches_applies_and_later_ones_win():
+    rules = parse(
+        RULES=[
+            {"pattern": "example", "importance": 2, "min_interval": 10, "max_interval": 100},
+            {"host": "example.org", "max_interval": 50},
+            {"pattern": r"/pinned/", "interval": 7},
+            {"pattern": r"/pinned/loose", "min_interval": 5},
+            {"pattern": r"/once$", "revisit": False},
+            {"pattern": r"/once$", "importance": 3},
+        ]
+    ).rules
+    assert rules.of("http://other.net/") == PageRule()
+    assert rules.of("http://example.net/") == PageRule(2, 10, 100)
+    assert rules.of("http://example.org/a") == PageRule(2, 10, 50)
+    assert rules.of("http://example.org/pinned/") == PageRule(2, 7, 7)
+    assert rules.of("http://example.org/pinned/loose") == PageRule(2, 5, None)
+    assert rules.of("http://other.net/once") == PageRule(3, None, None, revisit=False)
+
+
+def test_a_host_rule_is_for_the_host_alone():
+    """Whatever its case, with any port or with the one named; not for hosts that contain its name."""
+    rules = parse(RULES=[{"host": "Example.org", "importance": 2}, {"host": "example.org:8080", "importance": 3}]).rules
+    importance = {
+        "http://example.org/": 2,
+        "http://EXAMPLE.ORG/example.com": 2,
+        "http://user:pw@example.org:80/": 2,
+        "http://example.org:8080/": 3,
+        "http://www.example.org/": None,
+        "http://example.org.net/": None,
+        "http://other/example.org": None,
+    }
+    assert {url: rules.of(url).importance for url in importance} == importance
+
+
+@pytest.mark.parametrize(
+    ("rule", "longest", "shortest", "gap"),
+    [
+        (PageRule(), 1000, 10, 10),
+        (PageRule(None, 50, 500), 500, 50, 50),
+        (PageRule(None, 2, None), 1000, 2, 2),
+        (PageRule(None, 5000, None), 5000, 5000, 5000),
+        (PageRule(None, None, 4), 4, 4, 4),
+        (PageRule(None, 60, 60), 60, 60, 30),
+    ],
+)
+def test_bounds_of_a_rule_go_before_those_of_the_settings(rule, longest, shortest, gap):
+    """And always leave room: the least rate is never above the most. Pinned pages may come after half their interval."""
+    assert rate_bounds(rule, parse(MIN_INTERVAL=10, MAX_INTERVAL=1000)) == (1 / longest, 1 / shortest, gap)
+
+
+def test_rules_that_merge_to_a_contradiction_still_give_bounds():
+    rules = parse(RULES=[{"pattern": "a", "min_interval": 100}, {"pattern": "a", "max_interval": 10}]).rules
+    low, high, gap = rate_bounds(rules.of("a"), parse())
+    assert low <= high < math.inf
+    assert gap <= 1 / low
+
+
+def test_the_digest_tells_rules_apart():
+    """It decides whether stored bounds are brought in line."""
+    variants = [
+        [],
+        [{"pattern": "a"}],
+        [{"host": "a"}],
+        [{"pattern": "a", "importance": 2}],
+        [{"pattern": "a", "importance": 3}],
+        [{"pattern": "a"}, {"pattern": "b"}],
+        [{"pattern": "b"}, {"pattern": "a"}],
+    ]
+    assert len({parse(RULES=rules).rules.digest() for rules in variants}) == len(variants)
+    assert parse(RULES=[{"pattern": "a", "importance": "2"}]).rules.digest() == parse(RULES=variants[3]).rules.digest()
