@@ -18,7 +18,7 @@ import numpy as np
 
 from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
 from optimal_frontier.frontier.dispatcher import horizon_s
-from optimal_frontier.scheduling import PRIOR_SHAPE, RatePlan, backoff, credit_at, deadline, plan_rates
+from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, RatePlan, backoff, credit_at, deadline, plan_rates
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, CHUNK, PLAN
 from optimal_frontier.state.store import Store
@@ -187,10 +187,10 @@ class Planner:
         if not plan.feasible and not self._warned:
             asked = float(page["min_rate"].sum())
             logger.warning(
-                "the intervals asked for (RULES, MAX_INTERVAL) need %.4g fetches/s, %.4g are there for revisits (or a host's limit is "
+                "the intervals asked for (RULES, MAX_INTERVAL) need %.4g fetches/s, of which %.4g can be planned (or a host's limit is "
                 "below what is asked of it); they are scaled down",
                 asked,
-                budget,
+                LOAD * budget,
             )
         self._warned = not plan.feasible
 

@@ -13,7 +13,6 @@ from crawls import State
 from misbehaving_site import MisbehavingSite
 from scrapy import Spider
 from scrapy.settings import Settings
-from scrapy.utils.test import get_crawler
 
 from optimal_frontier import Addon
 from optimal_frontier.integrations.scrapy import ChangeDetectionMiddleware, FrontierSpiderMiddleware, OptimalScheduler
@@ -71,10 +70,11 @@ def test_custom_settings_of_a_spider_stay() -> None:
             "DOWNLOADER_MIDDLEWARES": {DOWNLOADER: 7},
         }
 
-    crawler = get_crawler(Mine, {"ADDONS": {"optimal_frontier.Addon": 500}})
-    assert crawler.settings["SCHEDULER"] == "scrapy.core.scheduler.Scheduler"
-    assert crawler.settings["DOWNLOADER_MIDDLEWARES"].get(DOWNLOADER) == 7
-    assert ChangeDetectionMiddleware not in crawler.settings["DOWNLOADER_MIDDLEWARES"]
+    settings = Settings()
+    Mine.update_settings(settings)
+    Addon().update_settings(settings)
+    assert settings["SCHEDULER"] == "scrapy.core.scheduler.Scheduler"
+    assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {DOWNLOADER: 7}
 
 
 def test_spider_with_scrapys_scheduler_crawls_as_ever(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
