@@ -102,11 +102,13 @@ def _tell(report: PlanReport, as_json: bool) -> None:
     if as_json:
         show_json_line(asdict(report))
     else:
-        feasible = "" if report.feasible else ", NOT FEASIBLE"
-        click.echo(
-            f"{moment(report.time)}  {number(report.pages)} pages in {duration(report.seconds)}, "
-            f"{per_second(report.planned_rate)} planned, {number(report.queued)} queued, freshness {report.estimated_freshness:.1%}{feasible}"
-        )
+        said = [
+            f"{number(report.pages)} pages in {duration(report.seconds)}",
+            f"{per_second(report.planned_rate)} planned",
+            f"{number(report.queued)} queued",
+            f"freshness {report.estimated_freshness:.1%}",
+        ]
+        click.echo(f"{moment(report.time)}  {', '.join(said)}{'' if report.feasible else ', NOT FEASIBLE'}")
 
 
 def _rows(report: PlanReport) -> list[tuple[str, str]]:

@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between two signs of life; an owner silent for 15 s loses its leases.
 HEARTBEAT_S: Final = 5.0
+#: Seconds after which to look again whatever the last reply said: another process may have planned, forced or added something.
+_LONGEST_WAIT_S: Final = 1.0
 #: Seconds for which acknowledged work is kept, in case the server lost it.
 REPLAY_S: Final = 2.0
 #: Pause between two exchanges: what comes in meanwhile shares the next round trip, and the caller's thread keeps the interpreter.
@@ -178,15 +180,23 @@ class Courier:
                 continue
             except OptimalFrontierError as error:
                 logger.critical("%s", error)
-                with self._condition:
-                    self.failure = error
-                    self._condition.notify_all()
-                self._wake()
+                self._fail(error)
+                return
+            except Exception as error:
+                # A thread that ends without a word would leave the spider waiting for ever.
+                logger.critical("the courier cannot go on", exc_info=True)
+                self._fail(OptimalFrontierError(f"internal error: {error!r}"))
                 return
             retry_s = _RETRY_FIRST_S
             self._deliver(carried, outcome)
             time.sleep(_SPACING_S)
             carried = Exchange()
+
+    def _fail(self, error: OptimalFrontierError) -> None:
+        with self._condition:
+            self.failure = error
+            self._condition.notify_all()
+        self._wake()
 
     def _look_whether_complete(self) -> None:
         began = time.monotonic()
@@ -233,7 +243,7 @@ class Courier:
                 # Slots that are full, or became so with these handouts, are not in the wait: `ask` says when one opens.
                 full = bool(carried.slots) or (carried.per_host > 0 and bool(outcome.handouts))
                 self._waiting_for_room = len(outcome.handouts) >= carried.want or full
-                wait = HEARTBEAT_S if outcome.wait < 0 else outcome.wait
+                wait = _LONGEST_WAIT_S if outcome.wait < 0 else min(outcome.wait, _LONGEST_WAIT_S)
                 if not outcome.handouts:
                     wait = max(wait, _SHORTEST_WAIT_S)
                 self._next_dispatch = now + wait

@@ -34,6 +34,9 @@ HEALTH_CHECK_S = 30
 #: Oldest Redis with every command that the scripts use; any Valkey has them.
 MIN_REDIS_VERSION = (6, 2)
 
+#: In every key of ours, and in no other part of a key that a cluster looks at.
+HASH_TAG = "{0}"
+
 # No retries: scripts are not all idempotent, and what to do about an outage is for the caller to decide. Protocol 2 gives the same replies
 # under every version of redis-py.
 _DEFAULTS: dict[str, Any] = {
@@ -45,7 +48,7 @@ _DEFAULTS: dict[str, Any] = {
     "retry": Retry(NoBackoff(), 0),
 }
 
-_EXPECTED = 'expected "embedded", embedded:///path, redis://host:port/db, rediss://host:port/db or unix:///path?db=0'
+_EXPECTED = 'expected "embedded", embedded:///path, redis://host:port/db, rediss://host:port/db, unix:///path?db=0 or redis+cluster://host:port'
 _ENCODE = "'/', '?', '#' and '@' in a user name or password must be percent-encoded"
 
 _UNAVAILABLE = {
@@ -55,6 +58,8 @@ _UNAVAILABLE = {
     "READONLY": "is a read-only replica",
     "MASTERDOWN": "is a replica that lost its primary",
     "MISCONF": "refuses writes because it cannot save to its disk",
+    "MOVED": "has moved our keys to another node",
+    "ASK": "is moving our keys to another node",
     "CLUSTERDOWN": "is a cluster that is down",
     "NOREPLICAS": "refuses writes because it has too few replicas",
     "TRYAGAIN": "is moving keys between its nodes",
@@ -73,11 +78,14 @@ class ConnectionSpec:
         What redis-py gets; empty for the embedded server.
     data_dir : Path or None
         Data directory of the embedded server; None for any other.
+    cluster : bool
+        The URL is that of any node of a Redis Cluster.
     """
 
     display: str
     url: str = field(default="", repr=False)
     data_dir: Path | None = None
+    cluster: bool = False
 
 
 def parse_redis_url(url: str, project_dir: Path) -> ConnectionSpec:
@@ -86,7 +94,7 @@ def parse_redis_url(url: str, project_dir: Path) -> ConnectionSpec:
     Parameters
     ----------
     url : str
-        ``embedded``, ``embedded:///path``, ``redis://``, ``rediss://`` or ``unix://``.
+        ``embedded``, ``embedded:///path``, ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://`` (any node).
     project_dir : Path
         Under its ``.scrapy/optimal_frontier`` lie the data of ``embedded``.
 
@@ -109,8 +117,9 @@ def parse_redis_url(url: str, project_dir: Path) -> ConnectionSpec:
     scheme = scheme.lower()
     if not separator:
         raise _unusable("is no URL")
-    if scheme == "redis+cluster":
-        raise _unusable("is a redis+cluster:// URL, which is not supported yet")
+    cluster = scheme == "redis+cluster"
+    if cluster:
+        scheme = "redis"
     if scheme not in ("embedded", "redis", "rediss", "unix"):
         raise _unusable("has an unknown scheme")
     try:
@@ -137,6 +146,10 @@ def parse_redis_url(url: str, project_dir: Path) -> ConnectionSpec:
         return ConnectionSpec(f"unix://{parts.path}?db={db}", url)
     host = parts.hostname or "localhost"
     host = f"[{host}]" if ":" in host else host
+    if cluster:
+        if db:
+            raise _unusable("names a database number; a cluster has only one")
+        return ConnectionSpec(f"redis+cluster://{host}:{port or 6379}", url, cluster=True)
     return ConnectionSpec(f"{scheme}://{host}:{port or 6379}/{db}", url)
 
 
@@ -343,7 +356,23 @@ def _make_client(spec: ConnectionSpec, socket_path: str | None) -> Any:
         options = {**_DEFAULTS, "connection_class": redis.UnixDomainSocketConnection, "path": socket_path}
     else:
         options = _client_options(spec.url)
-    return redis.Redis.from_pool(redis.ConnectionPool(**options))
+    client = redis.Redis.from_pool(redis.ConnectionPool(**options))
+    if not spec.cluster:
+        return client
+    with contextlib.closing(client), translated(spec):
+        return redis.Redis.from_pool(redis.ConnectionPool(**{**options, **_home(client, options)}))
+
+
+def _home(client: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Address of the node of a cluster that holds our keys: they share one hash tag, so one node has them all."""
+    slot = int(client.execute_command("CLUSTER KEYSLOT", HASH_TAG))
+    for shard in client.execute_command("CLUSTER SLOTS"):
+        if int(shard[0]) <= slot <= int(shard[1]):
+            host, port = shard[2][0], int(shard[2][1])
+            host = host.decode() if isinstance(host, bytes) else host
+            # A node that does not know its own address means the one that was asked.
+            return {"host": host or options.get("host", "localhost"), "port": port}
+    raise redis_errors.ConnectionError("CLUSTERDOWN no node serves our keys")
 
 
 def _is_usable(client: Any, socket_path: str | None) -> bool:
@@ -351,6 +380,8 @@ def _is_usable(client: Any, socket_path: str | None) -> bool:
         return False
     try:
         client.ping()
+        # In a cluster the answer is an error where the keys have moved to another node.
+        client.exists(HASH_TAG)
     except redis_errors.RedisError:
         return False
     return True

@@ -15,7 +15,7 @@ from redis.exceptions import NoScriptError, ResponseError
 
 from optimal_frontier.errors import SchemaMismatchError, StateError
 from optimal_frontier.state import columns
-from optimal_frontier.state.connection import Connection, translated
+from optimal_frontier.state.connection import HASH_TAG, Connection, translated
 from optimal_frontier.state.records import Handout, NewPage, Observation, Published, decode_record
 from optimal_frontier.state.scripts import source
 
@@ -73,7 +73,7 @@ class Store:
         self.connection = connection
         self.namespace = namespace
         # The braces are a hash tag: all keys of a partition live on one node of a Redis Cluster.
-        self.prefix = f"{namespace}:{{0}}:"
+        self.prefix = f"{namespace}:{HASH_TAG}:"
         self._digests: dict[str, str] = {}
 
     def key(self, name: str) -> str:

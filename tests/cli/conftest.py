@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from clocked_store import ClockedStore, open_store
-from stored_crawl import Crawl
 
 from optimal_frontier.cli import main
+
+from .stored_crawl import Crawl
 
 
 @pytest.fixture

@@ -38,8 +38,10 @@ class Crawl:
             for url, (_, bits, shape, time) in VISITED.items():
                 if turn < len(bits):
                     self.visit(url, bit=bits[turn], shape=shape, time=time, lateness=0.1 * (turn + 1))
-        self.report = Planner(store, SETTINGS).plan()
+        planner = Planner(store, SETTINGS)
+        self.report = planner.plan()
         assert self.report is not None
+        planner.release()
         store.add(self.page(UNSEEN))
         store.advance(0.5)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from clocked_store import ClockedStore
-from stored_crawl import HOT, SETTINGS, UNSEEN, WARM
 
 from optimal_frontier.cli.estimates import deadlines
 from optimal_frontier.cli.page import identity
@@ -16,6 +15,8 @@ from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.state import consistency
 from optimal_frontier.state.columns import CHUNK, ONCE, PAGE, PLAN, SEEN, TRANSIENT
 from optimal_frontier.state.connection import connect, parse_redis_url
+
+from .stored_crawl import HOT, SETTINGS, UNSEEN, WARM
 
 
 @pytest.fixture(autouse=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.stats
-from stored_crawl import HOT, UNSEEN, WARM, WORTHLESS
 
 from optimal_frontier.cli.estimates import marginal_value
 from optimal_frontier.optimization import changes_periodic, freshness_periodic
+
+from .stored_crawl import HOT, UNSEEN, WARM, WORTHLESS
 
 
 def test_the_estimate_is_the_gamma_posterior(ask, crawl):

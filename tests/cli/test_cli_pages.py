@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stored_crawl import HOT, UNSEEN, VISITED, WARM, WORTHLESS
+
+from .stored_crawl import HOT, UNSEEN, VISITED, WARM, WORTHLESS
 
 
 def urls(rows):

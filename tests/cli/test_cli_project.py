@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from stored_crawl import HOT
 
 from optimal_frontier.cli import main
 from optimal_frontier.cli.project import Options, find_workplace
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings import TABLE
+
+from .stored_crawl import HOT
 
 
 def make_project(path: Path, text: str, config: str = "") -> Path:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from stored_crawl import HOT, UNSEEN, WORTHLESS
 
 from optimal_frontier.state.columns import ONCE
+
+from .stored_crawl import HOT, UNSEEN, WORTHLESS
 
 
 def test_force_makes_a_page_due_now(run, ask, crawl):

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
 import redis
 
+from .running_command import running
+
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_runs_until_it_is_stopped(tmp_path, nowhere, stop):
     url = f"embedded://{tmp_path}/data"
-    command = [sys.executable, "-m", "optimal_frontier.cli", "--redis-url", url, "--namespace", "n", "server"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        lines = []
-        while len(lines) < 3:
-            assert select.select([process.stdout], [], [], 20)[0], "nothing was said within 20 s"
-            lines.append(process.stdout.readline())
+    with running("--redis-url", url, "--namespace", "n", "server") as process:
+        lines = [process.stdout.readline() for _ in range(3)]
         path = lines[1].split()[1]
         assert lines[2].rstrip().endswith(f"redis-cli -s {path} hgetall 'n:{{0}}:stats'")
         with redis.Redis(unix_socket_path=path) as client:
@@ -33,7 +27,7 @@ def test_runs_until_it_is_stopped(tmp_path, nowhere, stop):
             os.kill(pid, signal.SIGKILL)
             _wait_for_answer(path)
         process.send_signal(stop)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")
     assert not (tmp_path / "data" / "server.json").exists()
 

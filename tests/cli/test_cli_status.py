@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from clocked_store import START
-from stored_crawl import HOT
 
 from optimal_frontier.cli.status import describe
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.reading import read_status
+
+from .stored_crawl import HOT
 
 
 def test_every_figure_of_a_crawl_is_right(ask, crawl):

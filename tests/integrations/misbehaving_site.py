@@ -131,8 +131,7 @@ class MisbehavingSite:
         elif first == "drop":
             return False
         payload = b"" if status == 304 else text.encode()
-        writer.write(
-            f"HTTP/1.1 {status} X\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(payload)}\r\n{extra}\r\n".encode() + payload
-        )
+        head = f"HTTP/1.1 {status} X\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(payload)}\r\n{extra}\r\n"
+        writer.write(head.encode() + payload)
         await writer.drain()
         return True

@@ -332,7 +332,7 @@ def test_frontera_max_requests_ends_the_crawl(crawl: Crawler, site: MisbehavingS
     assert len(site.fetches) == 4
 
 
-@pytest.mark.parametrize("reactor", ["twisted.internet.asyncioreactor.AsyncioSelectorReactor", "twisted.internet.epollreactor.EPollReactor"])
+@pytest.mark.parametrize("reactor", ["asyncioreactor.AsyncioSelectorReactor", "epollreactor.EPollReactor"])
 def test_close_after_closes_the_spider(reactor: str, crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     """The spider closes by itself when every page was fetched, on either reactor."""
     spider = """
@@ -342,8 +342,8 @@ def test_close_after_closes_the_spider(reactor: str, crawl: Crawler, site: Misbe
                 for link in response.css("a"):
                     yield response.follow(link)
     """
-    with crawl(spider, of_CLOSE_AFTER=1, TWISTED_REACTOR=reactor) as running:
+    with crawl(spider, of_CLOSE_AFTER=1, TWISTED_REACTOR=f"twisted.internet.{reactor}") as running:
         assert running.wait() == 0
     assert running.stats["reason"] == "finished"
-    assert {path for path in site.paths()} == {"/pages/30", "/status/404"} | {f"/static/{n}" for n in range(30)}
+    assert set(site.paths()) == {"/pages/30", "/status/404"} | {f"/static/{n}" for n in range(30)}
     assert state.in_flight == 0

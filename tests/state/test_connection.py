@@ -126,9 +126,12 @@ def test_an_unusable_url_names_the_setting_and_shows_nothing_of_itself(url: Any)
     assert PASSWORD not in str(caught.value)
 
 
-def test_clusters_are_not_supported_yet() -> None:
-    with pytest.raises(ConfigurationError, match="not supported yet"):
-        parse_redis_url(f"redis+cluster://:{PASSWORD}@host:7000", Path())
+def test_a_cluster_shows_neither_password_nor_database() -> None:
+    spec = parse_redis_url(f"redis+cluster://:{PASSWORD}@host:7000", Path())
+    assert spec.cluster
+    assert spec.display == "redis+cluster://host:7000"
+    with pytest.raises(ConfigurationError, match="a cluster has only one"):
+        parse_redis_url("redis+cluster://host:7000/1", Path())
 
 
 # ---- connecting

@@ -357,6 +357,18 @@ def test_a_forced_page_is_due_at_once_and_a_retired_one_comes_back(store):
     (handout,), _ = store.dispatch(1, budget=10.0)
     assert handout.slot == slot
     assert store.counts()["retired"] == 0
+    assert store.seen(slot)[["failures", "gone"]].item() == (0, 0)
+
+
+def test_a_retired_page_that_is_forgotten_leaves_every_count(store):
+    (slot,) = fetched(store, "a/1")
+    store.plan(slot, 1.0)
+    for _ in range(2):
+        store.advance(100)
+        store.observe(store.dispatch(1, budget=10.0)[0][0], "gone")
+    assert store.run([("forget_page", [fingerprint("a/1")])]) == [1]
+    counts = store.counts()
+    assert [counts[name] for name in ("pages", "pending", "fetched", "retired")] == [0, 0, 0, 0]
 
 
 def test_an_outage_causes_no_burst(store):

@@ -124,7 +124,8 @@ def test_a_slot_given_back_is_used_again_under_another_generation(store: Clocked
     store.add(new_page("a/new"))
     assert store.slot("a/new") == 0
     store.visit_all()
-    fence = store.run([("take_planner_lock", ["planner", 1000])])[0]
+    fence = store.run([("take_planner_lock", ["planner", 1_000_000])])[0]
+    store.plan(0, 1.0)  # with a rate, so that only the generation keeps it out
     pair = (0).to_bytes(4, "little") + int(stale).to_bytes(4, "little")
     assert store.run([("queue_due", [fence, "1e15", pair])]) == [0]
     assert store.records_at("page", [0])["generation"][0] == stale + 1

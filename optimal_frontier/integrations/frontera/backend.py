@@ -160,9 +160,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
                 self._known.clear()
             self._known[identity] = importance if importance is not None else 0.0
         priority = float((request.meta.get(b"scrapy_request") or {}).get("priority", 0))
-        return self.session.dispatcher.new_page(
-            identity, request.url, record, kind=kind, importance=importance, priority=priority
-        )
+        return self.session.dispatcher.new_page(identity, request.url, record, kind=kind, importance=importance, priority=priority)
 
     # Requests go out.
 

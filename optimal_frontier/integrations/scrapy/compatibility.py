@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.defer import deferred_from_coro
+
+#: Seconds between two looks whether the engine runs.
+_ENGINE_START_S: Final = 0.02
 
 
 def engine_slot(engine: Any) -> Any:
@@ -62,8 +65,12 @@ def _reactor() -> Any:
 
 
 def close_spider(engine: Any, spider: Any, reason: str) -> None:
-    """Close the spider; nothing happens if it is closing already."""
+    """Close the spider as soon as its engine runs; nothing happens if it is closing already."""
     if engine.spider is None:
+        return
+    if not engine.running:
+        # Up to Scrapy 2.18 a spider that closes before the engine has started ends in a traceback.
+        call_later(_ENGINE_START_S, lambda: close_spider(engine, spider, reason))
         return
     if hasattr(engine, "close_spider_async"):
         deferred_from_coro(engine.close_spider_async(reason=reason))

@@ -119,7 +119,9 @@ class OptimalScheduler(BaseScheduler):
         slot = engine_slot(crawler.engine) if crawler.engine is not None else None
         scheduler = getattr(slot, "scheduler", None)
         # Not isinstance: Scrapy's metaclass calls everything that has a scheduler's methods an instance.
-        return scheduler if OptimalScheduler in type(scheduler).__mro__ and scheduler._session is not None else None
+        if scheduler is None or OptimalScheduler not in type(scheduler).__mro__:
+            return None
+        return scheduler if scheduler._session is not None else None
 
     @classmethod
     def is_set(cls, crawler: Any) -> bool:
@@ -410,7 +412,9 @@ class OptimalScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """Tell whether the spider has a reason to stay open: always, until CLOSE_AFTER or Frontera's MAX_REQUESTS is reached."""
-        if self._refusal or self._session is None:
+        if self._refusal:
+            return True  # it is being closed, for a reason other than "finished"
+        if self._session is None:
             return False
         if self._pending or self._unstored or self._leases or self._found:
             return True
