@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-SPIDER = '''
+SPIDER = """
 import scrapy
 
 class Tiny(scrapy.Spider):
@@ -36,7 +36,7 @@ class Tiny(scrapy.Spider):
     def parse(self, response):
         for href in response.css("a::attr(href)").getall():
             yield response.follow(href)
-'''
+"""
 
 _FANOUT = 10
 
@@ -47,9 +47,7 @@ async def _serve(ready: multiprocessing.connection.Connection, pages: int) -> No
             while head := await reader.readuntil(b"\r\n\r\n"):
                 number = int(head.split(b" ", 2)[1][1:] or b"0")
                 links = "".join(
-                    f'<a href="/{link}">{link}</a>'
-                    for link in range(number * _FANOUT + 1, number * _FANOUT + _FANOUT + 1)
-                    if link < pages
+                    f'<a href="/{link}">{link}</a>' for link in range(number * _FANOUT + 1, number * _FANOUT + _FANOUT + 1) if link < pages
                 )
                 body = f"<html><body><p>page {number}</p>{links}</body></html>".encode()
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
@@ -67,12 +65,13 @@ def _site(ready: multiprocessing.connection.Connection, pages: int) -> None:
 
 def crawl(folder: Path, port: int, ours: bool, pages: int, cpu: int | None) -> float:
     """Run one crawl and return pages per second between the spider's opening and its closing."""
-    settings = ["-s", "LOG_LEVEL=INFO", "-s", "CONCURRENT_REQUESTS=16", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=16", "-s", "TELNETCONSOLE_ENABLED=0"]
-    settings += ["-s", "DOWNLOAD_DELAY=0", "-s", "ROBOTSTXT_OBEY=0", "-s", "LOGSTATS_INTERVAL=0"]
+    values = {"LOG_LEVEL": "INFO", "CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16, "DOWNLOAD_DELAY": 0}
+    values |= {"TELNETCONSOLE_ENABLED": 0, "ROBOTSTXT_OBEY": 0, "LOGSTATS_INTERVAL": 0}
     if ours:
-        state = tempfile.mkdtemp(dir=folder)
-        settings += ["-s", 'ADDONS={"optimal_frontier.Addon": 500}', "-s", "OPTIMAL_FRONTIER_CLOSE_AFTER=1"]
-        settings += ["-s", f"OPTIMAL_FRONTIER_REDIS_URL=embedded://{state}"]
+        values["ADDONS"] = '{"optimal_frontier.Addon": 500}'
+        values["OPTIMAL_FRONTIER_CLOSE_AFTER"] = 1
+        values["OPTIMAL_FRONTIER_REDIS_URL"] = f"embedded://{tempfile.mkdtemp(dir=folder)}"
+    settings = [part for name, value in values.items() for part in ("-s", f"{name}={value}")]
     command = [sys.executable, "-m", "scrapy", "runspider", str(folder / "tiny.py"), "-a", f"port={port}", *settings]
     if cpu is not None:
         command = ["taskset", "-c", str(cpu), *command]
@@ -108,7 +107,9 @@ def main() -> None:
             ratios.append(rates[True] / rates[False])
             ours_all.append(rates[True])
             default_all.append(rates[False])
-            print(f"pair {pair + 1}: default scheduler {rates[False]:7.1f} pages/s, optimal_frontier {rates[True]:7.1f}, ratio {ratios[-1]:.3f}")
+            print(
+                f"pair {pair + 1}: default scheduler {rates[False]:7.1f} pages/s, optimal_frontier {rates[True]:7.1f}, ratio {ratios[-1]:.3f}"
+            )
     site.terminate()
     print(
         f"median: default scheduler {statistics.median(default_all):.1f} pages/s, "

@@ -30,18 +30,18 @@ import scrapy
 class Pinned(scrapy.Spider):
     name = "pinned"
     async def start(self):
-        for page in range(%d):
+        for page in range(int(self.pages)):
             yield scrapy.Request(f"http://127.0.0.1:{self.port}/{page}")
     def parse(self, response):
         pass
-""" % PAGES  # noqa: UP031  braces stand in the spider
+"""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     fetches: list[tuple[float, str]] = []  # noqa: RUF012  one server a process
 
-    def do_GET(self) -> None:  # noqa: N802  the name is http.server's
+    def do_GET(self) -> None:
         self.fetches.append((time.monotonic(), self.path))
         body = b"<p>page</p>"
         self.send_response(200)
@@ -81,7 +81,17 @@ def main() -> None:
             "TELNETCONSOLE_ENABLED": False,
         }
         settings = [part for key, value in values.items() for part in ("-s", f"{key}={value}")]
-        spider = [sys.executable, "-m", "scrapy", "runspider", str(folder / "pinned.py"), "-a", f"port={server.server_port}"]
+        spider = [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "runspider",
+            str(folder / "pinned.py"),
+            "-a",
+            f"port={server.server_port}",
+            "-a",
+            f"pages={PAGES}",
+        ]
         subprocess.run([*spider, *settings], check=True)
         command = [sys.executable, "-m", "optimal_frontier.cli", "--redis-url", redis_url, "--namespace", "pinned", "status", "--json"]
         status = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

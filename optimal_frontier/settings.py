@@ -139,6 +139,13 @@ def _text(name: str, value: object) -> str:
     return value
 
 
+def _redis_url(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        # Not quoted: even a value of the wrong type may hold a password.
+        raise ConfigurationError(f"{name}: expected a non-empty string, not {type(value).__name__}")
+    return value
+
+
 def _namespace(name: str, value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[^\s{}*?\[\]]{1,200}", value):
         raise _fail(name, value, "1 to 200 characters without white space, braces, brackets, * and ? (it is the prefix of Redis keys)")
@@ -207,7 +214,12 @@ class Setting:
 
 #: Every setting there is. ``docs/settings.md`` is held to this table by a test.
 TABLE: Final = (
-    Setting("REDIS_URL", "embedded", _text, "where the state lives: embedded, embedded:///path, or a redis-py URL"),
+    Setting(
+        "REDIS_URL",
+        "embedded",
+        _redis_url,
+        "where the state lives: embedded, embedded:///path, a redis-py URL, or redis+cluster://host:port",
+    ),
     Setting("NAMESPACE", None, _namespace, "prefix of all keys, BOT_NAME unless set; belongs to one spider"),
     Setting("CRAWL_RATE", "auto", _crawl_rate, 'budget, fetches per second over all crawlers; "auto": as fast as the downloader goes'),
     Setting("DISCOVERY_SHARE", 0.2, _share, "share of the budget kept for first visits while there are any; 1 with CLOSE_AFTER"),

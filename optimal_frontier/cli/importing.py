@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Final
@@ -14,6 +13,7 @@ from optimal_frontier.cli.page import identity
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
 from optimal_frontier.cli.rows import RejectedLineError, Row, read_rows
 from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
+from optimal_frontier.frontier.session import bounds_digest
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.records import NewPage
 from optimal_frontier.state.store import Store
@@ -90,11 +90,6 @@ def _new_page(dispatcher: Dispatcher, row: Row) -> NewPage:
 
     meta = {} if row.importance is None else {b"scrapy_meta": {"importance": row.importance}}
     return dispatcher.new_page(identity(row.url), row.url, encode_request(Request(row.url, meta=meta)), importance=row.importance)
-
-
-def bounds_digest(settings: FrontierSettings) -> str:
-    """Return what `frontier.session.apply_bounds` stores about the settings that bounds were made from; a test holds the two equal."""
-    return json.dumps([settings.min_interval, settings.max_interval, settings.rules.digest()])
 
 
 def _note_bounds(store: Store, settings: FrontierSettings, report: ImportReport) -> None:

@@ -164,7 +164,6 @@ class Courier:
                 heartbeat = time.monotonic() + HEARTBEAT_S
             try:
                 outcome = self.dispatcher.exchange(carried)
-                self._look_whether_complete()
                 if self._stopping and not (self._pages or self._observations):
                     self.dispatcher.leave()
                     return
@@ -189,8 +188,9 @@ class Courier:
                 return
             retry_s = _RETRY_FIRST_S
             self._deliver(carried, outcome)
-            time.sleep(_SPACING_S)
             carried = Exchange()
+            self._look_whether_complete()
+            time.sleep(_SPACING_S)
 
     def _fail(self, error: OptimalFrontierError) -> None:
         with self._condition:
@@ -202,11 +202,17 @@ class Courier:
         began = time.monotonic()
         if self._complete_when is None or began < self._next_look:
             return
-        complete = self._complete_when()
+        try:
+            complete = self._complete_when()
+        except OptimalFrontierError as error:
+            logger.debug("cannot tell whether the crawl is complete: %s", error)  # the next exchange meets the same outage
+            return
         with self._condition:
             self.complete = complete and not self._pages
         # What it costs to look stays below a twentieth of the time.
         self._next_look = began + max(_LOOK_S, 20 * (time.monotonic() - began))
+        if self.complete:
+            self._wake()
 
     def _collect(self, carried: Exchange, heartbeat: float) -> Exchange:
         with self._condition:

@@ -5,6 +5,7 @@ One planner at a time, elected by a lock with a fencing token: a planner that lo
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import secrets
@@ -98,6 +99,14 @@ class Planner:
         fence = self.store.run([("take_planner_lock", [self.owner, int(LOCK_S * 1000)])])[0]
         if not fence:
             return None
+        try:
+            return self._plan_under(fence)
+        finally:
+            # Between plans nobody holds the lock, so that `plan --once` and other spiders get their turn.
+            with contextlib.suppress(OptimalFrontierError):  # it runs out by itself
+                self.release()
+
+    def _plan_under(self, fence: int) -> PlanReport | None:
         began = time.monotonic()
         base_time = self.store.now()
         page, seen, old = self.store.columns("page", "seen", "plan")
@@ -275,7 +284,7 @@ class PlannerThread:
         self._thread.start()
 
     def stop(self, timeout_s: float = 10.0) -> None:
-        """End the thread and let another planner take over."""
+        """End the thread, after the plan that it is making."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
@@ -306,10 +315,6 @@ class PlannerThread:
                 wait = interval
             if self._stop.wait(max(wait, 0.02)):
                 break
-        try:
-            self.planner.release()
-        except OptimalFrontierError as error:
-            logger.debug("the planner's lock runs out by itself: %s", error)
 
 
 def _credit_now(seen: np.ndarray, old: np.ndarray, rates: np.ndarray, now: float) -> np.ndarray:

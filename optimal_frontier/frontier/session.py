@@ -97,6 +97,11 @@ def stated_importance(meta: dict[Any, Any]) -> float | None:
     return None
 
 
+def bounds_digest(settings: FrontierSettings) -> str:
+    """Return what ``P.meta bounds`` holds for pages whose bounds were made from ``settings``."""
+    return json.dumps([settings.min_interval, settings.max_interval, settings.rules.digest()])
+
+
 def apply_bounds(store: Store, settings: FrontierSettings) -> int:
     """Bring the stored bounds in line with RULES, MIN_INTERVAL and MAX_INTERVAL, if these changed since they were stored.
 
@@ -105,7 +110,7 @@ def apply_bounds(store: Store, settings: FrontierSettings) -> int:
     int
         Number of pages that were looked at; 0 if nothing had changed.
     """
-    digest = json.dumps([settings.min_interval, settings.max_interval, settings.rules.digest()])
+    digest = bounds_digest(settings)
     stored = store.hash("meta").get("bounds")
     if stored == digest:
         return 0

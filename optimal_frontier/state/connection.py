@@ -48,7 +48,9 @@ _DEFAULTS: dict[str, Any] = {
     "retry": Retry(NoBackoff(), 0),
 }
 
-_EXPECTED = 'expected "embedded", embedded:///path, redis://host:port/db, rediss://host:port/db, unix:///path?db=0 or redis+cluster://host:port'
+_EXPECTED = (
+    'expected "embedded", embedded:///path, redis://host:port/db, rediss://host:port/db, unix:///path?db=0 or redis+cluster://host:port'
+)
 _ENCODE = "'/', '?', '#' and '@' in a user name or password must be percent-encoded"
 
 _UNAVAILABLE = {
@@ -106,7 +108,7 @@ def parse_redis_url(url: str, project_dir: Path) -> ConnectionSpec:
     Examples
     --------
     >>> parse_redis_url("redis://user:secret@example.com/2", Path("."))
-    ConnectionSpec(display='redis://example.com:6379/2', data_dir=None)
+    ConnectionSpec(display='redis://example.com:6379/2', data_dir=None, cluster=False)
     """
     if not isinstance(url, str):
         raise _unusable(f"is a {type(url).__name__}, not a string")

@@ -8,9 +8,8 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.utils.request import fingerprint
 
-from optimal_frontier.cli.importing import bounds_digest
 from optimal_frontier.cli.rows import MAX_LINE, RejectedLineError, Row, read_rows
-from optimal_frontier.frontier.session import apply_bounds
+from optimal_frontier.frontier.session import apply_bounds, bounds_digest
 from optimal_frontier.integrations.frontera.requests import encode_request
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE

@@ -8,10 +8,7 @@ import time
 
 import pytest
 
-from optimal_frontier.frontier.planner import Planner
-
 from .running_command import running
-from .stored_crawl import SETTINGS
 
 
 def test_once_plans_reports_and_gives_the_lock_back(run, crawl):
@@ -25,12 +22,11 @@ def test_once_plans_reports_and_gives_the_lock_back(run, crawl):
 
 
 def test_a_lock_that_another_holds_is_a_bad_answer(run, crawl):
-    other = Planner(crawl.store, SETTINGS)
-    other.plan()
+    crawl.store.run([("take_planner_lock", ["another", 60_000])])
     result = run("plan")
     assert result.exit_code == 1
     assert "another process holds the planner's lock" in result.stderr
-    other.release()
+    crawl.store.run([("release_planner_lock", ["another"])])
     result = run("plan")
     assert result.exit_code == 0
     assert "multiplier" in result.stdout

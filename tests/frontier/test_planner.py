@@ -134,14 +134,22 @@ def test_a_planner_that_lost_the_lock_later_publishes_nothing(store, before):
 
 
 def test_one_planner_at_a_time(store):
-    """The other gets it once it is given back."""
+    """While one plans the other is turned away; afterwards it gets its turn."""
     crawled(store, 5)
     one, other = (Planner(store, parse(CRAWL_RATE=5)) for _ in range(2))
+    meanwhile = []
+    one._solve = lambda *arguments, solve=one._solve: meanwhile.append(other.plan()) or solve(*arguments)
     assert one.plan() is not None
-    assert other.plan() is None
-    other.release()  # not its own: nothing happens
-    assert other.plan() is None
-    one.release()
+    assert meanwhile == [None]
+    assert other.plan() is not None
+
+
+def test_a_plan_that_fails_gives_the_lock_back(store):
+    crawled(store, 5)
+    one, other = (Planner(store, parse(CRAWL_RATE=5)) for _ in range(2))
+    one._solve = lambda *_: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        one.plan()
     assert other.plan() is not None
 
 

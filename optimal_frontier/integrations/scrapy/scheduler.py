@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 from frontera.contrib.scrapy.settings_adapter import ScrapySettingsAdapter
 from frontera.core.manager import FrontierManager
 from scrapy.core.scheduler import BaseScheduler, Scheduler
+from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
@@ -143,7 +144,7 @@ class OptimalScheduler(BaseScheduler):
             self.settings = settings_of(adapter)
             self._http_cache = self._dummy_cache()
             # .scrapy beside scrapy.cfg, or where the process stands.
-            project_dir = Path(data_path(_DATA_DIR)).absolute().parent.parent
+            project_dir = Path(data_path(_DATA_DIR)).absolute().parent.parent if closest_scrapy_cfg() else Path.cwd()
             self._session = Session(self.settings, project_dir, spider.name, self._wake)
             fingerprinter = self.crawler.request_fingerprinter.fingerprint
             self._requests = OptimalRequestConverter(spider, fingerprinter)

@@ -25,8 +25,13 @@ for _, silent in ipairs(redis.call('ZRANGEBYSCORE', P .. 'owners', '-inf', now -
   if #slots < REQUEUE_LIMIT then redis.call('ZREM', P .. 'owners', silent) end
 end
 for _, slot in ipairs(redis.call('ZRANGEBYSCORE', P .. 'leases:expiry', '-inf', now, 'LIMIT', 0, REQUEUE_LIMIT)) do
-  requeue(slot, parse_lease(redis.call('HGET', P .. 'leases', slot)))
-  redis.call('HINCRBY', P .. 'stats', 'leases_expired', 1)
+  local text = redis.call('HGET', P .. 'leases', slot)
+  if text then
+    requeue(slot, parse_lease(text))
+    redis.call('HINCRBY', P .. 'stats', 'leases_expired', 1)
+  else
+    redis.call('ZREM', P .. 'leases:expiry', slot)
+  end
 end
 
 for _, host in ipairs(redis.call('ZRANGEBYSCORE', P .. 'hosts:blocked', '-inf', now, 'LIMIT', 0, 1024)) do
