@@ -107,9 +107,8 @@ def main() -> None:
             ratios.append(rates[True] / rates[False])
             ours_all.append(rates[True])
             default_all.append(rates[False])
-            print(
-                f"pair {pair + 1}: default scheduler {rates[False]:7.1f} pages/s, optimal_frontier {rates[True]:7.1f}, ratio {ratios[-1]:.3f}"
-            )
+            both = f"default scheduler {rates[False]:7.1f} pages/s, optimal_frontier {rates[True]:7.1f}"
+            print(f"pair {pair + 1}: {both}, ratio {ratios[-1]:.3f}", flush=True)
     site.terminate()
     print(
         f"median: default scheduler {statistics.median(default_all):.1f} pages/s, "
