@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 SECONDS_LONG ?= 90
 
-.PHONY: install example example-short test lint format benchmarks clean
+.PHONY: install example example-short test test-oldest lint format benchmarks clean
 
 install: $(VENV)/installed
 
@@ -21,6 +21,12 @@ example-short: install
 
 test: install
 	$(VENV)/bin/python -m pytest
+
+# The oldest Scrapy that setup.cfg admits, with what pip chooses beside it.
+test-oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --editable '.[test]' 'scrapy==2.13.4'
+	.venv-oldest/bin/python -m pytest tests/integrations/test_scrapy_endings.py tests/integrations/test_scrapy_pages.py
 
 lint: install
 	$(VENV)/bin/ruff check .

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
+from scrapy import signals
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.defer import deferred_from_coro
 
@@ -76,3 +77,12 @@ def close_spider(engine: Any, spider: Any, reason: str) -> None:
         deferred_from_coro(engine.close_spider_async(reason=reason))
     else:
         engine.close_spider(spider, reason)
+
+
+def fail_crawl(crawler: Any) -> None:
+    """Let ``scrapy crawl`` exit with 1 once the crawl has ended: it does so for a crawler that is left without a spider."""
+
+    def leave_without_spider() -> None:
+        crawler.spider = None
+
+    crawler.signals.connect(leave_without_spider, signals.engine_stopped, weak=False)

@@ -35,6 +35,7 @@ from optimal_frontier.integrations.scrapy.compatibility import (
     call_later,
     close_spider,
     engine_slot,
+    fail_crawl,
     in_progress,
     looks_at_one_page,
     schedule_next_call,
@@ -190,6 +191,7 @@ class OptimalScheduler(BaseScheduler):
         logger.critical("optimal_frontier: %s", message)
         self.stats.set_value("optimal_frontier/refused", message)
         assert self._call is not None  # set first thing in open
+        fail_crawl(self.crawler)
         self._call(lambda: close_spider(self.crawler.engine, self.crawler.spider, "optimal_frontier_error"))
 
     def _dummy_cache(self) -> bool:
