@@ -73,6 +73,7 @@ class Courier:
         self._pages: list[NewPage] = []
         self._observations: list[Observation] = []
         self._draws = 0
+        self._holds: list[tuple[str, float]] = []
         self._want = 0
         self._slots: Mapping[str, SlotRoom] = {}
         self._per_host = 0
@@ -81,6 +82,8 @@ class Courier:
         self._waiting_for_room = True
         self._busy = False
         self._stopping = False
+        #: When the outage that is going on began, 0 if none is.
+        self._lost_at = 0.0
         self._epoch = b""
         self._recent: deque[tuple[float, Sequence[NewPage], Sequence[Observation]]] = deque()
         self._thread = threading.Thread(target=self._run, name="optimal_frontier-courier", daemon=True)
@@ -121,6 +124,12 @@ class Courier:
             self._draws += fetches
             self._condition.notify()
 
+    def hold(self, host: str, seconds: float) -> None:
+        """Leave a host alone for a while, in every crawler."""
+        with self._condition:
+            self._holds.append((host, seconds))
+            self._condition.notify()
+
     def ask(self, want: int, slots: Mapping[str, SlotRoom], per_host: int) -> None:
         """Say how many requests the downloader could take now, beyond those in `ready`, and the room of its busy slots."""
         with self._condition:
@@ -142,7 +151,8 @@ class Courier:
         """Wait until everything added and observed so far is stored; return whether that was so in time."""
         with self._condition:
             return self._condition.wait_for(
-                lambda: not (self._pages or self._observations or self._draws or self._busy) or self.failure is not None, timeout_s
+                lambda: not (self._pages or self._observations or self._draws or self._holds or self._busy) or self.failure is not None,
+                timeout_s,
             )
 
     def stop(self, timeout_s: float = 10.0) -> bool:
@@ -171,6 +181,7 @@ class Courier:
                 if self._stopping:
                     logger.error("stopping without Redis: %s; what was under way will be handed out again", error)
                     return
+                self._lost_at = self._lost_at or time.monotonic()
                 logger.warning("%s; trying again in %.1f s, nothing is lost", error, retry_s)
                 time.sleep(retry_s)  # the thread has nothing else to do
                 retry_s = min(_RETRY_LONGEST_S, 2 * retry_s)
@@ -187,6 +198,7 @@ class Courier:
                 self._fail(OptimalFrontierError(f"internal error: {error!r}"))
                 return
             retry_s = _RETRY_FIRST_S
+            self._lost_at = 0.0
             self._deliver(carried, outcome)
             carried = Exchange()
             self._look_whether_complete()
@@ -216,7 +228,9 @@ class Courier:
 
     def _collect(self, carried: Exchange, heartbeat: float) -> Exchange:
         with self._condition:
-            while not (self._stopping or self._pages or self._observations or self._draws or carried.pages or carried.observations):
+            while not (
+                self._stopping or self._pages or self._observations or self._draws or self._holds or carried.pages or carried.observations
+            ):
                 now = time.monotonic()
                 until = min(heartbeat, self._next_dispatch) if self._want > 0 else heartbeat
                 if self._complete_when is not None:
@@ -232,6 +246,8 @@ class Courier:
             carried.want = 0 if self._stopping else self._want
             carried.slots, carried.per_host = self._slots, self._per_host
             self._pages, self._observations, self._draws = [], [], 0
+            carried.holds += self._holds
+            self._holds = []
             self._busy = True
         return carried
 
@@ -269,11 +285,11 @@ class Courier:
         try:
             self.dispatcher.store.connection.reconnect()
         except OptimalFrontierError as error:
-            logger.warning("%s", error)
+            logger.debug("%s", error)  # the next attempt says so
             return
         pages: list[NewPage] = []
         observations: list[Observation] = []
-        since = time.monotonic() - REPLAY_S - _RETRY_LONGEST_S
+        since = self._lost_at - REPLAY_S
         for at, some_pages, some_observations in self._recent:
             if at >= since:
                 pages += some_pages

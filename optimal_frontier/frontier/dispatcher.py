@@ -65,7 +65,7 @@ class SlotRoom:
 
 @dataclass
 class Exchange:
-    """What one round trip carries. ``want`` 0 asks for no requests."""
+    """What one round trip carries. ``want`` 0 asks for no requests; ``holds`` are hosts to leave alone and for how many seconds."""
 
     pages: list[NewPage] = field(default_factory=list)
     observations: list[Observation] = field(default_factory=list)
@@ -74,6 +74,7 @@ class Exchange:
     want: int = 0
     slots: Mapping[str, SlotRoom] = field(default_factory=dict)
     per_host: int = 0
+    holds: list[tuple[str, float]] = field(default_factory=list)
 
 
 @dataclass
@@ -123,8 +124,8 @@ class Dispatcher:
         if kind == ACTIVE and not rule.revisit:
             kind = ONCE
         min_rate, max_rate, gap = rate_bounds(rule, self.settings)
-        stated = importance if importance is not None else rule.importance
-        return NewPage(fingerprint, host_of(url), record, kind, stated or 0.0, min_rate, max_rate, gap, priority)
+        weight = importance if importance is not None else rule.importance or 0.0
+        return NewPage(fingerprint, host_of(url), record, kind, weight, min_rate, max_rate, gap, priority, is_stated=importance is not None)
 
     def exchange(self, work: Exchange) -> Outcome:
         """Do everything in ``work`` in one round trip: pages first, so that what a page links to is safe before the page is done."""
@@ -135,6 +136,7 @@ class Dispatcher:
         observing = len(calls)
         settings = self.settings
         budget = settings.crawl_rate or 0.0
+        calls += [("hold_host", [host, repr(seconds)]) for host, seconds in work.holds]
         if work.draws:
             calls.append(("draw_tokens", [repr(budget), work.draws]))
         if work.live is not None:

@@ -164,13 +164,14 @@ class Planner:
         return max(rate, 1e-6), rate
 
     def _revisit_budget(self, budget: float, counts: dict[str, int], previous: dict[str, str], now: float) -> float:
-        share = self.settings.first_visit_share if counts.get("pending", 0) > 0 else 0.0
+        # No more than the waiting first visits can use before the next plan.
+        kept = min(self.settings.first_visit_share * budget, counts.get("pending", 0) / self.settings.resolve_interval)
         extra = 0.0
         if "time" in previous and now > float(previous["time"]):
             extra = (counts.get("extra_fetches", 0) - int(previous.get("extra_fetches", 0))) / (now - float(previous["time"]))
         if extra <= _EXTRA_SHARE * budget:
             extra = 0.0
-        return max(budget * (1 - share) - extra, 0.05 * budget)
+        return max(budget - kept - extra, 0.05 * budget)
 
     def _solve(self, page: np.ndarray, seen: np.ndarray, budget: float) -> RatePlan:
         max_rate = np.where(page["max_rate"] < 1e299, page["max_rate"], np.inf)

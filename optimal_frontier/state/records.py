@@ -85,13 +85,15 @@ class NewPage:
     kind : int
         ``ACTIVE`` (a page), ``ONCE`` (fetched once, then known) or ``TRANSIENT`` (fetched once, then forgotten).
     importance : float
-        0 where nothing was stated (1 is stored for a new page, nothing changed for a known one).
+        Of a new page; 0 stands for 1.
     min_rate, max_rate : float
         Bounds on the revisit rate, visits per second.
     gap : float
         Least seconds between two visits.
     priority : float
         Of the first visit; higher goes first.
+    is_stated : bool
+        The importance is the request's own word, which a known page takes over too (not that of RULES, and never 0).
     """
 
     fingerprint: bytes
@@ -103,10 +105,11 @@ class NewPage:
     max_rate: float = np.inf
     gap: float = 0.0
     priority: float = 0.0
+    is_stated: bool = True
 
     def arguments(self) -> tuple[Any, ...]:
         bounds = (_number(self.importance), _number(self.min_rate), _number(self.max_rate), _number(self.gap), _number(self.priority))
-        return (self.fingerprint, self.host, self.kind, *bounds, self.record)
+        return (self.fingerprint, self.host, self.kind, *bounds, self.record, int(self.is_stated))
 
 
 @dataclass(slots=True)

@@ -60,11 +60,20 @@ def test_planned_rates_sum_to_the_load(store):
 
 def test_first_visits_that_wait_keep_their_share_of_the_budget(store):
     crawled(store, 50)
-    store.add(new_page("new/1"))
+    store.add(*(new_page(f"new/{i}") for i in range(1000)))
     report = Planner(store, parse(CRAWL_RATE=20, DISCOVERY_SHARE=0.25)).plan()
     assert report is not None
     assert report.revisit_budget == pytest.approx(15.0)
     assert store.columns("plan")[0]["base_time"][50] == 0
+
+
+def test_few_first_visits_keep_only_what_they_can_use_before_the_next_plan(store):
+    """One page that waits does not take a quarter of the budget from all others."""
+    crawled(store, 50)
+    store.add(new_page("new/1"))
+    report = Planner(store, parse(CRAWL_RATE=20, DISCOVERY_SHARE=0.25, RESOLVE_INTERVAL=60)).plan()
+    assert report is not None
+    assert report.revisit_budget == pytest.approx(20 - 1 / 60)
 
 
 def test_pins_are_respected(store):

@@ -6,6 +6,7 @@ import itertools
 import random
 import secrets
 import struct
+from dataclasses import replace
 
 import pytest
 from clocked_store import START, ClockedStore, fingerprint, new_page, open_store
@@ -390,3 +391,27 @@ def test_changed_pages_are_in_the_feed_and_others_are_not(store):
     entries = store.connection.client.xrange(store.key("changes"))
     assert [int(fields[b"slot"]) for _, fields in entries] == [0]
     assert store.seen(0)[["observations", "changes", "bits", "visits"]].item() == (2, 1, 1, 3)
+
+
+def test_a_held_host_is_left_alone_and_the_others_are_not(store):
+    """For as long as it asked; a shorter hold after it changes nothing."""
+    fetched(store, "held/1", "free/1")
+    for name in ("held/1", "free/1"):
+        store.plan(store.slot(name), rate=1.0, base_credit=1.0)
+    assert store.run([("hold_host", ["held", "30"]), ("hold_host", ["held", "1"]), ("hold_host", ["unknown", "1"])]) == [1, 1, 0]
+    handouts, wait = store.dispatch(10, budget=1e6)
+    assert names(handouts) == ["free/1"]
+    assert wait == pytest.approx(30, abs=0.01)
+    store.advance(30.01)
+    handouts, _ = store.dispatch(10, budget=1e6)
+    assert names(handouts) == ["held/1"]
+
+
+def test_the_importance_of_rules_does_not_replace_a_stated_one(store):
+    """It counts for a new page; a known one keeps what its request said."""
+    page = new_page("a/1", importance=5.0)
+    store.add(page)
+    store.add(replace(page, importance=2.0, is_stated=False))
+    assert store.columns("page")[0]["importance"][0] == 5.0
+    store.add(replace(page, importance=3.0))
+    assert store.columns("page")[0]["importance"][0] == 3.0

@@ -13,6 +13,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from optimal_frontier.detection import fingerprint, settings_tag
 from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.frontier.judgement import judge_visit
+from optimal_frontier.frontier.pacing import hold_s
 from optimal_frontier.integrations.scrapy.lease import LEASE, META, Lease
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.scheduling import PRIOR_SHAPE
@@ -62,8 +63,11 @@ class ChangeDetectionMiddleware:
         elif self.scheduler is not None:
             self.scheduler.pay(request)
 
-    def response_downloaded(self, request: Any) -> None:
-        """Take the time of the response, and of the start of its download."""
+    def response_downloaded(self, request: Any, response: Any) -> None:
+        """Take the time of the response, and of the start of its download; leave a host alone that asks for it."""
+        hold = hold_s(response.status, response.headers.get("Retry-After"))
+        if hold is not None and self.scheduler is not None:
+            self.scheduler.hold(request.url, hold)
         lease: Lease | None = request.meta.get(LEASE)
         if lease is None or lease.request is not request:
             return

@@ -25,7 +25,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
 from optimal_frontier.errors import OptimalFrontierError
-from optimal_frontier.frontier.dispatcher import ONCE, TRANSIENT, SlotRoom
+from optimal_frontier.frontier.dispatcher import ONCE, TRANSIENT, SlotRoom, host_of
 from optimal_frontier.frontier.session import Session
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.configuration import settings_of
@@ -371,6 +371,12 @@ class OptimalScheduler(BaseScheduler):
         if self._session is not None:
             self._session.courier.draw()
             self.stats.inc_value("optimal_frontier/extra_fetches")
+
+    def hold(self, url: str, seconds: float) -> None:
+        """Leave the host of ``url`` alone for a while, in every crawler of the namespace."""
+        if self._session is not None:
+            self._session.courier.hold(host_of(url), seconds)
+            self.stats.inc_value("optimal_frontier/host_holds")
 
     # Leases end.
 

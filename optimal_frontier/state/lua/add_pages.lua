@@ -1,15 +1,15 @@
 -- Adds pages that are not known; of one that is, updates the importance where it was stated.
--- ARGV  per page 9 values: fingerprint, host, kind (1 page, 2 once, 3 transient), importance (0: not stated), min_rate, max_rate, gap,
---       priority, record
+-- ARGV  per page 10 values: fingerprint, host, kind (1 page, 2 once, 3 transient), importance (0: nothing said), min_rate, max_rate,
+--       gap, priority, record, 1 if the importance is the request's own (a known page takes it over)
 -- Returns  per page 1 if it is new, 0 if it was known. O(log n) a page; idempotent but for transients.
 clock()
 local result = {}
-for i = 1, #ARGV, 9 do
+for i = 1, #ARGV, 10 do
   local id, host_name, kind = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local stated = tonumber(ARGV[i + 3])
   local known = kind ~= TRANSIENT and redis.call('HGET', P .. 'ids', id)
   if known then
-    if stated > 0 then
+    if stated > 0 and ARGV[i + 9] == '1' then
       local p = read_page(tonumber(known))
       if p.importance ~= stated then
         p.importance = stated

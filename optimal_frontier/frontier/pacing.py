@@ -1,0 +1,49 @@
+"""What a host's answer says about when to come again: ``Retry-After``, 429 and 503."""
+
+from __future__ import annotations
+
+import math
+import time
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+#: Statuses with which a host asks for fewer requests.
+SLOW_DOWN: Final = frozenset({429, 503})
+#: Seconds for which a host is left alone that asks for it without saying how long.
+DEFAULT_HOLD_S: Final = 5.0
+#: Longest hold that a host can ask for, seconds.
+LONGEST_HOLD_S: Final = 3600.0
+
+
+def hold_s(status: int, retry_after: bytes | None, now: float | None = None) -> float | None:
+    """Return the seconds for which to send a host nothing more, or None if its answer does not ask for that.
+
+    Parameters
+    ----------
+    status : int
+        HTTP status.
+    retry_after : bytes or None
+        Value of the header ``Retry-After``: seconds, or an HTTP date (RFC 9110, 10.2.3). One that is neither counts as none.
+    now : float, optional
+        Seconds since the epoch, for a date; the local clock unless given.
+
+    Examples
+    --------
+    >>> hold_s(429, b"30"), hold_s(503, None), hold_s(200, b"30")
+    (30.0, 5.0, None)
+    """
+    if status not in SLOW_DOWN:
+        return None
+    seconds = _seconds(retry_after, time.time() if now is None else now) if retry_after else None
+    return DEFAULT_HOLD_S if seconds is None else min(max(0.0, seconds), LONGEST_HOLD_S)
+
+
+def _seconds(value: bytes, now: float) -> float | None:
+    text = value.decode("latin-1").strip()
+    try:
+        if text.isascii() and text.isdigit():
+            return float(text)
+        at = parsedate_to_datetime(text).timestamp() - now
+    except (ValueError, TypeError, OverflowError, OSError):
+        return None
+    return at if math.isfinite(at) else None
