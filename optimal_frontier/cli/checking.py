@@ -6,9 +6,9 @@ from dataclasses import asdict
 
 import click
 
-from optimal_frontier.cli.estimates import deadlines
 from optimal_frontier.cli.output import number, printable, show_json
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
+from optimal_frontier.frontier.deadlines import deadlines
 from optimal_frontier.frontier.dispatcher import horizon_s
 from optimal_frontier.state.consistency import check_state
 

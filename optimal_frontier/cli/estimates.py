@@ -1,4 +1,4 @@
-"""From stored columns to what they stand for: change rates and deadlines, by the formulas of `estimation` and `scheduling`."""
+"""From stored columns to what they stand for: change rates and the worth of a visit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from optimal_frontier.estimation import posterior_median
-from optimal_frontier.scheduling import PRIOR_SHAPE, backoff, deadline
+from optimal_frontier.scheduling import PRIOR_SHAPE
 
 
 def prior_of(published: Mapping[str, str]) -> tuple[float, float] | None:
@@ -31,26 +31,6 @@ def change_rates(seen: np.ndarray, prior: tuple[float, float] | None) -> np.ndar
     shape, time = prior or (1.0, 1.0)
     rates = posterior_median(np.where(known, seen["shape"], shape), np.where(known, seen["time"], time))
     return rates if prior is not None else np.where(known, rates, np.nan)
-
-
-def deadlines(page: np.ndarray, seen: np.ndarray, plan: np.ndarray) -> np.ndarray:
-    """Return when pages are due, seconds since the epoch; nan before the first attempt, inf for never.
-
-    A page that never succeeded, or was gone at the last visit, is tried again after its backoff, whatever its rate.
-    """
-    due = deadline(
-        seen["carry"],
-        seen["settled"],
-        plan["rate"],
-        plan["base_time"],
-        plan["base_credit"],
-        seen["last_attempt"],
-        page["gap"],
-        seen["failures"],
-    )
-    again = (seen["visits"] == 0) | (seen["gone"] > 0)
-    due = np.where(again, seen["last_attempt"] + np.maximum(page["gap"], backoff(seen["failures"])), due)
-    return np.where(seen["attempts"] > 0, due, np.nan)
 
 
 def marginal_value(importance: float, change_rate: float, rate: float, objective: str) -> float:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from optimal_frontier.cli.estimates import deadlines, marginal_value, prior_of
+from optimal_frontier.cli.estimates import marginal_value, prior_of
 from optimal_frontier.cli.output import duration, number
 from optimal_frontier.estimation import RatePosterior
+from optimal_frontier.frontier.deadlines import deadlines
 from optimal_frontier.scheduling import credit_at
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, DONE, ONCE, PAGE, PLAN, RETIRED, SEEN, STATE_NAMES

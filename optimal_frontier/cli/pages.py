@@ -7,10 +7,11 @@ from typing import Any
 import click
 import numpy as np
 
-from optimal_frontier.cli.estimates import change_rates, deadlines, prior_of
+from optimal_frontier.cli.estimates import change_rates, prior_of
 from optimal_frontier.cli.output import duration, number, show_json, show_table
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
 from optimal_frontier.errors import StateError
+from optimal_frontier.frontier.deadlines import deadlines
 from optimal_frontier.state.columns import ACTIVE, RETIRED, STATE_NAMES
 from optimal_frontier.state.reading import TableReading, read_queued, read_table, read_urls
 from optimal_frontier.state.store import Store

@@ -9,17 +9,16 @@ import contextlib
 import logging
 import os
 import secrets
-import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
+from optimal_frontier.errors import OptimalFrontierError
+from optimal_frontier.frontier.deadlines import deadlines
 from optimal_frontier.frontier.dispatcher import horizon_s
-from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, RatePlan, backoff, credit_at, deadline, plan_rates
+from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, RatePlan, backoff, credit_at, plan_rates
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, CHUNK, PLAN
 from optimal_frontier.state.store import Store
@@ -220,7 +219,7 @@ class Planner:
         soon = np.zeros(len(chosen), bool)
         for plan in (old, new):
             # By the old plan too: what it queued may have to move back.
-            soon |= _due(page[chosen], seen[chosen], plan[chosen]) <= now + horizon + self.settings.resolve_interval
+            soon |= deadlines(page[chosen], seen[chosen], plan[chosen]) <= now + horizon + self.settings.resolve_interval
         slots = chosen[soon]
         pairs = np.stack([slots.astype("<u4"), page["generation"][slots].astype("<u4")], axis=1)
         queued = 0
@@ -263,78 +262,8 @@ class Planner:
         return bool(self.store.run([("publish_plan", arguments)])[0])
 
 
-class PlannerThread:
-    """Plans in the background until stopped; any number may run, the lock lets one plan at a time.
-
-    Parameters
-    ----------
-    planner : Planner
-        Used by the thread alone once it has started.
-    planned : callable, optional
-        Called on the thread after every plan, another process's included: pages may be due sooner than was thought.
-    """
-
-    def __init__(self, planner: Planner, planned: Callable[[], None] | None = None) -> None:
-        self.planner = planner
-        self._planned = planned
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="optimal_frontier-planner", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self, timeout_s: float = 10.0) -> None:
-        """End the thread, after the plan that it is making."""
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join(timeout_s)
-
-    def _run(self) -> None:
-        interval = self.planner.settings.resolve_interval
-        last_due = 0.0
-        while True:
-            wait = min(interval, 1.0)
-            try:
-                due = self.planner.due_in()
-                if due is not None:
-                    wait = due
-                    if self._planned is not None and due > last_due:
-                        self._planned()
-                    last_due = due
-                if due is not None and due <= 0:
-                    # Not planned: another holds the lock, and publishes soon.
-                    wait = 0.0 if self.planner.plan() is not None else min(interval, 1.0)
-            except StateUnavailableError:
-                wait = 1.0  # the courier reports outages and reconnects
-            except OptimalFrontierError as error:
-                logger.error("planning failed: %s", error)
-                wait = interval
-            except Exception:
-                # A plan that fails must not end the crawl: the old rates go on being used.
-                logger.exception("planning failed")
-                wait = interval
-            if self._stop.wait(max(wait, 0.02)):
-                break
-
-
 def _credit_now(seen: np.ndarray, old: np.ndarray, rates: np.ndarray, now: float) -> np.ndarray:
     earned = credit_at(now, seen["carry"], seen["settled"], old["rate"], old["base_time"], old["base_credit"])
     # A page's first plan counts from its first visit.
     first = seen["carry"] + rates * (now - seen["settled"])
     return np.where(old["base_time"] > 0, earned, first)
-
-
-def _due(page: np.ndarray, seen: np.ndarray, plan: np.ndarray) -> np.ndarray:
-    due = deadline(
-        seen["carry"],
-        seen["settled"],
-        plan["rate"],
-        plan["base_time"],
-        plan["base_credit"],
-        seen["last_attempt"],
-        page["gap"],
-        seen["failures"],
-    )
-    # A page that was gone once is tried again whatever its rate.
-    return np.where(seen["gone"] > 0, seen["last_attempt"] + np.maximum(page["gap"], backoff(seen["failures"])), due)

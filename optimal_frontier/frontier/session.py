@@ -10,7 +10,8 @@ from typing import Any
 
 from optimal_frontier.frontier.courier import Courier
 from optimal_frontier.frontier.dispatcher import Dispatcher, rate_bounds
-from optimal_frontier.frontier.planner import Planner, PlannerThread
+from optimal_frontier.frontier.planner import Planner
+from optimal_frontier.frontier.planner_thread import PlannerThread
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, ONCE
 from optimal_frontier.state.connection import connect, parse_redis_url

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from clocked_store import ClockedStore
 
-from optimal_frontier.cli.estimates import deadlines
 from optimal_frontier.cli.page import identity
+from optimal_frontier.frontier.deadlines import deadlines
 from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.state import consistency
 from optimal_frontier.state.columns import CHUNK, ONCE, PAGE, PLAN, SEEN, TRANSIENT
