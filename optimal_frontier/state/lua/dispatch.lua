@@ -15,8 +15,9 @@ for _, silent in ipairs(redis.call('ZRANGEBYSCORE', P .. 'owners', '-inf', now -
   local slots = redis.call('SRANDMEMBER', P .. 'owner:' .. silent, REQUEUE_LIMIT)
   for _, slot in ipairs(slots) do
     local text = redis.call('HGET', P .. 'leases', slot)
-    if text then
-      requeue(slot, parse_lease(text))
+    local lease = text and parse_lease(text)
+    if lease and lease.owner == silent then
+      requeue(slot, lease)
       redis.call('HINCRBY', P .. 'stats', 'leases_expired', 1)
     else
       redis.call('SREM', P .. 'owner:' .. silent, slot)
