@@ -277,7 +277,7 @@ class FrontierSettings:
         known = {setting.full_name for setting in TABLE}
         for name in values:
             if isinstance(name, str) and name.startswith(PREFIX) and name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
+                close = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
                 hint = f"; did you mean {close[0]}?" if close else f"; known are {', '.join(sorted(known))}"
                 raise ConfigurationError(f"unknown setting {name}{hint}")
         parsed: dict[str, Any] = {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from optimal_frontier import __version__
 from optimal_frontier.cli.checking import check
 from optimal_frontier.cli.importing import import_pages
 from optimal_frontier.cli.page import page
@@ -49,6 +50,7 @@ def _exit_code(error: OptimalFrontierError) -> int:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Scrapy project whose settings.py is read; the one around the working directory unless given.",
 )
+@click.version_option(__version__, package_name="optimal-frontier")
 @click.pass_context
 def main(ctx: click.Context, redis_url: str | None, namespace: str | None, project: Path | None) -> None:
     """Look at a crawl that keeps its pages fresh, and steer it.

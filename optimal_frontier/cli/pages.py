@@ -37,7 +37,8 @@ def pages(options: Options, sort: str, limit: int, host: str | None, as_json: bo
 def list_pages(store: Store, sort: str, limit: int, host: str | None) -> list[dict[str, Any]]:
     """Return the rows of ``pages --json``.
 
-    Times are in seconds, rates per second; None where nothing is known yet. ``deadline`` is seconds from now, below 0 if it has passed.
+    Times are in seconds, rates per second; None where nothing is known yet. ``deadline`` is in seconds since the epoch,
+    ``due_in_seconds`` below 0 once it has passed.
 
     Raises
     ------
@@ -73,8 +74,9 @@ def list_pages(store: Store, sort: str, limit: int, host: str | None) -> list[di
                 "change_rate": float(change_rate[at]),
                 "rate": float(rate[at]),
                 "interval": 1 / float(rate[at]) if rate[at] > 0 else None,
-                "deadline": float(due[at]),
-                "lateness": max(0.0, float(late[at])),
+                "deadline": table.now + float(due[at]),
+                "due_in_seconds": float(due[at]),
+                "lateness_seconds": max(0.0, float(late[at])),
                 "visits": int(seen["visits"]),
                 "observations": int(seen["observations"]),
                 "changes": int(seen["changes"]),
@@ -97,15 +99,15 @@ def _deadlines(store: Store, table: TableReading, chosen: np.ndarray) -> np.ndar
 
 def _cells(row: dict[str, Any]) -> list[str]:
     state = "in flight" if row["in_flight"] else row["state"]
-    if row["deadline"] is None and state == "active":
+    if row["due_in_seconds"] is None and state == "active":
         state = "new" if not row["visits"] else state
     return [
         number(row["importance"]),
         number(row["change_rate"]),
         number(row["rate"]),
         duration(row["interval"]),
-        duration(row["deadline"]) if not row["lateness"] else "now",
-        duration(row["lateness"]) if row["lateness"] else "",
+        duration(row["due_in_seconds"]) if not row["lateness_seconds"] else "now",
+        duration(row["lateness_seconds"]) if row["lateness_seconds"] else "",
         str(row["visits"]),
         f"{row['changes']}/{row['observations']}",
         state,

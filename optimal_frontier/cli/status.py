@@ -15,6 +15,8 @@ from optimal_frontier.state.reading import StatusReading, read_status
 
 #: A plan is overdue after so many RESOLVE_INTERVALs.
 _OVERDUE = 3.0
+#: Share of the budget from which on what cannot be used is said.
+_NOTABLE = 0.01
 
 
 @click.command()
@@ -63,6 +65,7 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
         "budget": plan.get("budget", settings.crawl_rate),
         "revisit_budget": plan.get("revisit_budget"),
         "planned_rate": plan.get("planned_rate"),
+        "unused": plan.get("unused"),
         "feasible": bool(plan["feasible"]) if "feasible" in plan else None,
         "estimated_freshness": learned.get("estimated_freshness"),
         "multiplier": learned.get("multiplier"),
@@ -81,6 +84,10 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
     plan = f"{moment(last['time'])}, {duration(last['seconds'])} for {number(last['pages'])} pages" if last else "none yet"
     spider = f" of spider {answer['spider']}" if answer["spider"] else ""
     freshness = answer["estimated_freshness"]
+    unused = answer["unused"] or 0.0
+    bound = ""
+    if unused > _NOTABLE * (answer["budget"] or 0):
+        bound = f"; {per_second(unused)} more cannot be used: limits of hosts (HOST_DELAY) or of pages bind"
     return [
         ("namespace", f"{answer['namespace']}{spider} at {answer['redis']}"),
         ("crawlers", f"{answer['crawlers']}, {number(answer['in_flight'])} requests in flight"),
@@ -92,7 +99,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("due", f"{number(answer['due'])} past their deadline"),
         ("lateness", f"p50 {duration(late['p50'])}, p99 {duration(late['p99'])} (last 1,000 revisits)"),
         ("budget", f"{per_second(answer['budget'])}, {per_second(answer['revisit_budget'])} for revisits" if answer["budget"] else "auto"),
-        ("planned", f"{per_second(answer['planned_rate'])}{feasible}"),
+        ("planned", f"{per_second(answer['planned_rate'])}{feasible}{bound}"),
         ("multiplier", number(answer["multiplier"])),
         ("freshness", NOTHING if freshness is None else f"{freshness:.1%} (estimated, weighted by importance)"),
         ("last plan", plan + overdue),

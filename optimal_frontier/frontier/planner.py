@@ -20,7 +20,7 @@ from optimal_frontier.frontier.deadlines import deadlines
 from optimal_frontier.frontier.dispatcher import horizon_s
 from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, RatePlan, backoff, credit_at, plan_rates
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.columns import ACTIVE, CHUNK, PLAN
+from optimal_frontier.state.columns import ACTIVE, CHUNK, ONCE, PLAN, TRANSIENT
 from optimal_frontier.state.store import Store
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,8 @@ LOCK_S: Final = 30.0
 _EXTRA_SHARE: Final = 0.01
 #: Pages per script call, so that no dispatch waits long behind it.
 _QUEUE_BATCH: Final = 200
+#: A crawl that has grown by this factor since the last plan gets one within a tenth of RESOLVE_INTERVAL.
+_GROWTH: Final = 1.1
 #: Weight of the newest measurement of an ``auto`` budget.
 _NEWEST: Final = 0.5
 
@@ -76,15 +78,18 @@ class Planner:
         """
         rows = self.store.commands(
             [
-                ["HMGET", self.store.key("published"), "time", "first_time"],
+                ["HMGET", self.store.key("published"), "time", "first_time", "fetched"],
                 ["HGET", self.store.key("stats"), "fetched"],
             ]
         )
-        (last, first), fetched = rows
+        (last, first, known), fetched = rows
         if last is None:
             return 0.0 if fetched and int(fetched) > 0 else None
         interval = self.settings.resolve_interval
         warm = min(interval, max(1.0, 0.5 * (float(last) - float(first or last))))
+        if int(fetched or 0) > _GROWTH * int(known or 0):
+            # Pages that no plan has seen live on a guess at the old price, on top of a plan that has spent the budget.
+            warm = min(warm, max(1.0, 0.1 * interval))
         return float(last) + warm - self.store.now()
 
     def plan(self) -> PlanReport | None:
@@ -116,7 +121,8 @@ class Planner:
 
         chosen = np.flatnonzero((page["state"] == ACTIVE) & (seen["visits"] > 0))
         now_page, now_seen = page[chosen], seen[chosen]
-        plan = self._solve(now_page, now_seen, revisit_budget)
+        waiting = page["host"][np.isin(page["state"], (ACTIVE, ONCE, TRANSIENT)) & (seen["attempts"] == 0)]
+        plan = self._solve(now_page, now_seen, revisit_budget, waiting)
         self._warn(plan, revisit_budget, now_page)
 
         new = np.zeros(len(page), PLAN)
@@ -172,14 +178,13 @@ class Planner:
             extra = 0.0
         return max(budget - kept - extra, 0.05 * budget)
 
-    def _solve(self, page: np.ndarray, seen: np.ndarray, budget: float) -> RatePlan:
+    def _solve(self, page: np.ndarray, seen: np.ndarray, budget: float, waiting: np.ndarray) -> RatePlan:
         max_rate = np.where(page["max_rate"] < 1e299, page["max_rate"], np.inf)
         failures = seen["failures"].astype(np.float64)
         # What a failing page cannot use for its backoff is worth more elsewhere.
         slowed = failures > 0
         max_rate[slowed] = np.minimum(max_rate[slowed], 1.0 / backoff(failures[slowed]))
-        host_max_rate = 1.0 / self.settings.host_delay if self.settings.host_delay > 0 else np.inf
-        hosts = np.unique(page["host"], return_inverse=True)[1] if np.isfinite(host_max_rate) else None
+        hosts, host_max_rate = self._host_limits(page["host"], waiting)
         return plan_rates(
             page["importance"].copy(),
             seen["shape"].copy(),
@@ -191,6 +196,19 @@ class Planner:
             host=hosts,
             host_max_rate=host_max_rate,
         )
+
+    def _host_limits(self, host: np.ndarray, waiting: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | float]:
+        """Number the hosts of pages from 0, and say what HOST_DELAY leaves each for revisits: as of the whole budget, less first visits.
+
+        ``waiting`` has the host of each page that waits for its first visit.
+        """
+        if self.settings.host_delay <= 0:
+            return None, np.inf
+        hosts, numbered = np.unique(host, return_inverse=True)
+        capacity = 1.0 / self.settings.host_delay
+        counts = np.bincount(waiting, minlength=int(host.max(initial=0)) + 1)[hosts]
+        kept = np.minimum(self.settings.first_visit_share * capacity, counts / self.settings.resolve_interval)
+        return numbered, LOAD * np.maximum(capacity - kept, 0.05 * capacity)
 
     def _warn(self, plan: RatePlan, budget: float, page: np.ndarray) -> None:
         if not plan.feasible and not self._warned:
@@ -240,6 +258,7 @@ class Planner:
             "first_time": previous.get("first_time", f"{report.time:.6f}"),
             "seconds": f"{report.seconds:.6f}",
             "pages": report.pages,
+            "fetched": counts.get("fetched", 0),
             "queued": report.queued,
             "budget": repr(report.budget),
             "revisit_budget": repr(report.revisit_budget),

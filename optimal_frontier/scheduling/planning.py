@@ -50,7 +50,9 @@ class RatePlan:
     feasible: bool
 
 
-def fit_minima(min_rate: Floats, max_rate: Floats, budget: float, host: NDArray[np.int64], host_max_rate: float) -> tuple[Floats, bool]:
+def fit_minima(
+    min_rate: Floats, max_rate: Floats, budget: float, host: NDArray[np.int64], host_max_rate: float | Floats
+) -> tuple[Floats, bool]:
     """Scale minima down, each host's to its limit and all of them to the budget, where they do not fit.
 
     Returns
@@ -60,10 +62,11 @@ def fit_minima(min_rate: Floats, max_rate: Floats, budget: float, host: NDArray[
     """
     low = np.minimum(min_rate, max_rate)
     feasible = True
-    if np.isfinite(host_max_rate) and len(low):
+    if np.isfinite(host_max_rate).all() and len(low):
         sums = np.bincount(host, weights=low)
-        scale = host_max_rate / np.maximum(sums, host_max_rate)
-        if np.any(sums > host_max_rate * (1 + 1e-9)):
+        limits = np.broadcast_to(np.asarray(host_max_rate, dtype=np.float64), sums.shape)
+        scale = limits / np.maximum(sums, limits)
+        if np.any(sums > limits * (1 + 1e-9)):
             feasible = False
         low = low * scale[host]
     total = float(low.sum())
@@ -83,7 +86,7 @@ def plan_rates(
     *,
     objective: Literal["freshness", "changes"] = "freshness",
     host: NDArray[np.int64] | None = None,
-    host_max_rate: float = np.inf,
+    host_max_rate: float | Floats = np.inf,
 ) -> RatePlan:
     """Solve for the revisit rates of pages whose change rates are known as Gamma posteriors.
 
@@ -101,8 +104,8 @@ def plan_rates(
         ``freshness`` (Azar et al. 2018, eq. 6) or ``changes`` (crawlfrontier's T).
     host : ndarray of int, shape (n,), optional
         Host of each page, from 0.
-    host_max_rate : float
-        Most fetches per second to one host.
+    host_max_rate : float or ndarray, shape (hosts,)
+        Most fetches per second to one host, or to each.
 
     Returns
     -------
@@ -118,6 +121,7 @@ def plan_rates(
     low, feasible = fit_minima(min_rate, max_rate, planned, host if host is not None else np.zeros(n, np.int64), host_max_rate)
     # A pinned page stays pinned when its minimum had to be scaled down.
     high = np.where(min_rate >= max_rate, low, max_rate)
+    limited = bool(np.isfinite(host_max_rate).all())
     solution = solve_periodic(
         importance,
         change_rate,
@@ -125,8 +129,8 @@ def plan_rates(
         objective,
         min_rate=low,
         max_rate=high,
-        host=host if np.isfinite(host_max_rate) else None,
-        host_max_rate=host_max_rate if np.isfinite(host_max_rate) else None,
+        host=host if limited else None,
+        host_max_rate=host_max_rate if limited else None,
     )
     freshness = freshness_periodic(importance, change_rate, solution.rates)
     return RatePlan(solution.rates, change_rate, solution.multiplier, prior_time, freshness, solution.unused, feasible)

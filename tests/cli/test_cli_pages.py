@@ -17,8 +17,9 @@ def test_a_row_has_the_numbers_of_its_page(ask, crawl):
     assert row["url"] == HOT
     for name in ("host", "importance", "change_rate", "rate", "interval", "visits", "observations", "changes", "state", "in_flight"):
         assert row[name] == pytest.approx(page[name]) if isinstance(row[name], float) else row[name] == page[name]
-    assert row["deadline"] == pytest.approx(page["due_in_seconds"])
-    assert row["lateness"] == pytest.approx(page["lateness_seconds"])
+    assert row["due_in_seconds"] == pytest.approx(page["due_in_seconds"])
+    assert row["deadline"] == pytest.approx(page["deadline"])
+    assert row["lateness_seconds"] == pytest.approx(page["lateness_seconds"])
 
 
 def test_sorts_the_largest_first_and_what_is_not_known_last(ask, crawl):
@@ -33,9 +34,9 @@ def test_sorts_by_lateness(ask, crawl):
     crawl.store.advance(1000.0)
     rows = ask("pages", "--sort", "lateness")
     assert {rows[0]["url"], rows[1]["url"]} == {HOT, WARM}
-    assert rows[0]["lateness"] > rows[1]["lateness"] > 0
-    assert rows[0]["deadline"] == -rows[0]["lateness"]
-    assert [row["lateness"] for row in rows[2:]] == [0.0, 0.0]
+    assert rows[0]["lateness_seconds"] > rows[1]["lateness_seconds"] > 0
+    assert rows[0]["due_in_seconds"] == -rows[0]["lateness_seconds"]
+    assert [row["lateness_seconds"] for row in rows[2:]] == [0.0, 0.0]
 
 
 def test_a_leased_page_is_not_late(ask, crawl):
@@ -43,7 +44,7 @@ def test_a_leased_page_is_not_late(ask, crawl):
     handouts, _ = crawl.store.dispatch(10)
     assert len(handouts) == 3
     rows = ask("pages", "--sort", "lateness")
-    assert {row["lateness"] for row in rows} == {0.0}
+    assert {row["lateness_seconds"] for row in rows} == {0.0}
     assert sum(row["in_flight"] for row in rows) == 3
 
 
@@ -66,7 +67,7 @@ def test_a_page_between_its_first_visit_and_its_first_plan_shows_its_place_in_th
     crawl.store.observe(handout, rate=0.25, horizon=20.0)
     (row,) = [row for row in ask("pages") if row["url"] == UNSEEN]
     assert row["rate"] is None
-    assert row["deadline"] == pytest.approx(4.0, abs=1e-3)
+    assert row["due_in_seconds"] == pytest.approx(4.0, abs=1e-3)
     assert ask("page", UNSEEN)["due_in_seconds"] == pytest.approx(4.0, abs=1e-3)
 
 

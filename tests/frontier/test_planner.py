@@ -107,7 +107,33 @@ def test_hosts_get_no_more_than_their_delay_allows(store):
     page, plan = store.columns("page", "plan")
     assert report is not None
     assert np.bincount(page["host"], weights=plan["rate"]).max() <= 2.0 * (1 + 1e-9)
-    assert plan["rate"].sum() == pytest.approx(18.0, rel=1e-6)
+    assert plan["rate"].sum() == pytest.approx(LOAD * 18.0, rel=1e-6)
+
+
+def test_a_slow_host_keeps_room_for_its_own_first_visits(store):
+    """DISCOVERY_SHARE counts per host where the host, not the budget, is the limit; other hosts are left as they are."""
+    crawled(store, 90)
+    busy = next(iter(store.command("HKEYS", store.key("hosts")))).decode()
+    store.add(*(new_page(f"{busy}/new{i}") for i in range(100)))
+    report = Planner(store, parse(CRAWL_RATE=500, HOST_DELAY=0.5, DISCOVERY_SHARE=0.25, RESOLVE_INTERVAL=10)).plan()
+    page, plan = store.columns("page", "plan")
+    sums = np.bincount(page["host"], weights=plan["rate"])
+    number = int(store.command("HGET", store.key("hosts"), busy))
+    assert report is not None
+    assert sums[number] == pytest.approx(LOAD * 1.5, rel=1e-6)
+    others = [s for h, s in enumerate(sums) if s > 0 and h != number]
+    assert others == pytest.approx([LOAD * 2.0] * len(others), rel=1e-6)
+
+
+def test_a_crawl_that_has_grown_is_planned_sooner(store):
+    """Pages that no plan has seen do not wait a whole RESOLVE_INTERVAL."""
+    crawled(store, 20)
+    planner = Planner(store, parse(CRAWL_RATE=20, RESOLVE_INTERVAL=60))
+    assert planner.plan() is not None
+    store.command("HSET", store.key("published"), "first_time", "0")  # long past the first, quick plans
+    assert planner.due_in() == pytest.approx(60, abs=1)
+    crawled(store, 30)
+    assert planner.due_in() <= 6
 
 
 class OvertakenStore(ClockedStore):

@@ -150,7 +150,7 @@ class OptimalScheduler(BaseScheduler):
             fingerprinter = self.crawler.request_fingerprinter.fingerprint
             self._requests = OptimalRequestConverter(spider, fingerprinter)
             self._responses = OptimalResponseConverter(spider, self._requests)
-            _quieten_frontera(self.crawler.settings)
+            _quieten_frontera()
             self._manager = FrontierManager.from_settings(adapter)
             self.backend: OptimalBackend = self._manager.backend
             self.backend.attach(self._session, self._keep_in_memory)
@@ -442,10 +442,10 @@ class OptimalScheduler(BaseScheduler):
             schedule_next_call(self.crawler.engine)
 
 
-def _quieten_frontera(settings: Any) -> None:
-    # Frontera writes several debug records per page, which cost a tenth of a crawl to make even where no handler wants them.
-    level = logging.getLevelName(settings.get("LOG_LEVEL", "DEBUG"))
+def _quieten_frontera() -> None:
+    # Frontera writes debug records of kilobytes for every page, which cost a tenth of a crawl to make even where no handler wants them, and
+    # LOG_LEVEL is DEBUG unless set. Who wants them gives these loggers a level.
     for name in ("manager", "manager.components"):
         frontera_logger = logging.getLogger(name)
-        if frontera_logger.level == logging.NOTSET and isinstance(level, int) and level > logging.DEBUG:
-            frontera_logger.setLevel(max(level, logging.WARNING))
+        if frontera_logger.level == logging.NOTSET:
+            frontera_logger.setLevel(logging.WARNING)
