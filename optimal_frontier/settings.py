@@ -19,6 +19,10 @@ from optimal_frontier.errors import ConfigurationError
 
 PREFIX: Final = "OPTIMAL_FRONTIER_"
 DAY_S: Final = 86_400.0
+#: Half-width of Scrapy's random download delay, as a share of it, unless it was switched off.
+_JITTER: Final = 0.5
+#: A slot that holds a request back is full until it is answered, and asks for the next one after that; 7% were measured at 0.5 s.
+_HAND_OVER: Final = 0.08
 
 
 @dataclass(frozen=True)
@@ -254,6 +258,8 @@ class FrontierSettings:
     fingerprint: str
     callback_on: str
     close_after: int | None
+    #: Seconds between two requests to a host on average, Scrapy's own random delay included; what plans count with.
+    host_period: float = 0.0
 
     @property
     def first_visit_share(self) -> float:
@@ -286,12 +292,40 @@ class FrontierSettings:
             if setting.name == "NAMESPACE" and value is None:
                 value = values.get("BOT_NAME", "scrapybot")
             parsed[setting.name.lower()] = setting.parse(setting.full_name, value)
+        download_delay = _number("DOWNLOAD_DELAY", values.get("DOWNLOAD_DELAY", 0) or 0, "seconds, 0 or more", lambda x: 0 <= x < math.inf)
         if parsed["host_delay"] is None:
-            parsed["host_delay"] = _number(
-                "DOWNLOAD_DELAY", values.get("DOWNLOAD_DELAY", 0) or 0, "seconds, 0 or more", lambda x: 0 <= x < math.inf
-            )
+            parsed["host_delay"] = download_delay
+        parsed["host_period"] = mean_host_period(parsed["host_delay"], download_delay)
         if parsed["min_interval"] > parsed["max_interval"]:
             raise ConfigurationError(
                 f"{PREFIX}MIN_INTERVAL = {parsed['min_interval']:g}: expected at most {PREFIX}MAX_INTERVAL = {parsed['max_interval']:g}"
             )
         return cls(**parsed)
+
+
+def mean_host_period(host_delay: float, download_delay: float) -> float:
+    """Return the mean seconds between two requests to a host when both its delay here and Scrapy's slot hold requests back.
+
+    Parameters
+    ----------
+    host_delay : float
+        HOST_DELAY, exact, seconds.
+    download_delay : float
+        DOWNLOAD_DELAY, which Scrapy draws anew for each request between half and one and a half of it, seconds.
+
+    Returns
+    -------
+    float
+        Expectation of the larger of the two, seconds, and where Scrapy draws, `_HAND_OVER` more for passing from one to the other.
+
+    Examples
+    --------
+    >>> round(mean_host_period(1.0, 1.0), 3), mean_host_period(5.0, 1.0), mean_host_period(1.0, 0.0)
+    (1.215, 5.0, 1.0)
+    """
+    least, most = (1 - _JITTER) * download_delay, (1 + _JITTER) * download_delay
+    if host_delay >= most:
+        return host_delay
+    below = max(host_delay - least, 0.0)
+    start = max(host_delay, least)
+    return (1 + _HAND_OVER) * (below * host_delay + (most**2 - start**2) / 2) / (most - least)

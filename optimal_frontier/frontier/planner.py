@@ -198,14 +198,14 @@ class Planner:
         )
 
     def _host_limits(self, host: np.ndarray, waiting: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | float]:
-        """Number the hosts of pages from 0, and say what HOST_DELAY leaves each for revisits: as of the whole budget, less first visits.
+        """Number the hosts of pages from 0, and say what their delay leaves each for revisits: as of the whole budget, less first visits.
 
         ``waiting`` has the host of each page that waits for its first visit.
         """
-        if self.settings.host_delay <= 0:
+        if self.settings.host_period <= 0:
             return None, np.inf
         hosts, numbered = np.unique(host, return_inverse=True)
-        capacity = 1.0 / self.settings.host_delay
+        capacity = 1.0 / self.settings.host_period
         counts = np.bincount(waiting, minlength=int(host.max(initial=0)) + 1)[hosts]
         kept = np.minimum(self.settings.first_visit_share * capacity, counts / self.settings.resolve_interval)
         return numbered, LOAD * np.maximum(capacity - kept, 0.05 * capacity)
