@@ -14,7 +14,7 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from optimal_frontier.settings import FrontierSettings, PageRule
-from optimal_frontier.state.columns import ACTIVE, ONCE, TRANSIENT
+from optimal_frontier.state.columns import ACTIVE, ONCE
 from optimal_frontier.state.records import Handout, NewPage, Observation, Published
 from optimal_frontier.state.store import Call, Store
 
@@ -85,7 +85,6 @@ class Outcome:
     wait: float | None = None
     epoch: bytes = b""
     new: int = 0
-    refused: int = 0
 
 
 class Dispatcher:
@@ -133,7 +132,6 @@ class Dispatcher:
         calls += self.store.add_calls(work.pages)
         adding = len(calls)
         calls += self.store.observe_calls(work.observations, horizon_s(self.settings))
-        observing = len(calls)
         settings = self.settings
         budget = settings.crawl_rate or 0.0
         calls += [("hold_host", [host, repr(seconds)]) for host, seconds in work.holds]
@@ -149,7 +147,6 @@ class Dispatcher:
         results = self.store.run(calls) if calls else []
         outcome = Outcome()
         outcome.new = sum(sum(result) for result in results[:adding])
-        outcome.refused = len(work.observations) - sum(sum(result) for result in results[adding:observing])
         if work.want > 0:
             outcome.wait, outcome.epoch, self.published, outcome.handouts = self.store.parse_dispatch(results[-1])
         return outcome
@@ -173,6 +170,3 @@ def rate_bounds(rule: PageRule, settings: FrontierSettings) -> tuple[float, floa
     shortest = min(shortest, longest)
     gap = shortest / 2 if rule.min_interval is not None and rule.min_interval == rule.max_interval else shortest
     return 1 / longest, 1 / shortest, gap
-
-
-__all__ = ["ONCE", "TRANSIENT", "Dispatcher", "Exchange", "Outcome", "SlotRoom", "horizon_s", "host_of", "names_of", "rate_bounds"]

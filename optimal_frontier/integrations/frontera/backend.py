@@ -14,7 +14,7 @@ from w3lib.util import to_bytes
 
 from optimal_frontier.detection import settings_tag
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.dispatcher import ONCE, TRANSIENT, SlotRoom, names_of
+from optimal_frontier.frontier.dispatcher import SlotRoom, names_of
 from optimal_frontier.frontier.judgement import judge_visit
 from optimal_frontier.frontier.session import Session
 from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates
@@ -31,7 +31,7 @@ from optimal_frontier.integrations.frontera.requests import (
     identity_of,
 )
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.columns import ACTIVE
+from optimal_frontier.state.columns import ACTIVE, ONCE, TRANSIENT
 from optimal_frontier.state.records import Handout, NewPage, Observation
 
 logger = logging.getLogger(__name__)

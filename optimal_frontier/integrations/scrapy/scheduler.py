@@ -25,7 +25,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
 from optimal_frontier.errors import OptimalFrontierError
-from optimal_frontier.frontier.dispatcher import ONCE, TRANSIENT, SlotRoom, host_of
+from optimal_frontier.frontier.dispatcher import SlotRoom, host_of
 from optimal_frontier.frontier.session import Session
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.configuration import settings_of
@@ -49,7 +49,7 @@ from optimal_frontier.integrations.scrapy.converters import (
 )
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.columns import ACTIVE
+from optimal_frontier.state.columns import ACTIVE, ONCE, TRANSIENT
 from optimal_frontier.state.records import Handout, Published
 
 logger = logging.getLogger(__name__)
