@@ -204,29 +204,6 @@ class BinnedDual:
             self._change_rate[index] = self._worth[index] = 0.0
 
 
-def binned_pages(pages: PricedPages) -> tuple[PricedPages, float]:
-    """Summary of the pages of a problem, ignoring bounds, as a small freshness problem; and the highest value of a page per unit of cost.
-
-    Lean version of `BinnedDual.update_checked`: about 3 ns a page.
-    """
-    changes, worth = np.zeros(BINS), np.zeros(BINS)
-    buffer = np.empty(min(pages.size, _BATCH))
-    top = 0.0
-    for block in pages.blocks(_BATCH):
-        value = pages.value(block, buffer[: block.stop - block.start])
-        spent: Floats = pages.change_rate[block]
-        if pages.cost is not None:
-            value = value / pages.cost[block]
-            spent = spent * pages.cost[block]
-        gained = pages.importance[block] if pages.freshness else value * spent
-        top = max(top, float(value.max()))
-        index = _bin_index(np.ascontiguousarray(value))  # pages without value fall into bin 0
-        changes += np.bincount(index, weights=spent, minlength=BINS)
-        worth += np.bincount(index, weights=gained, minlength=BINS)
-    used = np.flatnonzero((changes > 0) & (worth > 0))
-    return PricedPages(worth[used], changes[used], True), top
-
-
 def small_interval_price(pages: PricedPages, budget: float, top: float) -> float:
     """First guess of the price: right if every page were visited many times between two changes, and below `top` in any case.
 

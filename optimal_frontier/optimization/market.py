@@ -11,6 +11,8 @@ from optimal_frontier.optimization.pages import Spending
 
 #: Accepted miss of the budget, relative to what the pages between their bounds spend; the rest is made up by scaling their rates.
 TOLERANCE = 1e-9
+#: Step of logit(price / top) below which two points are nearby.
+_NEARBY = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ def clearing_price(
     target = log(budget - least) if budget > least else -inf
     miss = inf
     width = inf
+    last, last_logit = high_spending, inf
     for iteration in range(400):
         price = price_at(logit)
         if not low < price < high:
@@ -91,6 +94,10 @@ def clearing_price(
         excess = now.total - least
         proposal = inf
         slope = now.slope * (1 - price / top)
+        if now is not last and 0 < abs(logit - last_logit) < _NEARBY and now.total != last.total:
+            # Between points nearby the chord is better: the slope at a point is dominated by the few pages whose value is next to the price.
+            slope = min(0.0, (now.total - last.total) / (logit - last_logit)) or slope
+        last, last_logit = now, logit
         if excess > 0 and slope < 0:
             proposal = logit - max(-30.0, min(30.0, (log(excess) - target) * excess / slope))
         stalled = iteration % 3 == 2 and high_logit - low_logit > 0.5 * width and abs(miss) > 0.1 * abs(previous)

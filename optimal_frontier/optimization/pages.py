@@ -5,7 +5,7 @@ Everything runs over blocks of pages that fit in the processor's cache; nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,13 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.optimization.problem import Floats, Integers
-from optimal_frontier.optimization.response import TINY_ODDS, ResponseKernel, changes_between_visits, marginal_share, marginal_share_series
+from optimal_frontier.optimization.response import (
+    TINY_ODDS,
+    ResponseKernel,
+    RoughKernel,
+    marginal_share,
+    marginal_share_series,
+)
+from optimal_frontier.optimization.sweeps import blockwise, inner
 
-#: Pages per block: all blocks of one sweep stay in the second-level cache, and inner products stay below the size at
-#: which BLAS would start threads (which, on busy cores, wait for each other).
-BLOCK = 8192
-#: A first-order step in the price is trusted for pages whose value is further from the price than this many steps; others are redone.
-_TRUSTED_STEPS = 50.0
+#: Pages per block: a dozen arrays of that size stay in a core's second-level cache of 2 MiB.
+BLOCK = 16384
+#: Changes between two visits below which ``1 - (1 + r) exp(-r)`` would lose more than four of sixteen digits, and is taken from its series.
+_SMALL = 0.01
 
 
 class Spending(NamedTuple):
@@ -47,6 +53,7 @@ class Answer(NamedTuple):
     bend: Floats  #: d rates / d log(price) of the page; 0 at a bound
     price: Floats | float
     free: float  #: bandwidth spent by pages strictly between their bounds
+    odds: Floats  #: price / (value - price)
 
 
 def block_of(values: Floats | float | None, block: slice) -> Floats | float | None:
@@ -142,14 +149,14 @@ class PricedPages:
 
     def top(self) -> float:
         """The price at and above which no page is worth more than its minimum rate."""
-        best = 0.0
-        buffer = np.empty(min(self.size, BLOCK))
-        for block in self.blocks():
-            value = self.value(block, buffer[: block.stop - block.start])
-            if self.cost is not None:
-                value = value / self.cost[block]
-            best = max(best, float(value.max()))
-        return best
+
+        def work(blocks: Iterator[slice]) -> Iterator[float]:
+            buffer = np.empty(min(self.size, BLOCK))
+            for block in blocks:
+                value = self.value(block, buffer[: block.stop - block.start])
+                yield float(value.max() if self.cost is None else (value / self.cost[block]).max())
+
+        return max(blockwise(self.size, work, BLOCK), default=0.0)
 
     def best_marginal(self, rates: Floats) -> float:
         """Highest worth of one more visit per unit of budget, over the pages below their maxima."""
@@ -165,12 +172,14 @@ class PricedPages:
 
     def bandwidth(self, block: slice, rates: Floats) -> float:
         """What these rates spend."""
-        return float(rates.sum() if self.cost is None else rates @ self.cost[block])
+        return float(rates.sum()) if self.cost is None else inner(rates, self.cost[block])
 
     def minimum_spending(self) -> float:
         """What the minimum rates spend."""
         if self.low is None:
             return 0.0
+        if self.cost is None and not isinstance(self.low, np.ndarray):
+            return self.low * self.size
         low = np.broadcast_to(np.asarray(self.low), self.size)
         return float(sum(self.bandwidth(block, low[block]) for block in self.blocks()))
 
@@ -184,20 +193,37 @@ class PricedPages:
 
     def scale_free(self, rates: Floats, factor: float) -> None:
         """Multiply the rates strictly between their bounds."""
-        if not self.bounded:
-            rates *= factor
-            return
-        np.multiply(rates, factor, out=rates, where=self.free(slice(None), rates))
-        self.clip(slice(None), rates)
+
+        def work(blocks: Iterator[slice]) -> Iterator[None]:
+            buffer = np.empty(min(self.size, BLOCK))
+            for block in blocks:
+                rate = rates[block]
+                if not self.bounded:
+                    rate *= factor
+                else:
+                    rate += np.multiply(
+                        np.multiply(rate, factor - 1, out=buffer[: rate.size]), self.free(block, rate), out=buffer[: rate.size]
+                    )
+                    self.clip(block, rate)
+                yield None
+
+        blockwise(self.size, work, BLOCK)
 
     def answers(
-        self, multiplier: float, surcharge: Floats | None, rates_out: Floats | None, bend_out: Floats | None, *, tiny: bool
+        self,
+        multiplier: float,
+        surcharge: Floats | None,
+        rates_out: Floats | None,
+        bend_out: Floats | None,
+        *,
+        tiny: bool,
+        blocks: Iterable[slice] | None = None,
     ) -> Iterator[Answer]:
-        """The best rates at a price, block by block; the arrays of an `Answer` are valid until the next one."""
+        """The best rates at a price, block by block (all of them, unless told); the arrays of an `Answer` are valid until the next one."""
         width = min(self.size, BLOCK)
         kernel = ResponseKernel(width)
         values, prices, bends, scratch = np.empty((4, width))
-        for block in self.blocks():
+        for block in self.blocks() if blocks is None else blocks:
             m = block.stop - block.start
             change_rate = self.change_rate[block]
             rates = scratch[:m] if rates_out is None else rates_out[block]
@@ -215,7 +241,7 @@ class PricedPages:
                 np.multiply(bend, inside, out=bend)
                 np.multiply(raw, inside, out=raw)
                 free = self.bandwidth(block, raw)
-            yield Answer(block, rates, bend, price, free)
+            yield Answer(block, rates, bend, price, free, kernel.odds[:m])
 
     def spend(
         self,
@@ -226,13 +252,54 @@ class PricedPages:
         *,
         tiny: bool = False,
     ) -> Spending:
-        """What the pages spend at a price; rates and their derivative by log(price) go to the arrays given. About 5 ns a page."""
-        total = free = slope = 0.0
-        for answer in self.answers(multiplier, surcharge, rates_out, bend_out, tiny=tiny):
-            total += self.bandwidth(answer.block, answer.rates)
-            free += answer.free
-            slope += self.bandwidth(answer.block, answer.bend)
-        return Spending(total, free if self.bounded else total, slope)
+        """What the pages spend at a price; rates and their derivative by log(price) go to the arrays given. About 7 ns a page and core."""
+        return self._spend(multiplier, surcharge, rates_out, bend_out, tiny, 0.0)[0]
+
+    def spend_and_watch(
+        self, multiplier: float, rates_out: Floats, bend_out: Floats, closeness: float, *, tiny: bool = False
+    ) -> tuple[Spending, Integers]:
+        """`spend`, and the pages whose value is within that share of the price; their derivatives, good for no finite step, are left out."""
+        return self._spend(multiplier, None, rates_out, bend_out, tiny, closeness)
+
+    def _spend(
+        self, multiplier: float, surcharge: Floats | None, rates_out: Floats | None, bend_out: Floats | None, tiny: bool, closeness: float
+    ) -> tuple[Spending, Integers]:
+        nobody = np.empty(0, np.int64)
+
+        def work(blocks: Iterator[slice]) -> Iterator[tuple[Spending, Integers]]:
+            for answer in self.answers(multiplier, surcharge, rates_out, bend_out, tiny=tiny, blocks=blocks):
+                near = nobody
+                if closeness:
+                    near = np.flatnonzero(np.abs(answer.odds) > 1 / closeness)
+                    answer.bend[near] = 0.0
+                total = self.bandwidth(answer.block, answer.rates)
+                spending = Spending(total, answer.free if self.bounded else total, self.bandwidth(answer.block, answer.bend))
+                yield spending, near + answer.block.start
+
+        spendings, near = zip(*blockwise(self.size, work, BLOCK), strict=True)
+        totals, frees, slopes = zip(*spendings, strict=True)
+        return Spending(sum(totals), sum(frees), sum(slopes)), np.concatenate(near)
+
+    def rough_total(self, multiplier: float) -> tuple[float, float]:
+        """About what the pages spend at a price without surcharges; and the highest price at which any is worth more than its minimum."""
+
+        def work(blocks: Iterator[slice]) -> Iterator[tuple[float, float]]:
+            width = min(self.size, BLOCK)
+            kernel = RoughKernel(width)
+            values, rates = np.empty((2, width))
+            for block in blocks:
+                m = block.stop - block.start
+                rate, value = rates[:m], self.value(block, values[:m])
+                if self.cost is not None:
+                    value = np.divide(value, self.cost[block], out=values[:m])
+                top = float(value.max())
+                kernel.visits_per_change(value, multiplier, rate)
+                rate *= self.change_rate[block]
+                self.clip(block, rate)
+                yield self.bandwidth(block, rate), top
+
+        totals, tops = zip(*blockwise(self.size, work, BLOCK), strict=True)
+        return sum(totals), max(tops)
 
     def settle(
         self, rates: Floats, multiplier: float, bend: Floats | None = None, step: float = 0.0, surcharge: Floats | None = None
@@ -248,66 +315,81 @@ class PricedPages:
         bend : ndarray (n,), optional
             Derivative of the rates by log(price).
         step : float
-            Change of log(price), small; pages whose value is within `_TRUSTED_STEPS` steps of the price are solved afresh.
+            Change of log(price), small.
         surcharge : ndarray, optional
             Of each host; `step` must be 0 then.
         """
-        width = min(self.size, BLOCK)
-        values, prices, changes_buffer, caught_buffer, marginals = np.empty((5, width))
-        objective = residual = total = free_total = 0.0
-        margin = _TRUSTED_STEPS * abs(step)
-        for block in self.blocks():
-            m = block.stop - block.start
-            rate, changes, caught, marginal = rates[block], changes_buffer[:m], caught_buffer[:m], marginals[:m]
-            value = self.value(block, values[:m])
-            price = self.price(block, multiplier, surcharge, prices[:m])
-            if bend is not None and step:
-                np.multiply(bend[block], step, out=changes)
-                np.add(rate, changes, out=rate)
-                near = value < np.multiply(price, 1 + margin)
-                near &= value > np.multiply(price, 1 - margin)
-                if near.any():
-                    self._solve_afresh(block, rate, near, value, price)
-                self.clip(block, rate)
-            np.divide(self.change_rate[block], rate, out=changes)
-            np.fmin(changes, 700.0, out=changes)
-            np.negative(changes, out=caught)
-            np.exp(caught, out=caught)
-            np.add(changes, 1.0, out=marginal)
-            np.multiply(marginal, caught, out=marginal)
-            np.subtract(1.0, marginal, out=marginal)
-            np.subtract(1.0, caught, out=caught)
-            if float(changes.min()) < 0.03:
-                small = changes < 0.03
-                marginal[small] = marginal_share_series(changes[small])
-                caught[small] = -np.expm1(-changes[small])
-            np.multiply(caught, rate, out=caught)
-            objective += float(caught @ value)
-            if self.bounded:
-                np.multiply(marginal, value, out=marginal)
-                np.divide(marginal, price, out=marginal)
-                np.subtract(marginal, 1.0, out=marginal)
-                free = self.free(block, rate)
-                np.multiply(marginal, free, out=marginal)
-                np.multiply(rate, free, out=changes)
-                free_total += self.bandwidth(block, changes)
-            else:  # an unvisited page is worth no more than the price, and its marginal share is 1: it gets residual 0
-                np.maximum(value, price, out=changes)
-                np.multiply(marginal, changes, out=marginal)
-                np.divide(marginal, price, out=marginal)
-                np.subtract(marginal, 1.0, out=marginal)
-            residual = max(residual, float(marginal.max()), -float(marginal.min()))
-            total += self.bandwidth(block, rate)
-            if self.some_static and self.freshness:
-                objective += float(self.importance[block] @ (self.change_rate[block] == 0))
-        return Quality(objective, residual, total, free_total if self.bounded else total)
 
-    def _solve_afresh(self, block: slice, rates: Floats, where: NDArray[np.bool_], value: Floats, price: Floats | float) -> None:
-        """Rates of a few pages close to the price, where they bend too much for a first-order step."""
-        prices = price[where] if isinstance(price, np.ndarray) else price
-        gap = value[where] - prices
-        odds = prices / np.maximum(gap, 2.0**-60 * prices)
-        rates[where] = np.where(gap > 0, self.change_rate[block][where] / changes_between_visits(odds), 0.0)
+        def work(blocks: Iterator[slice]) -> Iterator[Quality]:
+            width = min(self.size, BLOCK)
+            values, prices = np.empty((2, width))
+            judge = Judge(self, width)
+            for block in blocks:
+                m = block.stop - block.start
+                rate = rates[block]
+                if bend is not None and step:
+                    rate += np.multiply(bend[block], step, out=values[:m])
+                    self.clip(block, rate)
+                yield judge.block(block, rate, self.value(block, values[:m]), self.price(block, multiplier, surcharge, prices[:m]))
+
+        return together(blockwise(self.size, work, BLOCK))
+
+
+class Judge:
+    """Judges rates from the definitions, block by block.
+
+    Parameters
+    ----------
+    pages : PricedPages
+    width : int
+        Largest block that will be asked for.
+    """
+
+    def __init__(self, pages: PricedPages, width: int) -> None:
+        self._pages = pages
+        self._changes, self._caught = np.empty((2, width))
+
+    def block(self, block: slice, rate: Floats, value: Floats, price: Floats | float) -> Quality:
+        """Return the quality of the rates of one block, given the worth of a visit that sees a change and its price."""
+        pages, m = self._pages, rate.size
+        change_rate = pages.change_rate[block]
+        changes, caught = self._changes[:m], self._caught[:m]
+        np.divide(change_rate, rate, out=changes)
+        np.fmin(changes, 700.0, out=changes)
+        seldom = np.flatnonzero(changes < _SMALL) if float(changes.min()) < _SMALL else None
+        few = changes[seldom] if seldom is not None else None
+        np.negative(changes, out=caught)
+        np.exp(caught, out=caught)
+        np.multiply(changes, caught, out=changes)
+        np.subtract(1.0, caught, out=caught)
+        marginal = np.subtract(caught, changes, out=changes)
+        if few is not None:
+            marginal[seldom] = marginal_share_series(few)
+            caught[seldom] = -np.expm1(-few)
+        np.multiply(caught, rate, out=caught)
+        objective = inner(caught, value)
+        if pages.some_static and pages.freshness:
+            objective += float(pages.importance[block] @ (change_rate == 0))
+        total = pages.bandwidth(block, rate)
+        if not pages.bounded:  # an unvisited page is worth no more than the price, and its marginal share is 1: it gets residual 0
+            marginal *= np.maximum(value, price, out=caught)
+            if isinstance(price, np.ndarray):
+                marginal /= price
+                price = 1.0
+            return Quality(objective, max(float(marginal.max()) / price - 1, 1 - float(marginal.min()) / price), total, total)
+        marginal *= value
+        marginal /= price
+        marginal -= 1.0
+        free = pages.free(block, rate)
+        marginal *= free
+        np.multiply(rate, free, out=caught)
+        return Quality(objective, max(float(marginal.max()), -float(marginal.min())), total, pages.bandwidth(block, caught))
+
+
+def together(qualities: Iterable[Quality]) -> Quality:
+    """The quality of all blocks."""
+    objectives, residuals, totals, frees = zip(*qualities, strict=True)
+    return Quality(sum(objectives), max(residuals), sum(totals), sum(frees))
 
 
 def odds_are_tiny(multiplier: float, top: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ def solve_periodic(
     cost: ArrayLike | None = None,
     host: ArrayLike | None = None,
     host_max_rate: ArrayLike | None = None,
+    start: float | None = None,
 ) -> Solution:
     """Best evenly spaced visits within a budget.
 
@@ -50,6 +52,9 @@ def solve_periodic(
         Host of each page, a non-negative id; ignored without `host_max_rate`.
     host_max_rate : float or array_like (hosts,), optional
         Maximum visits per unit of time of each host, summed over its pages; one number for all, or an array that `host` indexes.
+    start : float, optional
+        Multiplier of an earlier solution of nearly the same problem, to start the search from. It saves time, if it is close; the answer
+        is the same to the stated tolerance.
 
     Returns
     -------
@@ -104,35 +109,45 @@ def solve_periodic(
                 f"min_rate[{at}] is {np.broadcast_to(low, n)[at]}, above max_rate[{at}], {np.broadcast_to(high, n)[at]}"
             )
     limits = host_limits(host, host_max_rate, n)
+    warm = None if start is None else scalar("start", start, infinite=True)
     unit = price if isinstance(price, float) else 1.0
     pages = PricedPages(weights, changes, objective == "freshness", price if isinstance(price, np.ndarray) else None, low, high)
     if limits is not None and n:
         pages.host = limits[0]
         return solve_with_hosts(pages, limits[1], budget / unit, unit)
-    return _solve(pages, budget / unit, unit)
+    return _solve(pages, budget / unit, unit, warm * unit if warm else None)
 
 
 #: Miss of the budget, relative to the spending of pages between their bounds, from which one first-order step reaches the optimum.
-_LAST_STEP = 1e-5
+#: The smaller ones are for problems in which that step leads over too many bounds.
+_TOLERANCES = (2e-4, 1e-5, 1e-8)
+#: Pages whose value is this close to the price are not left to a first-order step: their rates fall to 0 like ``-1 / log(value - price)``.
+_CLOSENESS = 0.02
+#: Miss of the budget, relative to the spending of pages between their bounds, that scaling their rates makes up.
+_SCALABLE = 2e-7
+_EXACT = 1e-12
+#: Miss of the budget, relative, that is left as it is.
+_ROUNDING = 1e-11
+#: Relative miss of the budget that is left as it is.
 
 
-def _solve(pages: PricedPages, budget: float, unit: float) -> Solution:
+def _solve(pages: PricedPages, budget: float, unit: float, start: float | None) -> Solution:
     """The optimum without host limits. `unit` is the cost of a visit if all cost the same; `budget` is in visits then."""
-    rates = np.zeros(pages.size)
     least = pages.minimum_spending()
     if least > budget * (1 + 1e-12):
         raise InfeasibleBudgetError(
             f"the minimum rates need {least * unit:.6g} of a bandwidth of {budget * unit:.6g}: {(least - budget) * unit:.6g} too much"
         )
     if pages.size == 0:
-        return Solution(rates, 0.0, 0.0, budget * unit, 0.0)
+        return Solution(np.zeros(0), 0.0, 0.0, budget * unit, 0.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        rates = np.empty(pages.size)
         most = np.inf
         if pages.high is not None:
             pages.fill_bounds(rates, maximum=True)
             most = pages.bandwidth(slice(None), rates)
         if most > budget:
-            guess, top = first_guess(pages, budget, least)
+            guess, top = first_guess(pages, budget, least, start)
         if most <= budget or top == 0.0:  # the maxima, or a world without anything worth a visit, leave bandwidth
             pages.fill_bounds(rates, maximum=most <= budget)
             quality = pages.settle(rates, 1.0)
@@ -142,22 +157,73 @@ def _solve(pages: PricedPages, budget: float, unit: float) -> Solution:
             return Solution(rates, pages.settle(rates, top).objective, pages.best_marginal(rates) / unit, 0.0, 0.0)
 
         bend = np.empty(pages.size)
+        near = np.empty(0, np.int64)
 
         def spend(price: float) -> Spending:
-            return pages.spend(price, None, rates, bend, tiny=odds_are_tiny(price, top))
+            nonlocal near
+            spending, near = pages.spend_and_watch(price, rates, bend, _CLOSENESS, tiny=odds_are_tiny(price, top))
+            return spending
 
-        clearing = clearing_price(spend, budget, least, top, guess, _LAST_STEP)
-        multiplier, step = clearing.price, 0.0
-        if clearing.cheaper is not None:
-            _mix(pages, rates, bend, clearing, budget, top)
-        elif clearing.spending.slope < 0:
-            step = (budget - clearing.spending.total) / clearing.spending.slope
-            multiplier *= 1 + step
-        quality = pages.settle(rates, multiplier, bend, step)
-        miss = budget - quality.total
-        if miss and quality.free > 0:
+        for tolerance in _TOLERANCES:
+            clearing = clearing_price(spend, budget, least, top, guess, tolerance)
+            multiplier, step = clearing.price, 0.0
+            if clearing.cheaper is not None:
+                _mix(pages, rates, bend, clearing, budget, top)
+            else:
+                step, rates[near] = _last_step(pages.part(near), clearing, budget, top)
+                multiplier *= exp(step)
+            quality = pages.settle(rates, multiplier, bend, step)
+            miss = budget - quality.total
+            if clearing.cheaper is not None or abs(miss) <= _SCALABLE * quality.free:
+                break
+            guess = multiplier  # some pages met their bounds on the way
+        residual = quality.residual
+        if abs(miss) > _ROUNDING * budget and quality.free > 0:
             pages.scale_free(rates, 1 + miss / quality.free)
-    return Solution(rates, quality.objective + multiplier * miss, multiplier / unit, 0.0, quality.residual)
+            residual += 2 * abs(miss) / quality.free  # scaling by 1 + e moves a marginal value by 0 to 2 e of itself
+    return Solution(rates, quality.objective + multiplier * miss, multiplier / unit, 0.0, residual)
+
+
+def _last_step(few: PricedPages, clearing: Clearing, budget: float, top: float) -> tuple[float, Floats]:
+    """Change of log(price) that meets the budget, if `few` pages answer it exactly and all others in a straight line; their new rates.
+
+    Secants, safeguarded by bisection. Where the few jump over the budget between two neighbouring prices, their rates at both are mixed.
+    """
+    at, price = clearing.spending, clearing.price
+
+    def answer(step: float) -> tuple[float, Floats]:
+        rates = np.empty(few.size)
+        if few.size == 0:
+            return at.slope * step, rates
+        now = price * exp(step)
+        return few.spend(now, None, rates, tiny=odds_are_tiny(now, top)).total + at.slope * step, rates
+
+    here = answer(0.0)
+    wanted = here[0] + budget - at.total
+    limit = 0.25 * _CLOSENESS
+    low, high = (0.0, limit) if at.total > budget else (-limit, 0.0)
+    dear: tuple[float, Floats] | None = None
+    cheap: tuple[float, Floats] | None = None
+    step, now, slope = 0.0, here, at.slope or -at.total
+    for _ in range(80):
+        if abs(now[0] - wanted) <= _EXACT * at.free:
+            return step, now[1]
+        last, last_step = now, step
+        step -= (now[0] - wanted) / slope
+        if not low < step < high:
+            step = 0.5 * (low + high)
+        now = answer(step)
+        if now[0] > wanted:
+            low, cheap = step, now
+        else:
+            high, dear = step, now
+        if high - low <= 1e-16:
+            break
+        if step != last_step and (now[0] - last[0]) / (step - last_step) < 0:
+            slope = (now[0] - last[0]) / (step - last_step)
+    if cheap is not None and dear is not None and cheap[0] > dear[0]:
+        return high, dear[1] + (wanted - dear[0]) / (cheap[0] - dear[0]) * (cheap[1] - dear[1])
+    return step, now[1]
 
 
 def _mix(pages: PricedPages, rates: Floats, more: Floats, clearing: Clearing, budget: float, top: float) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.problem import Floats, page_values, scalar
+from optimal_frontier.optimization.poisson_sweeps import solve_in_sweeps
+from optimal_frontier.optimization.problem import Floats, check_values, page_array, scalar
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.water_level import level_by_sorting, level_without_sorting
 
@@ -16,6 +17,8 @@ Method = Literal["sort-free", "sort"]
 #: Depth of a page that is not worth a visit at any price.
 _BOTTOMLESS = 1e300
 _BLOCK = 8192
+#: Pages from which sweeps over blocks are worth their fixed cost.
+_MANY = 20_000
 
 
 def solve_poisson(importance: ArrayLike, change_rate: ArrayLike, bandwidth: float, *, method: Method = "sort-free") -> Solution:
@@ -57,14 +60,20 @@ def solve_poisson(importance: ArrayLike, change_rate: ArrayLike, bandwidth: floa
     >>> solve_poisson([1.0, 1.0], [1.0, 9.0], 1.0).rates
     array([1., 0.])
     """
-    weights = page_values("importance", importance)
-    changes = page_values("change_rate", change_rate, weights.size)
+    weights = page_array("importance", importance)
+    changes = page_array("change_rate", change_rate, weights.size)
     budget = scalar("bandwidth", bandwidth)
     if method not in ("sort-free", "sort"):
         raise InvalidProblemError(f"method is {method!r}; expected 'sort-free' or 'sort'")
     if weights.size == 0:
         return Solution(np.zeros(0), 0.0, 0.0, budget, 0.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        if method == "sort-free" and weights.size >= _MANY and budget > 0:
+            solution = solve_in_sweeps(weights, changes, budget)
+            if solution is not None:
+                return solution
+        check_values("importance", weights)
+        check_values("change_rate", changes)
         slope, depth = slopes_and_depths(weights, changes)
         shallowest = float(depth.min())
         if shallowest >= _BOTTOMLESS:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
+from optimal_frontier.optimization.sweeps import blockwise
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -50,6 +51,13 @@ def page_values(name: str, values: ArrayLike, n: int | None = None, *, positive:
     infinite : bool
         Accept +inf.
     """
+    pages = page_array(name, values, n)
+    check_values(name, pages, positive=positive, infinite=infinite)
+    return pages
+
+
+def page_array(name: str, values: ArrayLike, n: int | None = None) -> Floats:
+    """One number per page, float64; the values themselves are still to be checked."""
     array = numeric_array(name, values)
     if array.ndim != 1:
         raise InvalidProblemError(f"{name}: expected one number per page, an array of shape (n,), got shape {array.shape}")
@@ -58,14 +66,19 @@ def page_values(name: str, values: ArrayLike, n: int | None = None, *, positive:
             f"{name} has {array.size} entries for {n} pages; index {min(array.size, n)} is the first without a counterpart"
         )
     pages: Floats = array.astype(np.float64, copy=False)
+    return pages
+
+
+def check_values(name: str, pages: Floats, *, positive: bool = False, infinite: bool = False) -> None:
+    """Refuse NaN, negative numbers, zeros if `positive`, and inf unless `infinite`."""
     if pages.size:
-        low, high = float(pages.min()), float(pages.max())  # NaN comes through both
+        lows, highs = zip(*blockwise(pages.size, lambda blocks: ((pages[at].min(), pages[at].max()) for at in blocks)), strict=True)
+        low, high = float(np.min(lows)), float(np.max(highs))  # NaN comes through all of these
         if not ((low > 0 if positive else low >= 0) and (high < np.inf or (infinite and high == np.inf))):
             good = (pages > 0 if positive else pages >= 0) & (pages <= np.inf if infinite else pages < np.inf)
             index = int(np.argmin(good))
             kind = ("positive" if positive else "non-negative") + ("" if infinite else ", finite")
             raise InvalidProblemError(f"{name}[{index}] is {pages[index]}; expected a {kind} number")
-    return pages
 
 
 def scalar(name: str, value: Any, *, positive: bool = False, infinite: bool = False) -> float:
