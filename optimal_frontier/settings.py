@@ -122,6 +122,12 @@ def _host_delay(name: str, value: object) -> float | None:
     return _number(name, value, "seconds, 0 or more, or None for DOWNLOAD_DELAY", lambda x: 0 <= x < math.inf)
 
 
+def _host_max_rate(name: str, value: object) -> float | None:
+    if value is None or value == "None":
+        return None
+    return _number(name, value, "fetches per second above 0, or None", lambda x: 0 < x < math.inf and 1 / x < math.inf)
+
+
 def _choice(*choices: str) -> Callable[[str, object], str]:
     def parse(name: str, value: object) -> str:
         if value not in choices:
@@ -228,11 +234,18 @@ TABLE: Final = (
     Setting("CRAWL_RATE", "auto", _crawl_rate, 'budget, fetches per second over all crawlers; "auto": as fast as the downloader goes'),
     Setting("DISCOVERY_SHARE", 0.2, _share, "share of the budget kept for first visits while there are any; 1 with CLOSE_AFTER"),
     Setting("OBJECTIVE", "freshness", _choice("freshness", "changes"), "what is maximised: time current, or changes seen per second"),
+    Setting(
+        "POLICY",
+        "periodic",
+        _choice("periodic", "poisson"),
+        "how the visits of a page follow each other: evenly spaced, or memoryless at Azar's rates",
+    ),
     Setting("RESOLVE_INTERVAL", 60.0, _positive, "seconds between plans"),
     Setting("MIN_INTERVAL", 1.0, _positive, "least seconds between two visits of a page"),
     Setting("MAX_INTERVAL", 30 * DAY_S, _positive, "most seconds between two visits of a page"),
     Setting("RULES", [], _rules, "importance, interval bounds and revisiting by URL pattern or host"),
     Setting("HOST_DELAY", None, _host_delay, "seconds between two requests to a host, over all crawlers; None: DOWNLOAD_DELAY"),
+    Setting("HOST_MAX_RATE", None, _host_max_rate, "most fetches per second to a host, over all crawlers; None: no limit but HOST_DELAY"),
     Setting("LEASE_SECONDS", 60.0, _positive, "a lease that is not renewed for this long is handed out again"),
     Setting("FINGERPRINT", "text", _choice("text", "body"), "what of a page counts as its content"),
     Setting("CALLBACK_ON", "fetch", _choice("fetch", "change"), "which visits reach the callback: every one, or first visits and changes"),
@@ -249,16 +262,18 @@ class FrontierSettings:
     crawl_rate: float | None
     discovery_share: float
     objective: Literal["freshness", "changes"]
+    policy: Literal["periodic", "poisson"]
     resolve_interval: float
     min_interval: float
     max_interval: float
     rules: Rules
     host_delay: float
+    host_max_rate: float | None
     lease_seconds: float
     fingerprint: str
     callback_on: str
     close_after: int | None
-    #: Seconds between two requests to a host on average, Scrapy's own random delay included; what plans count with.
+    #: Seconds between two requests to a host on average, by HOST_DELAY, HOST_MAX_RATE and Scrapy's own random delay; what plans count with.
     host_period: float = 0.0
 
     @property
@@ -295,10 +310,16 @@ class FrontierSettings:
         download_delay = _number("DOWNLOAD_DELAY", values.get("DOWNLOAD_DELAY", 0) or 0, "seconds, 0 or more", lambda x: 0 <= x < math.inf)
         if parsed["host_delay"] is None:
             parsed["host_delay"] = download_delay
-        parsed["host_period"] = mean_host_period(parsed["host_delay"], download_delay)
+        pause = max(parsed["host_delay"], 1.0 / parsed["host_max_rate"] if parsed["host_max_rate"] is not None else 0.0)
+        parsed["host_period"] = mean_host_period(pause, download_delay)
         if parsed["min_interval"] > parsed["max_interval"]:
             raise ConfigurationError(
                 f"{PREFIX}MIN_INTERVAL = {parsed['min_interval']:g}: expected at most {PREFIX}MAX_INTERVAL = {parsed['max_interval']:g}"
+            )
+        if parsed["policy"] == "poisson" and parsed["objective"] != "freshness":
+            raise ConfigurationError(
+                f"{PREFIX}POLICY = 'poisson': expected {PREFIX}OBJECTIVE = 'freshness' with it, not {parsed['objective']!r}; "
+                "rates of memoryless visits are known for freshness only"
             )
         return cls(**parsed)
 
@@ -309,7 +330,7 @@ def mean_host_period(host_delay: float, download_delay: float) -> float:
     Parameters
     ----------
     host_delay : float
-        HOST_DELAY, exact, seconds.
+        HOST_DELAY or 1/HOST_MAX_RATE, whichever is longer, seconds.
     download_delay : float
         DOWNLOAD_DELAY, which Scrapy draws anew for each request between half and one and a half of it, seconds.
 

@@ -61,20 +61,21 @@ class ClockedStore(Store):
         budget: float = 0.0,
         share: float = 0.2,
         host_delay: float = 0.0,
+        host_period: float = 0.0,
         per_host: int = 0,
         groups: tuple[tuple[str, str, int], ...] = (),
     ) -> tuple[list[Handout], float]:
         """Return the handouts and the wait."""
-        limits = [repr(budget), repr(share), repr(host_delay), per_host]
+        limits = [repr(budget), repr(share), repr(host_delay), repr(host_period), per_host]
         call = ("dispatch", [owner, n, repr(lease_s), *limits, *(value for group in groups for value in group)])
         wait, _, _, handouts = self.parse_dispatch(self.run([call])[0])
         return handouts, wait
 
-    def observe(self, handout: Handout, outcome: str = "ok", *, horizon: float = 1e15, **values: Any) -> int:
+    def observe(self, handout: Handout, outcome: str = "ok", *, horizon: float = 1e15, policy: str = "periodic", **values: Any) -> int:
         """End a lease; return whether that counted."""
         # A response "from the future" has age 0: no time passes between response and observation.
         observation = Observation(handout.slot, handout.token, outcome, float("inf"), **values)
-        return int(self.run(self.observe_calls([observation], horizon))[0][0])
+        return int(self.run(self.observe_calls([observation], horizon, policy))[0][0])
 
     def visit_all(self, **values: Any) -> list[Handout]:
         """Fetch every page that can be handed out now, once; a millisecond later it may be planned."""

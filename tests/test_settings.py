@@ -25,6 +25,7 @@ REJECTED = {
     "CRAWL_RATE": [0, -1, "fast", "Auto", None, True, float("nan"), "inf", float("inf"), [], 10**400],
     "DISCOVERY_SHARE": [-0.1, 1, 1.5, "x", None, False, "nan"],
     "OBJECTIVE": ["fresh", None, 1, "", ["freshness"]],
+    "POLICY": ["Poisson", "uniform", None, 1, "", ["poisson"]],
     "RESOLVE_INTERVAL": [0, -5, "soon", None, "inf", True],
     "MIN_INTERVAL": [0, -1, "x", None, "inf"],
     "MAX_INTERVAL": [0, -1, "x", None, "inf"],
@@ -58,6 +59,7 @@ REJECTED = {
         [{"pattern": "x", 5: 3}],
     ],
     "HOST_DELAY": [-1, "x", "inf", True, []],
+    "HOST_MAX_RATE": [0, -1, "x", "inf", "nan", True, [], 1e-320],
     "LEASE_SECONDS": [0, -1, "x", None, "inf"],
     "FINGERPRINT": ["html", None, 5],
     "CALLBACK_ON": ["never", None, 5],
@@ -124,6 +126,9 @@ def test_defaults_are_those_of_the_table():
         ("MAX_INTERVAL", "86400", 86400.0),
         ("HOST_DELAY", "0.5", 0.5),
         ("HOST_DELAY", "None", 0.0),
+        ("HOST_MAX_RATE", "0.5", 0.5),
+        ("HOST_MAX_RATE", "None", None),
+        ("POLICY", "poisson", "poisson"),
         ("CLOSE_AFTER", "3", 3),
         ("CLOSE_AFTER", "None", None),
         ("CLOSE_AFTER", 3.0, 3),
@@ -149,6 +154,24 @@ def test_bot_name_and_download_delay_give_defaults():
     assert (settings.namespace, settings.host_delay) == ("n", 0.0)
     with pytest.raises(ConfigurationError, match="DOWNLOAD_DELAY"):
         FrontierSettings.parse({"DOWNLOAD_DELAY": "slow"})
+
+
+def test_the_smaller_of_host_delay_and_host_max_rate_holds():
+    """Whichever of the two allows a host less."""
+    assert parse(HOST_MAX_RATE=4).host_period == 0.25
+    assert parse(HOST_MAX_RATE=4, HOST_DELAY=0.1).host_period == 0.25
+    assert parse(HOST_MAX_RATE=4, HOST_DELAY=2).host_period == 2.0
+    slowed = FrontierSettings.parse({"DOWNLOAD_DELAY": 1, PREFIX + "HOST_MAX_RATE": 4})
+    assert slowed.host_period == FrontierSettings.parse({"DOWNLOAD_DELAY": 1}).host_period
+
+
+def test_memoryless_visits_are_for_freshness():
+    """Azar's problem has no other objective; the line names both settings."""
+    with pytest.raises(ConfigurationError, match=r"^OPTIMAL_FRONTIER_POLICY = 'poisson'.*OPTIMAL_FRONTIER_OBJECTIVE.*'changes'") as caught:
+        parse(POLICY="poisson", OBJECTIVE="changes")
+    assert "\n" not in str(caught.value)
+    assert parse(POLICY="poisson", OBJECTIVE="freshness").policy == "poisson"
+    assert parse(OBJECTIVE="changes").policy == "periodic"
 
 
 def test_intervals_that_exclude_each_other_are_refused():

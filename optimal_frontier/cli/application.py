@@ -13,10 +13,14 @@ from optimal_frontier.cli.importing import import_pages
 from optimal_frontier.cli.page import page
 from optimal_frontier.cli.pages import pages
 from optimal_frontier.cli.planning import plan
+from optimal_frontier.cli.plotting import plot
 from optimal_frontier.cli.project import Options
 from optimal_frontier.cli.revising import force, forget
 from optimal_frontier.cli.serving import server
+from optimal_frontier.cli.simulating import simulate
 from optimal_frontier.cli.status import status
+from optimal_frontier.cli.tracing import trace_git
+from optimal_frontier.cli.whatif import whatif
 from optimal_frontier.errors import ConfigurationError, OptimalFrontierError, StateUnavailableError
 
 #: Exit codes: the answer is bad, wrong usage, Redis not reachable.
@@ -63,5 +67,5 @@ def main(ctx: click.Context, redis_url: str | None, namespace: str | None, proje
     ctx.obj = Options(redis_url, namespace, project)
 
 
-for _command in (status, pages, page, plan, import_pages, forget, force, check, server):
+for _command in (status, pages, page, plan, import_pages, forget, force, check, server, whatif, plot, simulate, trace_git):
     main.add_command(_command)

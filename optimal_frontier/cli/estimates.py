@@ -33,13 +33,14 @@ def change_rates(seen: np.ndarray, prior: tuple[float, float] | None) -> np.ndar
     return rates if prior is not None else np.where(known, rates, np.nan)
 
 
-def marginal_value(importance: float, change_rate: float, rate: float, objective: str) -> float:
-    """Return what one more visit per second would add to the objective at ``rate`` evenly spaced visits per second.
+def marginal_value(importance: float, change_rate: float, rate: float, objective: str, policy: str = "periodic") -> float:
+    """Return what one more visit per second would add to the objective at ``rate`` visits per second, evenly spaced or memoryless.
 
     Notes
     -----
     With x = change_rate / rate: importance / change_rate x (1 - (1 + x) exp(-x)) for freshness, the derivative of Azar et al. 2018,
     eq. 6; importance x (1 - (1 + x) exp(-x)) for changes. At rate 0 it is largest: importance / change_rate, or importance.
+    Memoryless visits (``poisson``): importance x change_rate / (rate + change_rate)^2, the derivative of Azar's eq. 5.
 
     Examples
     --------
@@ -53,6 +54,8 @@ def marginal_value(importance: float, change_rate: float, rate: float, objective
     value = importance / change_rate if objective == "freshness" else importance
     if rate <= 0:
         return value
+    if policy == "poisson":
+        return importance * (change_rate / (rate + change_rate)) / (rate + change_rate)
     x = min(change_rate / rate, 700.0)
     share = x * x * (0.5 - x / 3) if x < 1e-4 else -math.expm1(-x) - x * math.exp(-x)
     return value * share

@@ -41,7 +41,8 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
     Returns
     -------
     dict
-        ``change_rate`` is the posterior median, which plans use; ``threshold`` the multiplier of the last plan; ``marginal`` what one
+        ``change_rate`` is the posterior median, which plans use; ``policy`` tells whether ``interval`` is kept evenly (``periodic``) or
+        as a mean (``poisson``); ``threshold`` the multiplier of the last plan; ``marginal`` what one
         more visit per second to this page would add, at its rate (``marginal_at_rate_0``: at none).
     """
     page, seen, plan = reading.page, reading.seen, reading.plan
@@ -49,6 +50,7 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
     median = estimate["change_rate"]
     threshold = float(reading.published["multiplier"]) if int(reading.published.get("pages", 0)) else None
     rate = plan["rate"] if plan["base_time"] > 0 else None
+    policy = _policy(reading)
     due = _deadline(reading)
     is_past = due is not None and due < reading.now and reading.lease is None
     waiting = page["state"] not in (DONE, RETIRED) and seen["attempts"] == 0 and reading.lease is None
@@ -70,8 +72,11 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
         "min_gap": page["gap"],
         "rate": rate,
         "interval": None if rate is None else _inverse(rate),
+        "policy": policy,
         "threshold": threshold,
-        "marginal": None if median is None or rate is None else marginal_value(page["importance"], median, rate, settings.objective),
+        "marginal": None
+        if median is None or rate is None
+        else marginal_value(page["importance"], median, rate, settings.objective, policy),
         "marginal_at_rate_0": None if median is None else marginal_value(page["importance"], median, 0.0, settings.objective),
         "planned_at": plan["base_time"] or None,
         "credit": _credit(reading),
@@ -119,6 +124,12 @@ def _estimate(reading: PageReading) -> dict[str, Any]:
     }
 
 
+def _policy(reading: PageReading) -> str:
+    """Return how the visits of the page follow each other by the last plan; pinned ones are evenly spaced whatever the policy."""
+    is_pinned = reading.page["min_rate"] >= reading.page["max_rate"]
+    return "periodic" if is_pinned else reading.published.get("policy", "periodic")
+
+
 def _deadline(reading: PageReading) -> float | None:
     if reading.page["state"] != ACTIVE or reading.seen["attempts"] == 0:
         return None
@@ -154,7 +165,7 @@ def _why(reading: PageReading, answer: dict[str, Any], settings: FrontierSetting
 
 def _why_rate(reading: PageReading, answer: dict[str, Any], settings: FrontierSettings) -> str:
     page, rate, threshold = reading.page, answer["rate"], answer["threshold"]
-    every = duration(answer["interval"])
+    every = duration(answer["interval"]) + (" on average" if answer["policy"] == "poisson" else "")
     least, most = page["min_rate"], page["max_rate"]
     worth, price = number(answer["marginal_at_rate_0"]), number(threshold)
     if rate <= 0 and threshold is not None and (answer["marginal_at_rate_0"] or 0.0) < threshold:
@@ -171,7 +182,7 @@ def _why_rate(reading: PageReading, answer: dict[str, Any], settings: FrontierSe
         return f"Every {every}: worth more than that (threshold {price}), but held to its shortest interval."
     if rate <= least * (1 + _AT_BOUND):
         return f"Every {every}: held to its longest interval; the best that a visit could be worth is {worth}, the threshold {price}."
-    limit = " (or its host's limit binds)" if settings.host_delay > 0 else ""
+    limit = " (or its host's limit binds)" if settings.host_period > 0 else ""
     now = number(answer["marginal"])
     return f"Every {every}: one more visit is then worth {now}, as much as anywhere else (threshold {price}){limit}."
 

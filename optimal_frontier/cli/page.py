@@ -63,6 +63,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
     due = moment(answer["deadline"])
     if answer["due_in_seconds"] is not None:
         due += f", {_relative(answer['due_in_seconds'])}"
+    mean = " on average" if answer["policy"] == "poisson" else ""
     place = "in flight" if answer["in_flight"] else "queued" if answer["queued"] else "not queued"
     return [
         ("url", answer["url"]),
@@ -78,7 +79,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("interval bounds", f"{duration(answer['min_interval'])} to {longest}, at least {duration(answer['min_gap'])} apart"),
         (
             "revisit rate",
-            f"{per_second(answer['rate'])}, every {duration(answer['interval'])}" if answer["rate"] else number(answer["rate"]),
+            f"{per_second(answer['rate'])}, every {duration(answer['interval'])}{mean}" if answer["rate"] else number(answer["rate"]),
         ),
         ("threshold", number(answer["threshold"])),
         ("marginal", f"{number(answer['marginal'])} at this rate, {number(answer['marginal_at_rate_0'])} at rate 0"),

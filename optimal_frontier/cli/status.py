@@ -64,6 +64,7 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
         "changes": counts.get("changes", 0),
         "budget": plan.get("budget", settings.crawl_rate),
         "revisit_budget": plan.get("revisit_budget"),
+        "policy": published.get("policy"),
         "planned_rate": plan.get("planned_rate"),
         "unused": plan.get("unused"),
         "feasible": bool(plan["feasible"]) if "feasible" in plan else None,
@@ -87,7 +88,8 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
     unused = answer["unused"] or 0.0
     bound = ""
     if unused > _NOTABLE * (answer["budget"] or 0):
-        bound = f"; {per_second(unused)} more cannot be used: limits of hosts (HOST_DELAY) or of pages bind"
+        bound = f"; {per_second(unused)} more cannot be used: limits of hosts (HOST_DELAY, HOST_MAX_RATE) or of pages bind"
+    memoryless = ", memoryless visits" if answer["policy"] == "poisson" else ""
     return [
         ("namespace", f"{answer['namespace']}{spider} at {answer['redis']}"),
         ("crawlers", f"{answer['crawlers']}, {number(answer['in_flight'])} requests in flight"),
@@ -99,7 +101,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("due", f"{number(answer['due'])} past their deadline"),
         ("lateness", f"p50 {duration(late['p50'])}, p99 {duration(late['p99'])} (last 1,000 revisits)"),
         ("budget", f"{per_second(answer['budget'])}, {per_second(answer['revisit_budget'])} for revisits" if answer["budget"] else "auto"),
-        ("planned", f"{per_second(answer['planned_rate'])}{feasible}{bound}"),
+        ("planned", f"{per_second(answer['planned_rate'])}{memoryless}{feasible}{bound}"),
         ("multiplier", number(answer["multiplier"])),
         ("freshness", NOTHING if freshness is None else f"{freshness:.1%} (estimated, weighted by importance)"),
         ("last plan", plan + overdue),

@@ -131,7 +131,7 @@ class Dispatcher:
         calls: list[Call] = []
         calls += self.store.add_calls(work.pages)
         adding = len(calls)
-        calls += self.store.observe_calls(work.observations, horizon_s(self.settings))
+        calls += self.store.observe_calls(work.observations, horizon_s(self.settings), self.settings.policy)
         settings = self.settings
         budget = settings.crawl_rate or 0.0
         calls += [("hold_host", [host, repr(seconds)]) for host, seconds in work.holds]
@@ -142,7 +142,8 @@ class Dispatcher:
             calls.append(("renew_leases", [self.owner, repr(settings.lease_seconds), *leases]))
         if work.want > 0:
             room = [v for name, slot in work.slots.items() for host in slot.hosts for v in (host, name, max(0, slot.room))]
-            limits = [repr(budget), repr(settings.first_visit_share), repr(settings.host_delay), work.per_host]
+            period = 1.0 / settings.host_max_rate if settings.host_max_rate is not None else 0.0
+            limits = [repr(budget), repr(settings.first_visit_share), repr(settings.host_delay), repr(period), work.per_host]
             calls.append(("dispatch", [self.owner, work.want, repr(settings.lease_seconds), *limits, *room]))
         results = self.store.run(calls) if calls else []
         outcome = Outcome()

@@ -6,7 +6,7 @@ import struct
 from typing import Literal
 
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.optimization import periodic_rate_at
+from optimal_frontier.optimization.single import periodic_rate_at, poisson_rate_at
 from optimal_frontier.scheduling import PRIOR_SHAPE
 from optimal_frontier.state.columns import ACTIVE
 from optimal_frontier.state.records import Handout, Observation, Published
@@ -27,6 +27,7 @@ def judge_visit(
     published: Published,
     *,
     objective: Literal["freshness", "changes"] = "freshness",
+    policy: Literal["periodic", "poisson"] = "periodic",
     lateness: float | None = None,
 ) -> Observation:
     """Return the observation of a successful fetch.
@@ -45,6 +46,8 @@ def judge_visit(
         Multiplier and prior of the last plan.
     objective : str
         ``freshness`` or ``changes``.
+    policy : str
+        ``periodic`` or ``poisson``.
     lateness : float, optional
         Seconds from the deadline to the start of the download.
 
@@ -66,13 +69,20 @@ def judge_visit(
     rate = 0.0
     if not handout.planned and published.multiplier > 0 and published.prior_time > 0:
         known = (shape, time) if shape > 0 else (PRIOR_SHAPE, published.prior_time)
-        rate = rate_between_plans(handout, RatePosterior(*known).median, published, objective)
+        rate = rate_between_plans(handout, RatePosterior(*known).median, published, objective, policy)
     content = struct.pack("<I16s", tag, fingerprint)
     return Observation(handout.slot, handout.token, "ok", responded, bit, shape, time, content, rate, lateness)
 
 
-def rate_between_plans(handout: Handout, change_rate: float, published: Published, objective: Literal["freshness", "changes"]) -> float:
+def rate_between_plans(
+    handout: Handout,
+    change_rate: float,
+    published: Published,
+    objective: Literal["freshness", "changes"],
+    policy: Literal["periodic", "poisson"],
+) -> float:
     """Return the revisit rate (1/s) that a page without a plan is worth at the published multiplier."""
-    return periodic_rate_at(
-        handout.importance, change_rate, published.multiplier, objective, min_rate=handout.min_rate, max_rate=handout.max_rate
-    )
+    bounds = {"min_rate": handout.min_rate, "max_rate": handout.max_rate}
+    if policy == "poisson":
+        return poisson_rate_at(handout.importance, change_rate, published.multiplier, **bounds)
+    return periodic_rate_at(handout.importance, change_rate, published.multiplier, objective, **bounds)

@@ -18,7 +18,8 @@ import numpy as np
 from optimal_frontier.errors import OptimalFrontierError
 from optimal_frontier.frontier.deadlines import deadlines
 from optimal_frontier.frontier.dispatcher import horizon_s
-from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, RatePlan, backoff, credit_at, plan_rates
+from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, CarriedPrice, RatePlan, backoff, credit_at, plan_rates
+from optimal_frontier.scheduling.credit import LEAST_CARRY
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, CHUNK, ONCE, PLAN, TRANSIENT
 from optimal_frontier.state.store import Store
@@ -33,6 +34,8 @@ _EXTRA_SHARE: Final = 0.01
 _QUEUE_BATCH: Final = 200
 #: A crawl that has grown by this factor since the last plan gets one within a tenth of RESOLVE_INTERVAL.
 _GROWTH: Final = 1.1
+#: After a change of POLICY a plan is made this many seconds after the last one.
+_SWITCH_S: Final = 1.0
 #: Weight of the newest measurement of an ``auto`` budget.
 _NEWEST: Final = 0.5
 
@@ -69,6 +72,7 @@ class Planner:
         self.settings = settings
         self.owner = f"{os.getpid()}:{secrets.token_hex(4)}"
         self._warned = False
+        self._price: CarriedPrice | None = None
 
     def due_in(self) -> float | None:
         """Return seconds until the next plan is due; None while no page was fetched.
@@ -78,11 +82,11 @@ class Planner:
         """
         rows = self.store.commands(
             [
-                ["HMGET", self.store.key("published"), "time", "first_time", "fetched"],
+                ["HMGET", self.store.key("published"), "time", "first_time", "fetched", "policy"],
                 ["HGET", self.store.key("stats"), "fetched"],
             ]
         )
-        (last, first, known), fetched = rows
+        (last, first, known, policy), fetched = rows
         if last is None:
             return 0.0 if fetched and int(fetched) > 0 else None
         interval = self.settings.resolve_interval
@@ -90,6 +94,8 @@ class Planner:
         if int(fetched or 0) > _GROWTH * int(known or 0):
             # Pages that no plan has seen live on a guess at the old price, on top of a plan that has spent the budget.
             warm = min(warm, max(1.0, 0.1 * interval))
+        if (policy or b"periodic").decode() != self.settings.policy:
+            warm = min(warm, _SWITCH_S)  # rates of one policy are not worth much to visits of the other
         return float(last) + warm - self.store.now()
 
     def plan(self) -> PlanReport | None:
@@ -122,13 +128,13 @@ class Planner:
         chosen = np.flatnonzero((page["state"] == ACTIVE) & (seen["visits"] > 0))
         now_page, now_seen = page[chosen], seen[chosen]
         waiting = page["host"][np.isin(page["state"], (ACTIVE, ONCE, TRANSIENT)) & (seen["attempts"] == 0)]
-        plan = self._solve(now_page, now_seen, revisit_budget, waiting)
+        plan = self._solve(now_page, now_seen, revisit_budget, waiting, chosen, previous)
         self._warn(plan, revisit_budget, now_page)
 
         new = np.zeros(len(page), PLAN)
         new["rate"][chosen] = plan.rates
         new["base_time"][chosen] = base_time
-        new["base_credit"][chosen] = _credit_now(now_seen, old[chosen], plan.rates, base_time)
+        new["base_credit"][chosen] = self._credit_now(now_seen, old[chosen], plan.rates, base_time)
         if not self._write(fence, new):
             return None
         queued = self._queue(fence, chosen, page, seen, old, new, base_time)
@@ -178,13 +184,17 @@ class Planner:
             extra = 0.0
         return max(budget - kept - extra, 0.05 * budget)
 
-    def _solve(self, page: np.ndarray, seen: np.ndarray, budget: float, waiting: np.ndarray) -> RatePlan:
+    def _solve(
+        self, page: np.ndarray, seen: np.ndarray, budget: float, waiting: np.ndarray, slots: np.ndarray, previous: dict[str, str]
+    ) -> RatePlan:
         max_rate = np.where(page["max_rate"] < 1e299, page["max_rate"], np.inf)
         failures = seen["failures"].astype(np.float64)
         # What a failing page cannot use for its backoff is worth more elsewhere.
         slowed = failures > 0
         max_rate[slowed] = np.minimum(max_rate[slowed], 1.0 / backoff(failures[slowed]))
         hosts, host_max_rate = self._host_limits(page["host"], waiting)
+        if self._price is None and self.settings.policy == "periodic":
+            self._price = CarriedPrice(self.settings.objective, float(previous.get("multiplier", 0.0)))
         return plan_rates(
             page["importance"].copy(),
             seen["shape"].copy(),
@@ -193,12 +203,15 @@ class Planner:
             np.minimum(page["min_rate"], max_rate),
             max_rate,
             objective=self.settings.objective,
+            policy=self.settings.policy,
             host=hosts,
             host_max_rate=host_max_rate,
+            price=self._price,
+            slots=slots,
         )
 
     def _host_limits(self, host: np.ndarray, waiting: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | float]:
-        """Number the hosts of pages from 0, and say what their delay leaves each for revisits: as of the whole budget, less first visits.
+        """Number the hosts of pages from 0, and say what HOST_DELAY and HOST_MAX_RATE leave each for revisits, less first visits.
 
         ``waiting`` has the host of each page that waits for its first visit.
         """
@@ -209,6 +222,14 @@ class Planner:
         counts = np.bincount(waiting, minlength=int(host.max(initial=0)) + 1)[hosts]
         kept = np.minimum(self.settings.first_visit_share * capacity, counts / self.settings.resolve_interval)
         return numbered, LOAD * np.maximum(capacity - kept, 0.05 * capacity)
+
+    def _credit_now(self, seen: np.ndarray, old: np.ndarray, rates: np.ndarray, now: float) -> np.ndarray:
+        earned = credit_at(now, seen["carry"], seen["settled"], old["rate"], old["base_time"], old["base_credit"])
+        # A page's first plan counts from its first visit.
+        first = seen["carry"] + rates * (now - seen["settled"])
+        credit: np.ndarray = np.where(old["base_time"] > 0, earned, first)
+        # Evenly spaced visits never leave less: it is a long draw of the memoryless visits of an earlier run.
+        return np.maximum(credit, LEAST_CARRY) if self.settings.policy == "periodic" else credit
 
     def _warn(self, plan: RatePlan, budget: float, page: np.ndarray) -> None:
         if not plan.feasible and not self._warned:
@@ -257,6 +278,7 @@ class Planner:
             "time": f"{report.time:.6f}",
             "first_time": previous.get("first_time", f"{report.time:.6f}"),
             "seconds": f"{report.seconds:.6f}",
+            "policy": self.settings.policy,
             "pages": report.pages,
             "fetched": counts.get("fetched", 0),
             "queued": report.queued,
@@ -279,10 +301,3 @@ class Planner:
         }
         arguments = [fence, *(value for pair in fields.items() for value in pair)]
         return bool(self.store.run([("publish_plan", arguments)])[0])
-
-
-def _credit_now(seen: np.ndarray, old: np.ndarray, rates: np.ndarray, now: float) -> np.ndarray:
-    earned = credit_at(now, seen["carry"], seen["settled"], old["rate"], old["base_time"], old["base_credit"])
-    # A page's first plan counts from its first visit.
-    first = seen["carry"] + rates * (now - seen["settled"])
-    return np.where(old["base_time"] > 0, earned, first)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import frexp, isfinite
+from math import frexp
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.market import clearing_price
 from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
-from optimal_frontier.optimization.problem import Floats, page_or_scalar, page_values, scalar
+from optimal_frontier.optimization.problem import Floats, check_prices, choice, one_number, page_or_scalar, page_values, scalar
 
 _SUB_BITS = 6
 _SHIFT = 52 - _SUB_BITS
 _LOWEST_OCTAVE = -128  # log2 of the lowest value that has a bin of its own
 _OCTAVES = 256
+#: Powers of ten, either way, of the arguments: products of three, and sums over all pages, are to be doubles.
+_DECADES = 100
 _BASE = (1023 + _LOWEST_OCTAVE) << _SUB_BITS
 BINS = _OCTAVES << _SUB_BITS
 #: Pages per step of a bulk update: so many that adding up two rows of bins costs nothing beside them.
@@ -59,8 +61,7 @@ class BinnedDual:
     """
 
     def __init__(self, objective: str = "freshness") -> None:
-        if objective not in ("freshness", "changes"):
-            raise InvalidProblemError(f"objective is {objective!r}; expected 'freshness' or 'changes'")
+        choice("objective", objective, ("freshness", "changes"))
         self.objective = objective
         self._pages = np.zeros(BINS, np.int64)
         self._change_rate = np.zeros(BINS)
@@ -95,6 +96,8 @@ class BinnedDual:
 
     def merge(self, other: BinnedDual) -> None:
         """Add another summary of other pages to this one."""
+        if not isinstance(other, BinnedDual):
+            raise InvalidProblemError(f"other is a {type(other).__name__}; expected a BinnedDual")
         if other.objective != self.objective:
             raise InvalidProblemError(f"other: its objective is {other.objective!r}, not {self.objective!r}")
         self._pages += other._pages
@@ -116,11 +119,14 @@ class BinnedDual:
         float
             About 0.1 to 1 ms: O(number of bins in use).
         """
-        budget = scalar("bandwidth", bandwidth)
+        budget = scalar("bandwidth", bandwidth, decades=_DECADES)
+        hint = 0.0 if start is None else one_number("start", start)
         bins = self._as_pages()
         if bins.size == 0:
             return 0.0
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+            sums = bins.importance, bins.change_rate
+            check_prices(*sums, budget, ranges=((sums[0].min(), sums[0].max()), (sums[1].min(), sums[1].max())))
             top = bins.top()
             if budget == 0.0:
                 return top
@@ -128,16 +134,17 @@ class BinnedDual:
             def spend(price: float) -> Spending:
                 return bins.spend(price, tiny=odds_are_tiny(price, top))
 
-            guess = start if start is not None and 0 < start < top and isfinite(start) else small_interval_price(bins, budget, top)
+            guess = hint if top * 1e-300 < hint < top else small_interval_price(bins, budget, top)
             return clearing_price(spend, budget, 0.0, top, guess, 1e-8).price
 
     def spending(self, multiplier: float) -> float:
         """Bandwidth that the pages spend at a price > 0."""
+        price = scalar("multiplier", multiplier, positive=True)
         bins = self._as_pages()
         if bins.size == 0:
             return 0.0
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            return bins.spend(scalar("multiplier", multiplier, positive=True), tiny=odds_are_tiny(multiplier, bins.top())).total
+            return bins.spend(price, tiny=odds_are_tiny(price, bins.top())).total
 
     def _as_pages(self) -> PricedPages:
         """One page of the freshness problem per bin in use: ``importance / change_rate`` is the value that stands for the bin."""
@@ -148,9 +155,9 @@ class BinnedDual:
         if isinstance(importance, float) and isinstance(change_rate, float) and (cost is None or isinstance(cost, float)):
             self._update_one(importance, change_rate, 1.0 if cost is None else cost, sign)
             return
-        weights = page_values("importance", np.atleast_1d(importance))
-        changes = page_values("change_rate", np.atleast_1d(change_rate), weights.size)
-        prices = page_or_scalar("cost", cost, weights.size, positive=True)
+        weights = page_values("importance", importance, decades=_DECADES, alone=True)
+        changes = page_values("change_rate", change_rate, weights.size, decades=_DECADES, alone=True)
+        prices = page_or_scalar("cost", cost, weights.size, positive=True, decades=_DECADES)
         self.update_checked(weights, changes, prices, sign)
 
     def update_checked(self, importance: Floats, change_rate: Floats, cost: Floats | float | None, sign: int = 1) -> None:
@@ -185,9 +192,9 @@ class BinnedDual:
 
     def _update_one(self, importance: float, change_rate: float, cost: float, sign: int) -> None:
         """One page, without an array: a few microseconds."""
-        scalar("importance", importance)
-        scalar("change_rate", change_rate)
-        scalar("cost", cost, positive=True)
+        scalar("importance", importance, decades=_DECADES)
+        scalar("change_rate", change_rate, decades=_DECADES)
+        scalar("cost", cost, positive=True, decades=_DECADES)
         spent = change_rate * cost
         gained = importance if self.objective == "freshness" else importance * change_rate
         if gained == 0.0 or spent == 0.0:
@@ -218,5 +225,6 @@ def small_interval_price(pages: PricedPages, budget: float, top: float) -> float
         if pages.cost is not None:
             value = value * pages.cost[block]
         total += float(np.sqrt(value) @ pages.change_rate[block])
-    odds = (total / budget) ** 2 / (2 * top)
-    return top * max(min(odds / (1 + odds), 1 - 1e-9), 1e-300)
+    odds = total / budget / (2 * top) * (total / budget)
+    share = odds / (1 + odds) if odds < 1e9 else 1 - 1e-9
+    return top * max(share, 1e-300)

@@ -11,7 +11,17 @@ from numpy.typing import ArrayLike
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.golden import golden_section_search
 from optimal_frontier.optimization.periodic import solve_periodic
-from optimal_frontier.optimization.problem import Floats, page_values, scalar
+from optimal_frontier.optimization.problem import (
+    DECADES,
+    Floats,
+    check_prices,
+    check_values,
+    choice,
+    page_array,
+    scalar,
+    signed_scalar,
+    whole_number,
+)
 from optimal_frontier.optimization.response import caught_share, changes_between_visits
 
 Spacing = Literal["equal", "log"]
@@ -44,11 +54,8 @@ class WCluster:
     """
 
     def __init__(self, n_clusters: int = 100, spacing: Spacing = "equal") -> None:
-        if n_clusters < 1:
-            raise InvalidProblemError(f"n_clusters is {n_clusters}; expected at least 1")
-        if spacing not in ("equal", "log"):
-            raise InvalidProblemError(f"spacing is {spacing!r}; expected 'equal' or 'log'")
-        self.n_clusters = n_clusters
+        self.n_clusters = n_clusters = whole_number("n_clusters", n_clusters, 1)
+        choice("spacing", spacing, ("equal", "log"))
         self.spacing = spacing
         middle = (np.arange(n_clusters) + 0.5) / n_clusters
         self.value: Floats = middle if spacing == "equal" else 2.0 ** (-_OCTAVES * (1 - middle))
@@ -66,7 +73,7 @@ class WCluster:
     @staticmethod
     def clamp(w: float) -> float:
         """Make sure that 0 <= w <= 1."""
-        return min(max(float(w), 0.0), 1.0)
+        return min(max(signed_scalar("w", w, infinite=True), 0.0), 1.0)
 
     def cluster_index(self, w: float) -> int:
         """Index of the cluster of a page value: ``k`` for ``k / K < w <= (k + 1) / K`` with equal spacing; values are clamped first."""
@@ -78,8 +85,8 @@ class WCluster:
         return min(max(index, 0), self.n_clusters - 1)
 
     def _change(self, page_value: float, page_rate: float, sign: int) -> None:
-        rate = scalar("page_rate", float(page_rate))
-        index = self.cluster_index(scalar("page_value", float(page_value)))
+        rate = scalar("page_rate", page_rate, decades=DECADES)
+        index = self.cluster_index(scalar("page_value", page_value))
         if sign < 0 and self.count[index] == 0:
             raise InvalidProblemError(f"page_value is {page_value}: its cluster {index} has no pages to delete")
         self.count[index] += sign
@@ -114,6 +121,8 @@ class OptimalSolver:
     """
 
     def __init__(self, verbose: bool = False, clusters: WCluster | None = None) -> None:
+        if clusters is not None and not isinstance(clusters, WCluster):
+            raise InvalidProblemError(f"clusters is a {type(clusters).__name__}; expected a WCluster")
         self.verbose = verbose
         self.clusters = clusters
         self.alpha = 0.0
@@ -142,11 +151,12 @@ class OptimalSolver:
         InvalidProblemError
             An argument is unusable; the message names it and the first offending index.
         """
-        weights = page_values("values", values)
-        changes = page_values("rates", rates, weights.size)
-        if n_pages < weights.size:
-            raise InvalidProblemError(f"n_pages is {n_pages}, less than the number of values, {weights.size}")
-        bandwidth = scalar("frequency", float(frequency)) * n_pages
+        weights = page_array("values", values)
+        changes = page_array("rates", rates, weights.size)
+        ranges = check_values("values", weights, decades=DECADES), check_values("rates", changes, decades=DECADES)
+        n_pages = whole_number("n_pages", n_pages, weights.size)
+        bandwidth = scalar("frequency", frequency, decades=DECADES) * n_pages
+        check_prices(weights, changes, bandwidth, ranges=ranges, freshness=False, names=("values", "rates", "frequency"))
         if self.clusters is None:
             solution = solve_periodic(weights, changes, bandwidth, "changes")
             self.alpha = -n_pages * solution.multiplier

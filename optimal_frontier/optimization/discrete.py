@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.poisson import Method, slopes_and_depths
-from optimal_frontier.optimization.problem import page_values
+from optimal_frontier.optimization.problem import DECADES, check_prices, check_values, choice, page_array
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.water_level import level_by_sorting, level_without_sorting
 
@@ -51,13 +51,14 @@ def solve_discrete(importance: ArrayLike, change_probability: ArrayLike, *, meth
     >>> solve_discrete([1.0, 1.0, 1.0], [0.1, 0.1, 1.0]).rates.round(3)
     array([0.24 , 0.24 , 0.519])
     """
-    weights = page_values("importance", importance)
-    changes = page_values("change_probability", change_probability, weights.size)
+    weights = page_array("importance", importance)
+    changes = page_array("change_probability", change_probability, weights.size)
+    ranges = check_values("importance", weights, decades=DECADES), check_values("change_probability", changes, decades=DECADES)
     if changes.size and float(changes.max()) > 1:
         index = int(np.argmax(changes > 1))
         raise InvalidProblemError(f"change_probability[{index}] is {changes[index]}; expected a probability, at most 1")
-    if method not in ("sort-free", "sort"):
-        raise InvalidProblemError(f"method is {method!r}; expected 'sort-free' or 'sort'")
+    check_prices(weights, changes, 1.0, ranges=ranges, by_share=False, names=("importance", "change_probability", "one fetch"))
+    choice("method", method, ("sort-free", "sort"))
     rates = np.zeros(weights.size)
     steady = float(weights @ (changes == 0))
     always = changes == 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import sqrt
 
-from optimal_frontier.optimization.problem import scalar
+from optimal_frontier.errors import InvalidProblemError
+from optimal_frontier.optimization.problem import scalar, signed_scalar
 
 Triple = tuple[float, float, float]
 _SHARE = (3 - sqrt(5)) / 2  # 0.382: where the larger part of the interval is divided
@@ -44,8 +45,15 @@ def golden_section_search(
     >>> xa < 1 < xc
     True
     """
-    precision = scalar("eps", float(eps), positive=True)
-    start = _bracket(f, float(xmin), float(xmax))
+    if not callable(f):
+        raise InvalidProblemError(f"f is a {type(f).__name__}; expected a function of one number")
+    precision = scalar("eps", eps, positive=True)
+
+    def value(x: float) -> float:
+        fx = f(x)
+        return fx if isinstance(fx, float) and fx == fx else signed_scalar(f"f({x!r})", fx, infinite=True)
+
+    start = _bracket(value, signed_scalar("xmin", xmin), signed_scalar("xmax", xmax))
     if start is None:
         return None
     (xa, xb, xc), (fa, fb, fc) = start
@@ -53,7 +61,7 @@ def golden_section_search(
         x = xb + _SHARE * (xc - xb) if xc - xb > xb - xa else xb - _SHARE * (xb - xa)
         if not xa < x < xc or x == xb:
             break  # neighbouring floats
-        fx = f(x)
+        fx = value(x)
         if fx < fb:
             if x > xb:
                 xa, fa = xb, fb
@@ -75,7 +83,7 @@ def _bracket(f: Callable[[float], float], xmin: float, xmax: float) -> tuple[Tri
     """Three points with the middle one lowest, by scanning."""
     if not xmin < xmax:
         return None
-    points = [xmin + (xmax - xmin) * k / _SCAN for k in range(_SCAN)] + [xmax]
+    points = [xmin + (xmax / _SCAN - xmin / _SCAN) * k for k in range(_SCAN)] + [xmax]
     values = [f(x) for x in points]
     lowest = min(range(len(points)), key=values.__getitem__)
     if lowest in (0, _SCAN):  # look closer at that end before giving up

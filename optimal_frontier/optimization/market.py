@@ -11,6 +11,8 @@ from optimal_frontier.optimization.pages import Spending
 
 #: Accepted miss of the budget, relative to what the pages between their bounds spend; the rest is made up by scaling their rates.
 TOLERANCE = 1e-9
+#: Smallest price / top that is told from 0.
+_SMALLEST = 1e-300
 #: Step of logit(price / top) below which two points are nearby.
 _NEARBY = 0.1
 
@@ -70,7 +72,7 @@ def clearing_price(
     low, high = 0.0, top
     low_spending: Spending | None = None
     high_spending = Spending(least, 0.0, 0.0)
-    ratio = min(start / top, 1 - 1e-15)
+    ratio = min(max(start / top, _SMALLEST), 1 - 1e-15)
     logit = log(ratio) - log1p(-ratio)
     target = log(budget - least) if budget > least else -inf
     miss = inf
@@ -82,7 +84,7 @@ def clearing_price(
             price = low + 0.5 * (high - low)
             if not low < price < high:
                 break
-            logit = log(price / top) - log1p(-price / top) if price < top else high_logit
+            logit = log(max(price / top, _SMALLEST)) - log1p(-price / top) if price < top else high_logit
         now = spend(price)
         previous, miss = miss, now.total - budget
         if abs(miss) <= tolerance * now.free or abs(miss) <= 1e-14 * budget:
@@ -95,7 +97,7 @@ def clearing_price(
         proposal = inf
         slope = now.slope * (1 - price / top)
         if now is not last and 0 < abs(logit - last_logit) < _NEARBY and now.total != last.total:
-            # Between points nearby the chord is better: the slope at a point is dominated by the few pages whose value is next to the price.
+            # Between points nearby the chord is better: the few pages whose value is next to the price dominate the slope at a point.
             slope = min(0.0, (now.total - last.total) / (logit - last_logit)) or slope
         last, last_logit = now, logit
         if excess > 0 and slope < 0:

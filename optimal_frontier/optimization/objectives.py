@@ -10,8 +10,8 @@ from optimal_frontier.optimization.response import caught_share
 
 
 def _checked(importance: ArrayLike, change_rate: ArrayLike, rates: ArrayLike) -> tuple[Floats, Floats, Floats]:
-    weights = page_values("importance", importance)
-    return weights, page_values("change_rate", change_rate, weights.size), page_values("rates", rates, weights.size)
+    weights = page_values("importance", importance, decades=150)
+    return weights, page_values("change_rate", change_rate, weights.size, decades=150), page_values("rates", rates, weights.size)
 
 
 def freshness_poisson(importance: ArrayLike, change_rate: ArrayLike, rates: ArrayLike) -> float:
@@ -97,4 +97,4 @@ def changes_periodic(importance: ArrayLike, change_rate: ArrayLike, rates: Array
     weights, changes, visits = _checked(importance, change_rate, rates)
     with np.errstate(divide="ignore", over="ignore"):
         ratio = np.divide(changes, visits, out=np.zeros_like(visits), where=visits > 0)
-    return float(np.sum(weights * visits * caught_share(ratio)))
+    return float(np.sum(weights * (visits * caught_share(ratio))))

@@ -258,7 +258,7 @@ class PricedPages:
     def spend_and_watch(
         self, multiplier: float, rates_out: Floats, bend_out: Floats, closeness: float, *, tiny: bool = False
     ) -> tuple[Spending, Integers]:
-        """`spend`, and the pages whose value is within that share of the price; their derivatives, good for no finite step, are left out."""
+        """`spend`, and the pages whose value is that close to the price; their derivatives, good for no finite step, are left out."""
         return self._spend(multiplier, None, rates_out, bend_out, tiny, closeness)
 
     def _spend(
@@ -383,7 +383,10 @@ class Judge:
         free = pages.free(block, rate)
         marginal *= free
         np.multiply(rate, free, out=caught)
-        return Quality(objective, max(float(marginal.max()), -float(marginal.min())), total, pages.bandwidth(block, caught))
+        residual = max(float(marginal.max()), -float(marginal.min()))
+        if np.isnan(residual):  # 0 x inf: a page at its maximum that is worth more than 1e308 times the price
+            residual = max(float(np.nanmax(marginal)), -float(np.nanmin(marginal)))
+        return Quality(objective, residual, total, pages.bandwidth(block, caught))
 
 
 def together(qualities: Iterable[Quality]) -> Quality:

@@ -13,7 +13,19 @@ from optimal_frontier.optimization.capped import solve_with_hosts
 from optimal_frontier.optimization.guess import first_guess
 from optimal_frontier.optimization.market import Clearing, clearing_price
 from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
-from optimal_frontier.optimization.problem import Floats, host_limits, page_or_scalar, page_values, scalar
+from optimal_frontier.optimization.problem import (
+    DECADES,
+    Floats,
+    check_prices,
+    check_values,
+    choice,
+    host_limits,
+    page_array,
+    page_or_scalar,
+    page_values,
+    rate_bounds,
+    scalar,
+)
 from optimal_frontier.optimization.solution import Solution
 
 Objective = Literal["freshness", "changes"]
@@ -92,23 +104,16 @@ def solve_periodic(
     >>> solve_periodic([1.0, 5.0], [5.0, 1.0], 9.0, "changes").rates.round(2)
     array([5.89, 3.11])
     """
-    weights = page_values("importance", importance)
+    weights = page_array("importance", importance)
     n = weights.size
-    changes = page_values("change_rate", change_rate, n)
-    budget = scalar("bandwidth", bandwidth)
-    if objective not in ("freshness", "changes"):
-        raise InvalidProblemError(f"objective is {objective!r}; expected 'freshness' or 'changes'")
-    low = page_or_scalar("min_rate", min_rate, n)
-    high = page_or_scalar("max_rate", max_rate, n, infinite=True)
-    price = page_or_scalar("cost", cost, n, positive=True)
-    if low is not None and high is not None:
-        crossed = np.flatnonzero(np.less(high, low))
-        if crossed.size:
-            at = int(crossed[0])
-            raise InvalidProblemError(
-                f"min_rate[{at}] is {np.broadcast_to(low, n)[at]}, above max_rate[{at}], {np.broadcast_to(high, n)[at]}"
-            )
+    changes = page_array("change_rate", change_rate, n)
+    ranges = check_values("importance", weights, decades=DECADES), check_values("change_rate", changes, decades=DECADES)
+    budget = scalar("bandwidth", bandwidth, decades=DECADES)
+    choice("objective", objective, ("freshness", "changes"))
+    low, high = rate_bounds(min_rate, max_rate, n)
+    price = page_or_scalar("cost", cost, n, positive=True, decades=DECADES)
     limits = host_limits(host, host_max_rate, n)
+    check_prices(weights, changes, budget, price, ranges=ranges, freshness=objective == "freshness")
     warm = None if start is None else scalar("start", start, infinite=True)
     unit = price if isinstance(price, float) else 1.0
     pages = PricedPages(weights, changes, objective == "freshness", price if isinstance(price, np.ndarray) else None, low, high)
@@ -123,6 +128,8 @@ def solve_periodic(
 _TOLERANCES = (2e-4, 1e-5, 1e-8)
 #: Pages whose value is this close to the price are not left to a first-order step: their rates fall to 0 like ``-1 / log(value - price)``.
 _CLOSENESS = 0.02
+#: First-order step of log(price), a hundredth of that, after which the marginal values of all other pages are right to 1e-6.
+_LONGEST_STEP = 2e-4
 #: Miss of the budget, relative to the spending of pages between their bounds, that scaling their rates makes up.
 _SCALABLE = 2e-7
 _EXACT = 1e-12
@@ -148,6 +155,7 @@ def _solve(pages: PricedPages, budget: float, unit: float, start: float | None) 
             most = pages.bandwidth(slice(None), rates)
         if most > budget:
             guess, top = first_guess(pages, budget, least, start)
+            top *= 1 + 1e-15  # multiplier x cost may be rounded to below the value, where a page that changes very often gets many visits
         if most <= budget or top == 0.0:  # the maxima, or a world without anything worth a visit, leave bandwidth
             pages.fill_bounds(rates, maximum=most <= budget)
             quality = pages.settle(rates, 1.0)
@@ -174,9 +182,9 @@ def _solve(pages: PricedPages, budget: float, unit: float, start: float | None) 
                 multiplier *= exp(step)
             quality = pages.settle(rates, multiplier, bend, step)
             miss = budget - quality.total
-            if clearing.cheaper is not None or abs(miss) <= _SCALABLE * quality.free:
+            if clearing.cheaper is not None or (abs(miss) <= _SCALABLE * quality.free and abs(step) <= _LONGEST_STEP):
                 break
-            guess = multiplier  # some pages met their bounds on the way
+            guess = multiplier  # the step was long, or some pages met their bounds on the way
         residual = quality.residual
         if abs(miss) > _ROUNDING * budget and quality.free > 0:
             pages.scale_free(rates, 1 + miss / quality.free)
@@ -272,14 +280,12 @@ def periodic_rates_at(
     >>> periodic_rates_at([1.0, 1.0], [1.0, 3.0], 0.5).round(4)
     array([0.5958, 0.    ])
     """
-    weights = page_values("importance", np.atleast_1d(importance))
+    weights = page_values("importance", importance, decades=DECADES, alone=True)
     n = weights.size
-    changes = page_values("change_rate", np.atleast_1d(change_rate), n)
-    if objective not in ("freshness", "changes"):
-        raise InvalidProblemError(f"objective is {objective!r}; expected 'freshness' or 'changes'")
+    changes = page_values("change_rate", change_rate, n, decades=DECADES, alone=True)
+    choice("objective", objective, ("freshness", "changes"))
     price = scalar("multiplier", multiplier, infinite=True)
-    low = page_or_scalar("min_rate", min_rate, n)
-    high = page_or_scalar("max_rate", max_rate, n, infinite=True)
+    low, high = rate_bounds(min_rate, max_rate, n)
     pages = PricedPages(weights, changes, objective == "freshness", None, low, high)
     rates = np.zeros(n)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):

@@ -8,8 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
+from optimal_frontier.optimization.poisson_bounded import solve_poisson_bounded
 from optimal_frontier.optimization.poisson_sweeps import solve_in_sweeps
-from optimal_frontier.optimization.problem import Floats, check_values, page_array, scalar
+from optimal_frontier.optimization.problem import (
+    DECADES,
+    Floats,
+    check_prices,
+    check_values,
+    choice,
+    host_limits,
+    page_array,
+    rate_bounds,
+    scalar,
+)
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.water_level import level_by_sorting, level_without_sorting
 
@@ -21,7 +32,17 @@ _BLOCK = 8192
 _MANY = 20_000
 
 
-def solve_poisson(importance: ArrayLike, change_rate: ArrayLike, bandwidth: float, *, method: Method = "sort-free") -> Solution:
+def solve_poisson(
+    importance: ArrayLike,
+    change_rate: ArrayLike,
+    bandwidth: float,
+    *,
+    method: Method = "sort-free",
+    min_rate: ArrayLike | None = None,
+    max_rate: ArrayLike | None = None,
+    host: ArrayLike | None = None,
+    host_max_rate: ArrayLike | None = None,
+) -> Solution:
     """Best rates of memoryless visits within a budget.
 
     Maximises ``sum importance x rate / (rate + change_rate)`` subject to ``sum rate = bandwidth``.
@@ -33,16 +54,22 @@ def solve_poisson(importance: ArrayLike, change_rate: ArrayLike, bandwidth: floa
     bandwidth : float
         Visits per unit of time, >= 0.
     method : {"sort-free", "sort"}
-        "sort" is Algorithm 2 as printed; "sort-free" reaches the same rates in a few linear passes and is the faster.
+        "sort" is Algorithm 2 as printed, for problems without bounds; "sort-free" reaches the same rates in a few linear passes and is the
+        faster.
+    min_rate, max_rate, host, host_max_rate : optional
+        Bounds and limits of hosts, as in `solve_periodic`.
 
     Returns
     -------
     Solution
+        `unused` is set if maxima and host limits (or a lack of pages worth a visit) leave bandwidth; the rates sum to the rest of it.
 
     Raises
     ------
     InvalidProblemError
         An argument is unusable; the message names it and the first offending index.
+    InfeasibleBudgetError
+        The minimum rates need more than the bandwidth, or than the limit of their host; the message says by how much.
 
     Notes
     -----
@@ -62,9 +89,16 @@ def solve_poisson(importance: ArrayLike, change_rate: ArrayLike, bandwidth: floa
     """
     weights = page_array("importance", importance)
     changes = page_array("change_rate", change_rate, weights.size)
-    budget = scalar("bandwidth", bandwidth)
-    if method not in ("sort-free", "sort"):
-        raise InvalidProblemError(f"method is {method!r}; expected 'sort-free' or 'sort'")
+    budget = scalar("bandwidth", bandwidth, decades=DECADES)
+    choice("method", method, ("sort-free", "sort"))
+    low, high = rate_bounds(min_rate, max_rate, weights.size)
+    limits = host_limits(host, host_max_rate, weights.size)
+    if low is not None or high is not None or limits is not None:
+        if method == "sort":
+            raise InvalidProblemError("method is 'sort': Algorithm 2 as printed knows no bounds; leave it at 'sort-free'")
+        ranges = check_values("importance", weights, decades=DECADES), check_values("change_rate", changes, decades=DECADES)
+        check_prices(weights, changes, budget, ranges=ranges, by_share=False)
+        return solve_poisson_bounded(weights, changes, budget, low, high, *(limits or ()))
     if weights.size == 0:
         return Solution(np.zeros(0), 0.0, 0.0, budget, 0.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
@@ -72,8 +106,8 @@ def solve_poisson(importance: ArrayLike, change_rate: ArrayLike, bandwidth: floa
             solution = solve_in_sweeps(weights, changes, budget)
             if solution is not None:
                 return solution
-        check_values("importance", weights)
-        check_values("change_rate", changes)
+        ranges = check_values("importance", weights, decades=DECADES), check_values("change_rate", changes, decades=DECADES)
+        check_prices(weights, changes, budget, ranges=ranges, by_share=False)
         slope, depth = slopes_and_depths(weights, changes)
         shallowest = float(depth.min())
         if shallowest >= _BOTTOMLESS:

@@ -1,7 +1,7 @@
 """Azar's Algorithm 2 for many pages: a few sweeps over blocks, no sort, one array beside the input.
 
-With ``slope = sqrt(importance x change rate)`` and the level ``L = 1 / sqrt(multiplier)``, eq. 11 reads ``rate = max(slope L, change rate) -
-change rate``: one square root a page and no division. Spending is convex and piecewise linear in ``L``.
+With ``slope = sqrt(importance x change rate)`` and the level ``L = 1 / sqrt(multiplier)``, eq. 11 reads
+``rate = max(slope L, change rate) - change rate``: one square root a page and no division. Spending is convex and piecewise linear in L.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.sweeps import BLOCK, blockwise, inner
 from optimal_frontier.optimization.water_level import level_without_sorting
 
-#: Miss of the budget that scaling the rates may make up, relative: the KKT residual is at most twice that, the loss of objective its square.
+#: Miss of the budget that scaling the rates may make up, relative: the KKT residual is at most twice that, the loss its square.
 _TOLERANCE = 1e-7
 #: Products of importance and change rate below this lose digits.
 _SMALL = 1e-290

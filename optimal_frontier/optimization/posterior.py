@@ -5,10 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optimal_frontier.errors import InfeasibleBudgetError, InvalidProblemError
+from optimal_frontier.errors import InfeasibleBudgetError
 from optimal_frontier.optimization.market import clearing_price
 from optimal_frontier.optimization.pages import Spending
-from optimal_frontier.optimization.problem import Floats, page_or_scalar, page_values, scalar
+from optimal_frontier.optimization.problem import (
+    Floats,
+    check_prices,
+    check_values,
+    page_array,
+    page_or_scalar,
+    page_values,
+    rate_bounds,
+    scalar,
+)
 from optimal_frontier.optimization.solution import Solution
 
 _NEWTON_STEPS = 60
@@ -40,7 +49,8 @@ def solve_posterior(
     Returns
     -------
     Solution
-        `objective` is the expected importance-weighted freshness.
+        `objective` is the expected importance-weighted freshness. `multiplier` is inf where the first visits are worth more than any
+        price: at a bandwidth of 0, if some ``shape <= 1``.
 
     Raises
     ------
@@ -68,22 +78,23 @@ def solve_posterior(
     >>> sure.round(2), guess.round(2)
     (array([0.62, 0.38]), array([0.52, 0.48]))
     """
-    weights = page_values("importance", importance)
+    weights = page_array("importance", importance)
+    weight_range = check_values("importance", weights, decades=100)
     n = weights.size
-    shapes = page_values("shape", shape, n, positive=True)
-    times = page_values("time", time, n, positive=True)
-    budget = scalar("bandwidth", bandwidth)
-    low = page_or_scalar("min_rate", min_rate, n)
-    high = page_or_scalar("max_rate", max_rate, n, infinite=True)
-    price = page_or_scalar("cost", cost, n, positive=True)
+    shapes = page_values("shape", shape, n, positive=True, decades=15)
+    times = page_values("time", time, n, positive=True, decades=100)
+    budget = scalar("bandwidth", bandwidth, decades=100)
+    low, high = rate_bounds(min_rate, max_rate, n)
+    price = page_or_scalar("cost", cost, n, positive=True, decades=100)
     floor, ceiling = (
         (np.zeros(n) if low is None else np.broadcast_to(low, n)),
         (np.full(n, np.inf) if high is None else np.broadcast_to(high, n)),
     )
-    if (floor > ceiling).any():
-        at = int(np.argmax(floor > ceiling))
-        raise InvalidProblemError(f"min_rate[{at}] is {floor[at]}, above max_rate[{at}], {ceiling[at]}")
     costs: Floats = np.ones(n) if price is None else np.broadcast_to(np.asarray(price), n)
+    if n:
+        means = shapes / times
+        ranges = weight_range, (float(means.min()), float(means.max()))
+        check_prices(weights, means, budget, price, ranges=ranges, names=("importance", "shape, time", "bandwidth"))
     least = float(floor @ costs)
     if least > budget * (1 + 1e-12):
         raise InfeasibleBudgetError(f"the minimum rates need {least:.6g} of a bandwidth of {budget:.6g}: {least - budget:.6g} too much")
@@ -94,8 +105,10 @@ def solve_posterior(
             return Solution(rates, expected_freshness(weights, shapes, times, rates), 0.0, max(0.0, budget - float(rates @ costs)), 0.0)
         if budget - least <= 1e-15 * budget:
             rates = floor.copy()
-            margin = weights * times * marginal_time(shapes, np.divide(1.0, rates * times)) / costs
-            return Solution(rates, expected_freshness(weights, shapes, times, rates), float(margin.max()), 0.0, 0.0)
+            unvisited = np.where(shapes > 1, 1 / (shapes - 1), np.inf)  # the limit of what follows at a rate of 0
+            margin = weights * times * np.where(rates > 0, marginal_time(shapes, 1 / (rates * times)), unvisited) / costs
+            multiplier = float(margin.max(where=weights > 0, initial=0.0))
+            return Solution(rates, expected_freshness(weights, shapes, times, rates), multiplier, 0.0, 0.0)
         worth = weights * times / costs
         rates = np.empty(n)
 

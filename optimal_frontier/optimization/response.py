@@ -7,7 +7,7 @@ best rate is ``change rate * g`` with ``g = 1 / r`` *visits per change*.
 
 ``g`` is tabulated against the odds ``z = p / (w - p)``, not against ``p / w``: ``r - log(1 + r) = log(1 + z)`` has no cancellation at
 either end, and equal steps of ``log z`` resolve both the pages that are hardly worth a visit (``z -> inf``) and those visited many times
-between two changes (``z -> 0``). Straight lines, `_BINS_PER_OCTAVE` to the octave, are within 2e-8 (relative) of ``g``: the objective's
+between two changes (``z -> 0``). Straight lines, `_BINS_PER_OCTAVE` to the octave, are within 6e-8 (relative) of ``g``: the objective's
 loss is the square of that.
 """
 
@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_SUB_BITS = 11  # 2 ** 11 bins to the octave of z
+_SUB_BITS = 10  # 2 ** 10 bins to the octave of z
 _BINS_PER_OCTAVE = 1 << _SUB_BITS
 _SHIFT = 52 - _SUB_BITS
 _LOWEST = -120  # log2 of the smallest z in the table; below it g = 1 / sqrt(2 z) to 1e-18
 _HIGHEST = 54  # w - p is at least one rounding of p, so z < 2 ** 54 for a page that is worth a visit
 _BASE = (1023 + _LOWEST) << _SUB_BITS  # the leading bits of the double 2 ** _LOWEST
 TINY_ODDS = 2.0**_LOWEST
+_NEWTON_STEPS = 3
 _SERIES = (1.0, 1 / 3, 1 / 36, -1 / 270, 1 / 4320, 1 / 17010, -139 / 5443200, 1 / 204120)
 
 
@@ -52,11 +53,13 @@ def changes_between_visits(odds: Floats) -> Floats:
     series = np.zeros_like(root)
     for coefficient in reversed(_SERIES):
         series = (series + coefficient) * root
-    r = np.where(root < 1, series, target + np.log1p(target + root))
-    for _ in range(6):
-        step = (r - np.log1p(r) - target) * (1 + r) / r
-        r = np.where(root < 0.1, r, r - step)
-    result: Floats = r
+    result: Floats = series
+    far = root >= 0.1
+    target, root = target[far], root[far]
+    r = np.where(root < 1, series[far], target + np.log1p(target + root))
+    for _ in range(_NEWTON_STEPS):
+        r -= (r - np.log1p(r) - target) * (1 + r) / r
+    result[far] = r
     return result
 
 
@@ -82,13 +85,14 @@ def _table() -> Floats:
 @cache
 def _rough_table() -> Floats:
     """Mean of ``g`` over each bin of value / price, indexed by the leading bits of that; 0 where it is below 1."""
-    octaves = -_LOWEST // 2
-    edge = np.repeat(2.0 ** np.arange(octaves), _BINS_PER_OCTAVE) * np.tile(1 + np.arange(_BINS_PER_OCTAVE) / _BINS_PER_OCTAVE, octaves)
-    width = np.repeat(2.0 ** np.arange(octaves), _BINS_PER_OCTAVE) / _BINS_PER_OCTAVE
-    table = np.zeros((1023 << _SUB_BITS) + edge.size)
-    # Three points are enough but for the first bin, where g rises from 0 as steeply as 1 / -log(ratio - 1).
-    points = (edge - 1 + share * width for share in (1 / 6, 1 / 2, 5 / 6))
-    table[1023 << _SUB_BITS :] = sum(1 / changes_between_visits(1 / point) for point in points) / 3
+    octaves, bins = -_LOWEST // 2, _BINS_PER_OCTAVE
+    scale = np.repeat(2.0 ** np.arange(octaves), bins)
+    middle = (np.tile(1 + (np.arange(bins) + 0.5) / bins, octaves)) * scale
+    table = np.zeros((1023 << _SUB_BITS) + middle.size)
+    table[1023 << _SUB_BITS :] = 1 / changes_between_visits(1 / (middle - 1))
+    # In the first bin g rises from 0 as steeply as 1 / -log(ratio - 1).
+    steps = (np.arange(64) + 0.5) / 64 / bins
+    table[1023 << _SUB_BITS] = (1 / changes_between_visits(1 / steps)).mean()
     return table
 
 
@@ -167,10 +171,13 @@ class RoughKernel:
         self._table = _rough_table()
         self._index = np.empty(size, np.int64)
 
-    def visits_per_change(self, value: Floats, price: float, out: Floats) -> None:
-        """Write ``g`` of every page of `value` at a price into `out`, which may be `value`."""
+    def visits_per_change(self, value: Floats, price: Floats | float, out: Floats) -> None:
+        """Write ``g`` of every page of `value` at a price, or its own, into `out`, which may be `value`; at most that of ``2 ** 60``."""
         index = self._index[: out.size]
-        np.multiply(value, 1 / price, out=out)
+        if isinstance(price, np.ndarray):
+            np.divide(value, price, out=out)
+        else:
+            np.multiply(value, 1 / price, out=out)
         np.right_shift(out.view(np.int64), _SHIFT, out=index)
         np.take(self._table, index, out=out, mode="clip")
 

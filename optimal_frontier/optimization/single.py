@@ -8,9 +8,13 @@ from __future__ import annotations
 import math
 from typing import Final, Literal
 
+from optimal_frontier.optimization.problem import choice, scalar
+
 #: Newton's method is quadratic here; this many steps are never reached.
 _MOST_STEPS: Final = 60
 _PRECISION: Final = 1e-12
+_INFINITE: Final = math.inf
+_OBJECTIVES: Final = ("freshness", "changes")
 
 
 def periodic_rate_at(
@@ -40,6 +44,11 @@ def periodic_rate_at(
     float
         Visits per second.
 
+    Raises
+    ------
+    InvalidProblemError
+        An argument is unusable; the message names it.
+
     Notes
     -----
     With changes per visit ``r = change_rate / rate`` the marginal of either objective is a multiple of ``1 - (1 + r) exp(-r)``, whose root
@@ -50,11 +59,84 @@ def periodic_rate_at(
     >>> round(periodic_rate_at(1.0, 0.1, 2.0), 6)
     0.121302
     """
+    if not (
+        type(importance) is type(change_rate) is type(multiplier) is type(min_rate) is type(max_rate) is float
+        and 0.0 <= importance < _INFINITE
+        and 0.0 <= change_rate < _INFINITE
+        and 0.0 < multiplier < _INFINITE
+        and 0.0 <= min_rate < _INFINITE
+        and max_rate >= 0.0
+    ):
+        importance, change_rate, multiplier, min_rate, max_rate = _checked(importance, change_rate, multiplier, min_rate, max_rate)
+    if not (type(objective) is str and objective in _OBJECTIVES):
+        choice("objective", objective, _OBJECTIVES)
     worth = importance / change_rate if objective == "freshness" and change_rate > 0 else importance
     if change_rate <= 0 or multiplier >= worth:
         return min(max(0.0, min_rate), max_rate)
-    rate = change_rate / _changes_per_visit(multiplier / worth)
+    changes = _changes_per_visit(multiplier / worth)
+    rate = change_rate / changes if changes > 0 else _INFINITE
     return min(max(rate, min_rate), max_rate)
+
+
+def poisson_rate_at(
+    importance: float, change_rate: float, multiplier: float, *, min_rate: float = 0.0, max_rate: float = math.inf
+) -> float:
+    """Return the rate of memoryless visits at which one more visit of the page is worth just ``multiplier``.
+
+    Parameters
+    ----------
+    importance, change_rate : float
+        Weight above 0 and change rate per second, 0 or more.
+    multiplier : float
+        Objective per fetch per second that a visit must be worth, above 0.
+    min_rate, max_rate : float
+        Bounds, visits per second.
+
+    Returns
+    -------
+    float
+        Visits per second.
+
+    Raises
+    ------
+    InvalidProblemError
+        An argument is unusable; the message names it.
+
+    Notes
+    -----
+    ``sqrt(importance x change_rate / multiplier) - change_rate`` where positive: Azar et al. 2018, eq. 11.
+
+    Examples
+    --------
+    >>> round(poisson_rate_at(1.0, 0.1, 2.0), 6)
+    0.123607
+    """
+    if not (
+        type(importance) is type(change_rate) is type(multiplier) is type(min_rate) is type(max_rate) is float
+        and 0.0 <= importance < _INFINITE
+        and 0.0 <= change_rate < _INFINITE
+        and 0.0 < multiplier < _INFINITE
+        and 0.0 <= min_rate < _INFINITE
+        and max_rate >= 0.0
+    ):
+        importance, change_rate, multiplier, min_rate, max_rate = _checked(importance, change_rate, multiplier, min_rate, max_rate)
+    rate = 0.0
+    if change_rate > 0 and importance > multiplier * change_rate:
+        rate = change_rate * (math.sqrt(importance / change_rate / multiplier) - 1.0)
+    return min(max(rate, min_rate), max_rate)
+
+
+def _checked(
+    importance: float, change_rate: float, multiplier: float, min_rate: float, max_rate: float
+) -> tuple[float, float, float, float, float]:
+    """Return the arguments as floats; the callers see at once whether they are that already, and usable."""
+    return (
+        scalar("importance", importance),
+        scalar("change_rate", change_rate),
+        scalar("multiplier", multiplier, positive=True),
+        scalar("min_rate", min_rate),
+        scalar("max_rate", max_rate, infinite=True),
+    )
 
 
 def _changes_per_visit(q: float) -> float:

@@ -60,7 +60,7 @@ def blockwise(size: int, work: Callable[[Iterator[slice]], Iterator[T]], width: 
         for result in work(blocks()):
             results[current] = result
 
-    threads = 1 if size < _ALONE else min(_MOST_THREADS, cores(), count)
+    threads = 1 if size < _ALONE else max(1, min(_MOST_THREADS, cores(), count))
     if threads == 1:
         run()
     else:
@@ -70,27 +70,6 @@ def blockwise(size: int, work: Callable[[Iterator[slice]], Iterator[T]], width: 
             for other in others:
                 other.result()
     return cast("list[T]", results)
-
-
-def sweep(size: int, work: Callable[[Iterator[slice]], T]) -> list[T]:
-    """Call ``work`` once per thread with that thread's blocks, and return the results in the order of the pages.
-
-    Parameters
-    ----------
-    size : int
-        Number of pages.
-    work : callable
-        Gets an iterator over slices of up to `BLOCK` pages; allocates its own buffers. numpy's error state is the caller's.
-    """
-    threads = 1 if size < _ALONE else min(_MOST_THREADS, cores(), -(-size // BLOCK))
-    if threads == 1:
-        return [work(_blocks(0, size))]
-    blocks = -(-size // BLOCK)
-    edges = [min(blocks * k // threads * BLOCK, size) for k in range(threads + 1)]
-    with ThreadPoolExecutor(threads - 1) as pool:
-        others = [pool.submit(copy_context().run, work, _blocks(edges[k], edges[k + 1])) for k in range(1, threads)]
-        first = work(_blocks(edges[0], edges[1]))
-        return [first, *(other.result() for other in others)]
 
 
 def cores() -> int:
@@ -106,8 +85,3 @@ def inner(a: Floats, b: Floats) -> float:
     if a.size <= _INNER:
         return float(np.dot(a, b))
     return float(sum(np.dot(a[at : at + _INNER], b[at : at + _INNER]) for at in range(0, a.size, _INNER)))
-
-
-def _blocks(start: int, stop: int) -> Iterator[slice]:
-    for at in range(start, stop, BLOCK):
-        yield slice(at, min(at + BLOCK, stop))

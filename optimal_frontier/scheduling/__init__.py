@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from optimal_frontier.scheduling.credit import backoff, carry_after_visit, credit_at, deadline
+from optimal_frontier.scheduling.credit import backoff, carry_after_visit, credit_at, deadline, memoryless_wait
+from optimal_frontier.scheduling.edf import EdfCarousel, edf_schedule
 from optimal_frontier.scheduling.planning import LOAD, PRIOR_SHAPE, RatePlan, plan_rates
+from optimal_frontier.scheduling.price import CarriedPrice
 
-__all__ = ["LOAD", "PRIOR_SHAPE", "RatePlan", "backoff", "carry_after_visit", "credit_at", "deadline", "plan_rates"]
+__all__ = [
+    "LOAD",
+    "PRIOR_SHAPE",
+    "CarriedPrice",
+    "EdfCarousel",
+    "RatePlan",
+    "backoff",
+    "carry_after_visit",
+    "credit_at",
+    "deadline",
+    "edf_schedule",
+    "memoryless_wait",
+    "plan_rates",
+]

@@ -3,10 +3,16 @@
 A page earns credit at its revisit rate and is due when it has earned 1. A visit takes 1 off; what is left, early or late, is clamped to
 ``[-1, 0.5]``, so that an outage causes no burst. A new plan changes the speed at which credit is earned, never what has been earned
 (resetting it costs up to two points of freshness). The Lua scripts use the same formulas; a test holds them equal.
+
+Memoryless visits (POLICY "poisson") are the same with one number more: a visit leaves, besides, 1 less a draw from the exponential
+distribution of mean 1, so that what is still to be earned is the draw. As it is in the credit from then on, plans, queues and
+restarts go on from what is stored, and nothing is drawn twice.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 from typing import Final
 
 import numpy as np
@@ -54,6 +60,31 @@ def credit_at(
 def carry_after_visit(credit: ArrayLike) -> Floats:
     """Return what a visit leaves of the credit that a page had when it was handed out: 1 less, clamped to ``[-1, 0.5]``."""
     return np.clip(np.asarray(credit, dtype=np.float64) - 1.0, LEAST_CARRY, MOST_CARRY)
+
+
+def memoryless_wait(slot: int, generation: int, attempts: int) -> float:
+    """Return what a page has to earn for its next visit where visits are memoryless: a draw from the exponential distribution of mean 1.
+
+    Parameters
+    ----------
+    slot, generation : int
+        The page.
+    attempts : int
+        Its attempts so far, the one that was just made included.
+
+    Returns
+    -------
+    float
+        Above 0, at most 36.8: ``-log u`` with ``u`` from the first 52 bits of a SHA-1 of the three numbers. The same page and visit
+        give the same draw, whoever makes it and however often.
+
+    Examples
+    --------
+    >>> round(memoryless_wait(5, 0, 1), 6) == round(memoryless_wait(5, 0, 1), 6) != round(memoryless_wait(5, 0, 2), 6)
+    True
+    """
+    digest = hashlib.sha1(f"{slot} {generation} {attempts}".encode(), usedforsecurity=False).hexdigest()
+    return -math.log((int(digest[:13], 16) + 0.5) / 2.0**52)
 
 
 def backoff(failures: ArrayLike) -> Floats:

@@ -171,11 +171,20 @@ class Store:
         ]
 
     @staticmethod
-    def observe_calls(observations: Sequence[Observation], horizon_s: float) -> list[Call]:
-        """Return the calls that end leases; each yields 1 (counted) or 0 (the lease was no longer valid) per observation."""
+    def observe_calls(observations: Sequence[Observation], horizon_s: float, policy: str = "periodic") -> list[Call]:
+        """Return the calls that end leases; each yields 1 (counted) or 0 (the lease was no longer valid) per observation.
+
+        Parameters
+        ----------
+        observations : sequence of Observation
+        horizon_s : float
+            Deadlines further away than this many seconds are left to the planner.
+        policy : str
+            ``periodic`` (evenly spaced visits) or ``poisson`` (memoryless).
+        """
         now = time.monotonic()
         return [
-            ("observe", [repr(horizon_s), *(value for o in observations[at : at + _BATCH] for value in o.arguments(now))])
+            ("observe", [repr(horizon_s), policy, *(value for o in observations[at : at + _BATCH] for value in o.arguments(now))])
             for at in range(0, len(observations), _BATCH)
         ]
 

@@ -7,7 +7,9 @@ import pytest
 import scipy.stats
 
 from optimal_frontier.cli.estimates import marginal_value
-from optimal_frontier.optimization import changes_periodic, freshness_periodic
+from optimal_frontier.frontier.planner import Planner
+from optimal_frontier.optimization import changes_periodic, freshness_periodic, freshness_poisson
+from optimal_frontier.settings import FrontierSettings
 
 from .stored_crawl import HOT, UNSEEN, WARM, WORTHLESS
 
@@ -137,6 +139,28 @@ def test_the_marginal_value_is_the_derivative_of_the_objective(objective, value,
     step = rate * 1e-6
     slope = (value([2.0], [0.7], [rate + step]) - value([2.0], [0.7], [rate - step])) / (2 * step)
     assert marginal_value(2.0, 0.7, rate, objective) == pytest.approx(slope, rel=1e-4, abs=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.05, 1.0, 30.0])
+def test_the_marginal_value_of_memoryless_visits_is_the_derivative_of_azars_objective(rate):
+    step = rate * 1e-6
+    slope = (freshness_poisson([2.0], [0.7], [rate + step]) - freshness_poisson([2.0], [0.7], [rate - step])) / (2 * step)
+    assert marginal_value(2.0, 0.7, rate, "freshness", "poisson") == pytest.approx(slope, rel=1e-4, abs=1e-9)
+    assert marginal_value(2.0, 0.7, 0.0, "freshness", "poisson") == pytest.approx(2.0 / 0.7)
+
+
+def test_a_page_is_explained_by_the_policy_of_its_plan(ask, run, crawl):
+    """Memoryless: as much as anywhere else by Azar's formula, and its interval is a mean."""
+    assert ask("page", HOT)["policy"] == "periodic"
+    settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_CRAWL_RATE": 1.0, "OPTIMAL_FRONTIER_POLICY": "poisson"})
+    assert Planner(crawl.store, settings).plan() is not None
+    answer = ask("page", HOT)
+    assert answer["policy"] == "poisson"
+    assert answer["marginal"] == pytest.approx(answer["threshold"], rel=1e-6)
+    assert " on average: one more visit is then worth" in answer["why"]
+    assert " on average\n" in run("page", HOT).stdout
+    assert ask("status")["policy"] == "poisson"
+    assert ", memoryless visits" in run("status").stdout
 
 
 def test_the_marginal_value_has_no_cancellation():

@@ -163,7 +163,7 @@ def test_columns_of_different_lengths_are_refused() -> None:
 
 
 def test_things_that_are_no_numbers_are_refused() -> None:
-    with pytest.raises(InvalidProblemError, match="intervals must be numbers"):
+    with pytest.raises(InvalidProblemError, match=r"intervals\[0\] must be a number"):
         update_posterior(1.0, 1.0, ["soon"], True)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.frontier.judgement import change_bit, judge_visit
-from optimal_frontier.optimization import solve_periodic
+from optimal_frontier.optimization import solve_periodic, solve_poisson
 from optimal_frontier.state.columns import ACTIVE, ONCE
 from optimal_frontier.state.records import Handout, Published
 
@@ -56,6 +56,13 @@ def test_a_page_without_a_plan_gets_the_rate_that_the_next_plan_would_give():
     assert observation.rate == pytest.approx(solution.rates[0], rel=1e-6)
     assert judge_visit(HANDOUT, OLD, 77, 1000.0, published).rate == 0.0
     assert judge_visit(unplanned, OLD, 77, 1000.0, Published()).rate == 0.0
+
+
+def test_a_page_without_a_plan_gets_its_memoryless_rate_under_that_policy():
+    solution = solve_poisson([2.0, 1.0], [RatePosterior(3.0, 140.0).median, 0.02], 0.05)
+    unplanned = dataclasses.replace(HANDOUT, planned=False, shape=3.0, time=100.0)
+    observation = judge_visit(unplanned, OLD, 77, 1000.0, Published(solution.multiplier, 50.0), policy="poisson")
+    assert observation.rate == pytest.approx(solution.rates[0], rel=1e-6)
 
 
 def test_bounds_hold_between_plans_too():

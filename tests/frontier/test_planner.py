@@ -10,7 +10,7 @@ from clocked_store import START, ClockedStore, fingerprint, new_page
 
 from optimal_frontier.frontier.dispatcher import horizon_s
 from optimal_frontier.frontier.planner import Planner
-from optimal_frontier.scheduling import LOAD, credit_at
+from optimal_frontier.scheduling import LOAD, credit_at, planning
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import CHUNK, DONE, ONCE
 from optimal_frontier.state.records import Observation
@@ -56,6 +56,30 @@ def test_planned_rates_sum_to_the_load(store):
     assert float(published["multiplier"]) == report.multiplier > 0
     assert 0 < float(published["estimated_freshness"]) < 1
     assert published["feasible"] == "1"
+
+
+def test_a_planner_carries_the_price_and_plans_as_if_it_did_not(store, monkeypatch):
+    """The first plan of a process starts from the published multiplier, later ones from the price of what moved; none differs for it."""
+    starts = []
+    solve = planning.solve_periodic
+    monkeypatch.setattr(planning, "solve_periodic", lambda *a, start=None, **k: starts.append(start) or solve(*a, start=start, **k))
+    rng = crawled(store, 400)
+    planner = Planner(store, parse(CRAWL_RATE=20))
+    first = planner.plan()
+    for _ in range(3):
+        store.advance(2.0)
+        observe(store, store.dispatch(10)[0], rng)
+        store.advance(0.001)
+        warm = planner.plan()
+        rates = store.columns("plan")[0]["rate"].copy()
+        cold = Planner(store, parse(CRAWL_RATE=20))
+        cold.plan()
+        assert starts.pop() == pytest.approx(warm.multiplier)  # a new process
+        np.testing.assert_allclose(store.columns("plan")[0]["rate"], rates, rtol=1e-5, atol=1e-10)
+    assert starts[0] is None
+    for start in starts[1:]:
+        assert start == pytest.approx(warm.multiplier, rel=0.2)
+        assert start not in (first.multiplier, warm.multiplier)
 
 
 def test_first_visits_that_wait_keep_their_share_of_the_budget(store):

@@ -68,7 +68,7 @@ def test_killed_spider_loses_no_page_and_counts_nothing_twice(crawl: Crawler, si
     settings = {"of_CRAWL_RATE": "auto", "of_MIN_INTERVAL": 0.5, "CONCURRENT_REQUESTS": 8}
     paths = ["/pages/20"] + [f"/static/{n}" for n in range(20)] + [f"/slow/0.3/{n}" for n in range(20)]
     with crawl(spider, **settings) as running:
-        running.until(lambda: state.counts.get("visits", 0) >= 12 and state.in_flight >= 2)
+        running.until(lambda: state.counts.get("visits", 0) >= 12 and state.counts.get("observations", 0) >= 1 and state.in_flight >= 2)
         running.kill()
     left = state.in_flight
     assert left >= 1

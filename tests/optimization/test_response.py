@@ -18,13 +18,13 @@ def test_reference_is_scipys_gamma_quantile():
 
 
 def test_table_is_as_close_as_documented():
-    """Within 2e-8 of the reference, with the derivative within 1e-3."""
+    """Within 6e-8 of the reference, with the derivative within 1e-3."""
     value = 1.0 + 1 / ODDS[ODDS > 1e-10]
     odds = 1 / (value - 1.0)
     kernel = ResponseKernel(value.size)
     visits, bend = np.empty(value.size), np.empty(value.size)
     kernel.visits_per_change(value, 1.0, visits, bend)
-    np.testing.assert_allclose(visits, 1 / changes_between_visits(odds), rtol=2e-8)
+    np.testing.assert_allclose(visits, 1 / changes_between_visits(odds), rtol=6e-8)
     r = changes_between_visits(odds)
     exact = -odds * (1 + odds) / (r * r) * (1 + r) / (r * (1 + odds))  # dg/dz z (1 + z), with dr/dz = (1 + r) / (r (1 + z))
     np.testing.assert_allclose(bend, exact, rtol=1e-3)

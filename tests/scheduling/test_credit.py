@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import kstest
 
-from optimal_frontier.scheduling import backoff, carry_after_visit, credit_at, deadline
+from optimal_frontier.scheduling import backoff, carry_after_visit, credit_at, deadline, memoryless_wait
 
 PROFILE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 
@@ -73,3 +74,29 @@ def test_visits_on_time_follow_the_rate_exactly():
         carry = float(carry_after_visit(credit_at(late, carry, now, rate, 0.0, 0.0)))
         now, visits = late, visits + 1
     assert visits == pytest.approx(rate * now, abs=1)
+
+
+def test_memoryless_waits_are_exponential_over_pages_and_over_visits():
+    """Whichever of the three numbers runs; and no page's waits resemble its neighbour's."""
+    over_slots = np.array([memoryless_wait(slot, 0, 1) for slot in range(5000)])
+    over_visits = np.array([memoryless_wait(7, 3, attempts) for attempts in range(1, 5001)])
+    over_generations = np.array([memoryless_wait(7, generation, 1) for generation in range(5000)])
+    for waits in (over_slots, over_visits, over_generations):
+        assert waits.min() > 0
+        assert kstest(waits, "expon").pvalue > 0.01
+        assert abs(np.corrcoef(waits[:-1], waits[1:])[0, 1]) < 3 / np.sqrt(len(waits))
+    neighbour = np.array([memoryless_wait(8, 3, attempts) for attempts in range(1, 5001)])
+    assert abs(np.corrcoef(over_visits, neighbour)[0, 1]) < 3 / np.sqrt(5000)
+
+
+def test_memoryless_visits_on_time_or_late_follow_the_rate():
+    """What comes late is carried over: as many visits as planned in the long run, at most half a visit to make up."""
+    rng = np.random.default_rng(8)
+    rate, now, carry, visits = 0.1, 0.0, 0.0, 0
+    while now < 60_000:
+        due = float(deadline(carry, now, rate, 0.0, 0.0, now, 0.0))
+        late = due + float(rng.uniform(0, 2))
+        carry = float(carry_after_visit(credit_at(late, carry, now, rate, 0.0, 0.0))) + 1 - memoryless_wait(1, 0, visits + 1)
+        assert carry <= 1.5
+        now, visits = late, visits + 1
+    assert visits == pytest.approx(rate * now, abs=3 * np.sqrt(rate * now))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optimal_frontier.optimization import freshness_periodic, freshness_poisson
 from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, plan_rates
 from optimal_frontier.scheduling.planning import fit_minima
 
@@ -115,3 +116,45 @@ def test_the_order_of_pages_does_not_matter():
     one = plan_rates(*columns[:3], 9.0, *columns[3:])
     other = plan_rates(*(column[order] for column in columns[:3]), 9.0, *(column[order] for column in columns[3:]))
     assert other.rates == pytest.approx(one.rates[order], rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.parametrize("policy", ["periodic", "poisson"])
+def test_numbers_beyond_all_measure_do_not_stop_a_plan(policy):
+    """One page that somebody gave an importance of 1e-200, or an interval of 1e250 s."""
+    importance, shape, time, low, high = world(50)
+    importance[0], importance[1], low[2], high[3], high[4] = 1e-200, 1e200, 1e-250, 1e250, np.inf
+    shape[5], time[5], shape[6], time[6] = 1.0, 1e200, 1.0, 1e-200
+    low[7] = high[7] = 1e-150
+    plan = plan_rates(importance, shape, time, 20.0, low, high, policy=policy)
+    assert np.isfinite(plan.rates).all()
+    assert plan.rates.sum() == pytest.approx(LOAD * 20.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 1000])
+def test_memoryless_plans_keep_to_the_same_rules(n):
+    """Load, pins, host limits, and minima that do not fit."""
+    importance, shape, time, low, high = world(n)
+    host = np.arange(n) % 7
+    low[: n // 5] = high[: n // 5] = 0.01
+    plan = plan_rates(importance, shape, time, 0.1 * n, low, high, policy="poisson", host=host, host_max_rate=0.5 * n)
+    assert plan.rates.sum() == pytest.approx(LOAD * 0.1 * n, rel=1e-9)
+    assert plan.rates[: n // 5] == pytest.approx(0.01)
+    assert plan.feasible
+    tight = plan_rates(importance, shape, time, 0.1 * n, low, high, policy="poisson", host=host, host_max_rate=0.001)
+    assert (np.bincount(host, weights=tight.rates) <= 0.001 * (1 + 1e-9)).all()
+    assert tight.unused == pytest.approx(LOAD * 0.1 * n - tight.rates.sum(), rel=1e-9)
+    assert tight.feasible == (n // 5 == 0)
+    crowded = plan_rates(importance, shape, time, 0.1 * n, np.ones(n), high, policy="poisson")
+    assert not crowded.feasible
+    assert crowded.rates.sum() == pytest.approx(LOAD * 0.1 * n)
+
+
+def test_the_freshness_of_a_memoryless_plan_is_azars_but_for_pinned_pages():
+    importance, shape, time, low, high = world(100)
+    low[:30] = high[:30] = 0.05
+    plan = plan_rates(importance, shape, time, 9.0, low, high, policy="poisson")
+    even, free = slice(None, 30), slice(30, None)
+    expected = freshness_periodic(importance[even], plan.change_rate[even], plan.rates[even])
+    expected += freshness_poisson(importance[free], plan.change_rate[free], plan.rates[free])
+    assert plan.freshness == pytest.approx(expected, rel=1e-12)
+    assert plan.freshness < plan_rates(importance, shape, time, 9.0, low, high).freshness

@@ -8,10 +8,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from optimal_frontier.scheduling import backoff, carry_after_visit, credit_at, deadline
+from optimal_frontier.scheduling import backoff, carry_after_visit, credit_at, deadline, memoryless_wait
 from optimal_frontier.state.columns import ACTIVE, DONE, FREE, ONCE, RETIRED, TRANSIENT
 
 SILENCE_S = 15.0
+ROUND_TRIP_S = 0.02
 
 
 def rounded(seconds: float) -> float:
@@ -38,6 +39,7 @@ class Page:
     host: str = ""
     importance: float = 0.0
     gap: float = 0.0
+    pinned: bool = False
     last_attempt: float = 0.0
     carry: float = 0.0
     settled: float = 0.0
@@ -88,7 +90,7 @@ class Model:
     def leased(self) -> list[Page]:
         return [page for page in self.pages if page.lease]
 
-    def add(self, name: str, kind: int, importance: float, gap: float, priority: float) -> int:
+    def add(self, name: str, kind: int, importance: float, gap: float, priority: float, pinned: bool = False) -> int:
         if kind != TRANSIENT and name in self.ids:
             if importance > 0:
                 self.pages[self.ids[name]].importance = importance
@@ -101,6 +103,7 @@ class Model:
         host_name = name.partition("/")[0]
         page.host = self.hosts.setdefault(host_name, str(len(self.hosts) + 1))
         page.name, page.state, page.importance, page.gap = name, kind, importance or 1.0, gap
+        page.pinned = pinned
         if kind != TRANSIENT:
             self.ids[name] = page.slot
         self.stats["pages"] += kind == ACTIVE
@@ -118,7 +121,16 @@ class Model:
             page.due = lease.due
 
     def dispatch(
-        self, owner: str, n: int, lease_s: float, budget: float, share: float, host_delay: float, per_host: int, groups: Any
+        self,
+        owner: str,
+        n: int,
+        lease_s: float,
+        budget: float,
+        share: float,
+        host_delay: float,
+        host_period: float,
+        per_host: int,
+        groups: Any,
     ) -> tuple[list[tuple[Page, float | None]], float]:
         """Return what is handed out, with its deadline (None: first visit), and the wait; leases are the caller's to write."""
         now = self.now
@@ -133,6 +145,7 @@ class Model:
             if page.lease.expires <= now:
                 self.requeue(page)
                 self.stats["leases_expired"] += 1
+        late = {host: now - opens for host, opens in self.blocked.items() if opens <= now}
         self.blocked = {host: opens for host, opens in self.blocked.items() if opens > now}
         tokens = math.inf
         if budget > 0:
@@ -183,8 +196,9 @@ class Model:
             expires = rounded(now + lease_s)
             chosen.lease = Lease(b"", owner, rounded(now), now if due is None else due, score, expires)
             tokens -= 1
-            if host_delay > 0:
-                self.blocked[chosen.host] = rounded(now + host_delay)
+            pause = max(host_delay, host_period - min(host_period, late.pop(chosen.host, 0.0), ROUND_TRIP_S))
+            if pause > 0:
+                self.blocked[chosen.host] = rounded(now + pause)
             if per_host > 0:
                 group = group_of.setdefault(chosen.host, f"host {chosen.host}")
                 room[group] = room.get(group, per_host) - 1
@@ -207,7 +221,7 @@ class Model:
             wait = min(wait, SILENCE_S)
         return out, -1.0 if wait == math.inf else wait
 
-    def observe(self, page: Page, token: bytes, outcome: str, bit: int, rate: float, horizon: float) -> int:
+    def observe(self, page: Page, token: bytes, outcome: str, bit: int, rate: float, horizon: float, policy: str = "periodic") -> int:
         if page.lease is None or page.lease.token != token:
             self.stats["observations_refused"] += 1
             return 0
@@ -229,6 +243,8 @@ class Model:
         left = float(carry_after_visit(credit_at(lease.at, page.carry, page.settled, speed, page.base_time, page.base_credit)))
         page.carry = 0.0 if never else left + speed * (self.now - lease.at)
         page.settled, page.last_attempt = self.now, lease.at
+        if policy == "poisson" and not page.pinned:
+            page.carry += 1 - memoryless_wait(page.slot, page.generation, page.attempts)
         if outcome == "ok":
             page.visits, page.failures, page.gone = page.visits + 1, 0, 0
             self.stats["visits"] += 1
@@ -294,6 +310,7 @@ class Model:
         if page.state != ACTIVE:
             return 0
         page.importance, page.gap, page.limit = importance or page.importance, gap, None
+        page.pinned = False
         if kind == ONCE:
             self.stats["pages"] -= 1
             page.state = DONE if page.attempts else ONCE

@@ -8,7 +8,7 @@ from clocked_store import ClockedStore
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from optimal_frontier.scheduling import backoff, credit_at, deadline
+from optimal_frontier.scheduling import backoff, credit_at, deadline, memoryless_wait
 from optimal_frontier.state.columns import CHUNK, LAYOUTS, STATE_NAMES
 from optimal_frontier.state.scripts import source
 
@@ -65,6 +65,15 @@ def test_credit_deadline_and_backoff_equal_the_reference(
     assert due == (expected if expected < np.inf else 1e300)
     assert credit == float(credit_at(now, carry, settled, rate, base_time, base_credit))
     assert wait == float(backoff(failures))
+
+
+@FORMULAS
+@given(slot=st.integers(0, 2**31), generation=st.integers(0, 2**32 - 1), attempts=st.integers(1, 2**32 - 1))
+def test_the_wait_of_a_memoryless_visit_equals_the_reference(store, slot, generation, attempts):
+    """Up to the last digit of two libraries' logarithms."""
+    body = "return number(memoryless_wait(tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])))"
+    wait = float(probe(store, body, slot, generation, attempts))
+    assert wait == pytest.approx(memoryless_wait(slot, generation, attempts), rel=1e-15)
 
 
 @FORMULAS

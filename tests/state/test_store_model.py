@@ -44,7 +44,7 @@ class Machine(RuleBasedStateMachine):
         self.fence = b"0"
         for page in range(4):
             for host in "ab":
-                self.add(f"{host}/{page}", ACTIVE, 0.0, 0.0, 0.0)
+                self.add(f"{host}/{page}", ACTIVE, 0.0, 0.0, 0.0, pinned=False)
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
@@ -60,10 +60,12 @@ class Machine(RuleBasedStateMachine):
         importance=st.sampled_from([0.0, 1.0, 2.5]),
         gap=GAPS,
         priority=st.sampled_from([0.0, 10.0, -3.0]),
+        pinned=st.sampled_from([False, False, True]),
     )
-    def add(self, name: str, kind: int, importance: float, gap: float, priority: float) -> None:
-        page = new_page(name, kind=kind, importance=importance, gap=gap, priority=priority)
-        assert self.store.add(page) == [self.model.add(name, kind, importance, gap, priority)]
+    def add(self, name: str, kind: int, importance: float, gap: float, priority: float, pinned: bool) -> None:
+        bounds = {"min_rate": 0.5, "max_rate": 0.5} if pinned else {}
+        page = new_page(name, kind=kind, importance=importance, gap=gap, priority=priority, **bounds)
+        assert self.store.add(page) == [self.model.add(name, kind, importance, gap, priority, pinned)]
 
     @rule(
         owner=OWNERS,
@@ -72,16 +74,25 @@ class Machine(RuleBasedStateMachine):
         budget=st.integers(0, 2),
         share=st.sampled_from([0.0, 0.2, 0.5]),
         host_delay=st.sampled_from([0.0, 0.0, 1.5]),
+        host_period=st.sampled_from([0.0, 0.0, 0.01, 0.7, 4.0]),
         per_host=st.sampled_from([0, 0, 1, 2]),
         groups=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy")), max_size=3, unique_by=lambda pair: pair[0]),
         rooms=st.tuples(st.integers(0, 2), st.integers(0, 2)),
     )
-    def dispatch(self, owner, n, lease_s, budget, share, host_delay, per_host, groups, rooms) -> None:
+    def dispatch(self, owner, n, lease_s, budget, share, host_delay, host_period, per_host, groups, rooms) -> None:
         self.budget = self.budgets[budget % len(self.budgets)]
         limits = tuple((host, group, rooms["xy".index(group)]) for host, group in groups)
-        expected, wait = self.model.dispatch(owner, n, lease_s, self.budget, share, host_delay, per_host, limits)
+        expected, wait = self.model.dispatch(owner, n, lease_s, self.budget, share, host_delay, host_period, per_host, limits)
         handouts, waited = self.store.dispatch(
-            n, owner=owner, lease_s=lease_s, budget=self.budget, share=share, host_delay=host_delay, per_host=per_host, groups=limits
+            n,
+            owner=owner,
+            lease_s=lease_s,
+            budget=self.budget,
+            share=share,
+            host_delay=host_delay,
+            host_period=host_period,
+            per_host=per_host,
+            groups=limits,
         )
         assert [handout.slot for handout in handouts] == [page.slot for page, _ in expected]
         for handout, (page, due) in zip(handouts, expected, strict=True):
@@ -103,16 +114,18 @@ class Machine(RuleBasedStateMachine):
         rate=RATES,
         twice=st.booleans(),
         seconds=st.sampled_from([0.0, 0.0, 0.3, 1.7]),
+        policy=st.sampled_from(["periodic", "poisson"]),
     )
-    def observe(self, which: int, late: bool, outcome: str, bit: int, rate: float, twice: bool, seconds: float) -> None:
+    def observe(self, which: int, late: bool, outcome: str, bit: int, rate: float, twice: bool, seconds: float, policy: str) -> None:
         """Of any token that there ever was; most often of one that still holds."""
         self.pass_time(seconds)
         live = [(page.slot, page.lease.token) for page in self.model.leased() if page.lease]
         choice = self.tokens if late or not live else live
         slot, token = choice[which % len(choice)]
         observation = Observation(slot, token, outcome, float("inf"), bit, 1.0, 1.0, b"", rate)
-        calls = self.store.observe_calls([observation] * (1 + twice), self.horizon)
-        expected = [self.model.observe(self.model.pages[slot], token, outcome, bit, rate, self.horizon) for _ in range(1 + twice)]
+        calls = self.store.observe_calls([observation] * (1 + twice), self.horizon, policy)
+        page = self.model.pages[slot]
+        expected = [self.model.observe(page, token, outcome, bit, rate, self.horizon, policy) for _ in range(1 + twice)]
         counted = self.store.run(calls)[0]
         assert counted == expected
         if sum(counted) and outcome != "released":

@@ -262,7 +262,15 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
                     "optimal_frontier.integrations.frontera.ContentHashMiddleware to Frontera's MIDDLEWARES"
                 )
             return Observation(handout.slot, handout.token, "ok", now, shape=handout.shape, time=handout.time)
-        return judge_visit(handout, content_hash, self._tag, now, self.session.courier.published, objective=self.settings.objective)
+        return judge_visit(
+            handout,
+            content_hash,
+            self._tag,
+            now,
+            self.session.courier.published,
+            objective=self.settings.objective,
+            policy=self.settings.policy,
+        )
 
     def _settle(self) -> None:
         self.session.courier.flush(_EXCHANGE_S)

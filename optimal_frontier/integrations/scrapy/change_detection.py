@@ -110,6 +110,7 @@ class ChangeDetectionMiddleware:
             lease.responded or now,
             published,
             objective=settings.objective,
+            policy=settings.policy,
             lateness=lease.lateness,
         )
         if lease.responded or "cached" not in response.flags:

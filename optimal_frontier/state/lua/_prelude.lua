@@ -97,6 +97,11 @@ local function credit(s, q, t)
   return s.carry + q.rate * (t - s.settled)
 end
 
+local function memoryless_wait(slot, generation, attempts)
+  local digest = redis.sha1hex(string.format('%d %d %d', slot, generation, attempts))
+  return -math.log((tonumber(string.sub(digest, 1, 13), 16) + 0.5) / 2 ^ 52)
+end
+
 local function deadline(p, s, q)
   if s.gone > 0 or s.visits == 0 then return s.last_attempt + math.max(p.gap, backoff(s.failures)) end
   local from, have = s.settled, s.carry

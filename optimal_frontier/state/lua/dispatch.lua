@@ -1,12 +1,14 @@
 -- Hands out up to n requests under a lease: earliest deadline first among hosts that may be fetched now, first visits for their share.
--- ARGV  owner, n, lease (s), budget (1/s; 0: no limit, and deadlines are anticipated), discovery share, host delay (s), most requests to
---       a host (0: no limit), then triples: host, group, most requests to all hosts of the group (a downloader slot; 0: it is full)
+-- ARGV  owner, n, lease (s), budget (1/s; 0: no limit, and deadlines are anticipated), discovery share, host delay (s), host period (s;
+--       mean time between two requests to a host), most requests to a host (0: no limit), then triples: host, group, most requests to
+--       all hosts of the group (a downloader slot; 0: it is full)
 -- Returns  {now, wait (s; -1: nothing to wait for), epoch, published plan as a flat list,
 --          then per request {slot, token, lateness (s; "-" on a first visit), seconds since last seen (-1: never), page, seen, plan,
 --          content, record}}
 -- O(log n) a request; at most REQUEUE_LIMIT expired leases and REQUEUE_LIMIT stale queue entries are put right per call.
 local owner, n, lease_s = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local budget, share, host_delay = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local budget, share = tonumber(ARGV[4]), tonumber(ARGV[5])
+local host_delay, host_period = tonumber(ARGV[6]), tonumber(ARGV[7])
 local now = clock()
 redis.call('ZADD', P .. 'owners', string.format('%.6f', now), owner)
 
@@ -35,9 +37,13 @@ for _, slot in ipairs(redis.call('ZRANGEBYSCORE', P .. 'leases:expiry', '-inf', 
   end
 end
 
-for _, host in ipairs(redis.call('ZRANGEBYSCORE', P .. 'hosts:blocked', '-inf', now, 'LIMIT', 0, 1024)) do
-  redis.call('ZREM', P .. 'hosts:blocked', host)
-  sync_host(host)
+local ROUND_TRIP_S = 0.02
+local late = {}  -- host that has just opened -> seconds since it could have
+local opened = redis.call('ZRANGEBYSCORE', P .. 'hosts:blocked', '-inf', now, 'WITHSCORES', 'LIMIT', 0, 1024)
+for i = 1, #opened, 2 do
+  redis.call('ZREM', P .. 'hosts:blocked', opened[i])
+  sync_host(opened[i])
+  late[opened[i]] = now - tonumber(opened[i + 1])
 end
 
 -- The bucket of the budget.
@@ -49,7 +55,7 @@ if budget > 0 then
 end
 
 -- Hosts whose downloader slots are full are out of sight for this call.
-local per_host = tonumber(ARGV[7])
+local per_host = tonumber(ARGV[8])
 local group_of, members, room, hidden = {}, {}, {}, {}  -- hidden: host -> true
 local function close_group(group)
   for _, host in ipairs(members[group]) do
@@ -57,7 +63,7 @@ local function close_group(group)
     hidden[host] = true
   end
 end
-for i = 8, #ARGV, 3 do
+for i = 9, #ARGV, 3 do
   local host, group = redis.call('HGET', P .. 'hosts', ARGV[i]), ARGV[i + 1]
   if host then
     group_of[host] = group
@@ -83,8 +89,11 @@ local function hand_out(slot, p, seen_raw, plan_raw, due, first)
   reply[#reply + 1] = {slot, token, first == '-' and number(now - due) or '-', number(elapsed), read_raw('page', slot), seen_raw, plan_raw,
     read_raw('content', slot), redis.call('HGET', P .. 'records', slot)}
   tokens = tokens - 1
-  if host_delay > 0 then
-    redis.call('ZADD', P .. 'hosts:blocked', string.format('%.6f', now + host_delay), p.host)
+  -- By what a round trip took the next request is not late as well: in no time T are there more than T / period + 2.
+  local pause = math.max(host_delay, host_period - math.min(host_period, late[tostring(p.host)] or 0, ROUND_TRIP_S))
+  late[tostring(p.host)] = nil
+  if pause > 0 then
+    redis.call('ZADD', P .. 'hosts:blocked', string.format('%.6f', now + pause), p.host)
     hide_host(tostring(p.host))
   else
     sync_host(tostring(p.host))

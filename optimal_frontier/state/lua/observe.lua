@@ -1,14 +1,14 @@
 -- Ends leases: records what a fetch showed and sets the page's next deadline.
--- ARGV  horizon (s: deadlines further away are left to the planner), then per lease 10 values: slot, token,
+-- ARGV  horizon (s: deadlines further away are left to the planner), policy (periodic, poisson), then per lease 10 values: slot, token,
 --       outcome (ok, failed, refused, gone, released), bit (-1: none), shape, time, age (s since the response came),
 --       content (20 bytes, or empty), rate for a page that has no plan (1/s; 0: none), lateness (s, or "-")
 -- Returns  per lease 1 if it was counted, 0 if the lease was no longer valid. O(log n) a lease; idempotent by token.
 local now = clock()
-local horizon = tonumber(ARGV[1])
+local horizon, is_memoryless = tonumber(ARGV[1]), ARGV[2] == 'poisson'
 local stats = {}
 local function count(name, by) stats[name] = (stats[name] or 0) + (by or 1) end
 local result = {}
-for i = 2, #ARGV, 10 do
+for i = 3, #ARGV, 10 do
   local slot, token, outcome, bit_ = ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
   local text = redis.call('HGET', P .. 'leases', slot)
   local lease = text and parse_lease(text)
@@ -42,6 +42,10 @@ for i = 2, #ARGV, 10 do
       s.settled = now
       s.last_attempt = lease.at
       s.attempts = s.attempts + 1
+      -- What is still to be earned is a draw of mean 1, not 1; a pinned page stays evenly spaced.
+      if is_memoryless and p.min_rate < p.max_rate then
+        s.carry = s.carry + 1 - memoryless_wait(index, p.generation, s.attempts)
+      end
       if outcome == 'ok' then
         s.shape, s.time = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
         s.last_seen = now - tonumber(ARGV[i + 6])

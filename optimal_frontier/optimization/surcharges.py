@@ -1,4 +1,4 @@
-"""Politeness inside the optimum: a maximum rate for every host, each enforced by a surcharge of its own.
+"""Host limits together with costs per page: each limit is enforced by a surcharge of its own, which depends on the multiplier.
 
 A page on a host with surcharge ``s`` faces the price ``multiplier x cost + s``. A host below its limit has no surcharge; one at its limit
 has the surcharge at which its pages spend just that. Hosts do not see each other, only the multiplier, so all surcharges are found
@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.errors import ConvergenceError
-from optimal_frontier.optimization.pages import BLOCK, PricedPages, Spending, block_of
+from optimal_frontier.optimization.guess import first_guess
+from optimal_frontier.optimization.market import clearing_price
+from optimal_frontier.optimization.pages import BLOCK, PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.problem import Floats
+from optimal_frontier.optimization.solution import Solution
 
 #: Accepted miss of a limit, relative to what the host's pages spend above their minima, and as a step of log(price); the rest is made up
 #: by scaling the rates.
@@ -23,6 +26,8 @@ TOLERANCE = 1e-8
 #: rises that no float between may meet the limit.
 _NARROW = 5e-8
 _SWEEPS = 300
+#: A price so far below all values that every page would be visited as often as anything allows.
+_NEXT_TO_NOTHING = 2.0**-110
 
 
 @dataclass(slots=True)
@@ -81,9 +86,10 @@ class HostMarket:
     """
 
     def __init__(self, pages: PricedPages, limits: Floats) -> None:
-        if pages.host is None:
-            raise TypeError("pages without hosts")
+        if pages.host is None or pages.cost is None:
+            raise TypeError("pages without hosts or costs")
         self.pages = pages
+        self.cost = pages.cost
         self.host = pages.host
         self.limits = limits
         self.rates, self.bend = np.zeros(pages.size), np.empty(pages.size)
@@ -92,13 +98,7 @@ class HostMarket:
             self.least = self.sums(np.broadcast_to(np.asarray(pages.low), pages.size))
         self.top = self._highest_value(0.0)
         self.surcharge = np.zeros(limits.size)
-        self._settled_at = 0.0
-        # without costs a host at its limit keeps its full price and rates while the multiplier stays below that price
-        self._frozen = np.zeros(limits.size, bool)
-        self._mixed: list[tuple[NDArray[np.int64], Floats]] = []
-        self._mean_cost: Floats | float = 1.0
-        if pages.cost is not None:
-            self._mean_cost = self.sums(pages.cost) / np.maximum(self.sums(np.ones(pages.size)), 1)
+        self._mean_cost = self.sums(self.cost) / np.maximum(self.sums(np.ones(pages.size)), 1)
 
     def _highest_value(self, multiplier: float) -> Floats:
         """Highest ``value - multiplier x cost`` of the pages of each host, at least 0."""
@@ -107,8 +107,7 @@ class HostMarket:
         for block in self.pages.blocks():
             value = self.pages.value(block, buffer[: block.stop - block.start])
             if multiplier:
-                cost = block_of(self.pages.cost, block)
-                value = value - multiplier * (1.0 if cost is None else cost)
+                value = value - multiplier * self.cost[block]
             np.maximum.at(highest, self.host[block], value)
         return highest
 
@@ -126,9 +125,6 @@ class HostMarket:
         which all but the first concern only the hosts at their limits; those with a fast-changing page near the price take about 25.
         """
         search = self._start(multiplier)
-        if (self._frozen & (search.surcharge == 0)).any():
-            self._frozen[:] = False
-            self._mixed.clear()
         self.surcharge = search.surcharge.copy()
         everything = True
         for _ in range(_SWEEPS):
@@ -145,24 +141,14 @@ class HostMarket:
                 everything = False
         else:
             raise ConvergenceError("the host prices did not settle")
-        self._settled_at = multiplier
-        if self.pages.cost is None:
-            self._frozen = self.surcharge > 0
-        else:
-            self._mixed.clear()
-            self.scale_to_limits()
+        self.scale_to_limits()
         pages = self.pages
         total = pages.bandwidth(slice(None), self.rates)
         free = self._free_riders()
         return Spending(total, free, self._total_slope(multiplier))
 
     def _start(self, multiplier: float) -> _Search:
-        if self.pages.cost is None:  # the full price of a host at its limit does not depend on the multiplier
-            ceiling = np.maximum(self.top - multiplier, 0.0)
-            surcharge = np.where(self.surcharge > 0, np.maximum(self.surcharge + self._settled_at - multiplier, 0.0), 0.0)
-        else:
-            ceiling = self._highest_value(multiplier)
-            surcharge = self.surcharge
+        ceiling = self._highest_value(multiplier)
         ceiling = np.where(ceiling > 0, ceiling + 1e-15 * self.top, 0.0)  # no page is worth a visit there, rounding included
         hosts = self.limits.size
         shift = np.broadcast_to(np.asarray(multiplier * self._mean_cost), hosts)
@@ -175,7 +161,7 @@ class HostMarket:
             self.least,
             ceiling,
             shift,
-            np.minimum(surcharge, ceiling),
+            np.minimum(self.surcharge, ceiling),
             np.full(hosts, -1.0),
             ceiling.copy(),
             self.rates,
@@ -186,7 +172,7 @@ class HostMarket:
         """One sweep: settle the hosts that can be, move the surcharges of the others; returns which are not settled."""
         pages, surcharge = search.pages, search.surcharge
         hosts = search.ids.size
-        tiny = multiplier < 2.0**-100 * float(self.top.max())
+        tiny = odds_are_tiny(multiplier, float(self.top.max()))
         visits, by_surcharge = np.zeros(hosts), np.zeros(hosts)
         if pages.host is None:
             raise TypeError("pages without hosts")
@@ -203,10 +189,6 @@ class HostMarket:
         miss = np.abs(excess - room)
         tight = (miss <= TOLERANCE * np.minimum(room, -by_surcharge * price)) | (miss <= 1e-14 * room)
         settled = tight | (~over & (surcharge == 0))
-        if everything and self._frozen.any():
-            settled |= self._frozen
-            for index, mixture in self._mixed:
-                self.rates[index] = mixture
         narrow = ~settled & (search.high - search.low <= _NARROW * (search.high + search.shift)) & (search.low >= 0)
         done = settled | narrow
         if everything and narrow.any():
@@ -265,7 +247,6 @@ class HostMarket:
         share = np.clip(share, 0.0, 1.0)
         mixture = dear + share[few.pages.host] * (cheap - dear)
         self.rates[few.index] = mixture
-        self._mixed.append((few.index, mixture))
         self.bend[few.index] = few.bend
         self.surcharge[few.ids] = few.high
 
@@ -281,12 +262,7 @@ class HostMarket:
 
     def _total_slope(self, multiplier: float) -> float:
         """d spending / d log(multiplier), with the surcharges of capped hosts following."""
-        if self.pages.cost is None:
-            riding = 0.0
-            for block in self.pages.blocks():
-                riding += float(self.bend[block] @ (self.surcharge[self.host[block]] == 0))
-            return riding
-        cost = self.pages.cost
+        cost = self.cost
         per_price = self.bend / (multiplier * cost + self.surcharge[self.host])
         by_surcharge = self.sums(per_price)
         by_multiplier = self.sums(per_price * cost)
@@ -307,3 +283,83 @@ class HostMarket:
         free *= self.rates
         self.rates += free
         self.pages.clip(slice(None), self.rates)
+
+
+def solve_with_surcharges(pages: PricedPages, limits: Floats, budget: float, top: float) -> Solution:
+    """The optimum under host limits and costs, for a budget above what the minima need.
+
+    Parameters
+    ----------
+    pages : PricedPages
+        With `host` and `cost`.
+    limits : ndarray (hosts,)
+        Not below the minima.
+    budget : float
+        In the unit of the costs.
+    top : float
+        Highest price at which any page is worth more than its minimum.
+    """
+    market = HostMarket(pages, limits)
+    cheapest = float(market.top.max()) * _NEXT_TO_NOTHING
+    if market.settle(cheapest).total <= budget * (1 + 1e-12):
+        return _all_limits_met(market, cheapest, budget)
+    least = pages.minimum_spending()
+    guess, _ = first_guess(pages, budget, least)
+    market.surcharge[:] = 0.0
+    multiplier = _clear(market, budget, least, top, guess)
+    return _finish(market, multiplier, budget)
+
+
+def _all_limits_met(market: HostMarket, price: float, budget: float) -> Solution:
+    """More bandwidth than limits and maxima can use: each host is a problem of its own."""
+    pages, rates = market.pages, market.rates
+    market.settle(price)
+    market.scale_to_limits()
+    if pages.high is not None:
+        maxima = np.empty(pages.size)
+        pages.fill_bounds(maxima, maximum=True)
+        np.copyto(rates, maxima, where=(market.surcharge == 0)[market.host])
+    quality = pages.settle(rates, price, surcharge=market.surcharge)
+    return Solution(rates, quality.objective, 0.0, max(0.0, budget - quality.total), quality.residual)
+
+
+def _clear(market: HostMarket, budget: float, least: float, top: float, guess: float) -> float:
+    """Multiplier, by a search in which the surcharges are settled for every trial."""
+    dear = (np.zeros(0), market.surcharge, least)
+    cheap = (np.zeros(0), 0.0)
+
+    def trial(price: float) -> Spending:
+        nonlocal dear, cheap
+        now = market.settle(price)
+        if now.total > budget:
+            cheap = (market.rates.copy(), now.total)
+        else:
+            dear = (market.rates.copy(), market.surcharge.copy(), now.total)
+        return now
+
+    clearing = clearing_price(trial, budget, least, top, guess or 0.5 * top, 1e-8)
+    if clearing.cheaper is not None:  # spending jumps over the budget between two neighbouring prices
+        rates, market.surcharge, spent = dear
+        if not rates.size:
+            rates = np.zeros(market.pages.size)
+            market.pages.fill_bounds(rates, maximum=False)
+            market.surcharge = np.zeros(market.limits.size)
+        more, spent_more = cheap
+        market.rates[:] = rates + (budget - spent) / (spent_more - spent) * (more - rates)
+    return clearing.price
+
+
+def _finish(market: HostMarket, multiplier: float, budget: float) -> Solution:
+    """Make the sums exact and judge the result."""
+    pages, rates = market.pages, market.rates
+    riding = pages.free(slice(None), rates).astype(np.float64)
+    riding *= (market.surcharge == 0)[market.host]
+    miss = budget - pages.bandwidth(slice(None), rates)
+    scalable = pages.bandwidth(slice(None), rates * riding)
+    if scalable > 0:
+        riding *= miss / scalable
+        riding *= rates
+        rates += riding
+        pages.clip(slice(None), rates)
+    quality = pages.settle(rates, multiplier, surcharge=market.surcharge)
+    return Solution(rates, quality.objective, multiplier, 0.0, quality.residual)

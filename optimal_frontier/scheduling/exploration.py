@@ -1,0 +1,283 @@
+"""Exploration: which change rate the solver is given, and how often a page is looked at whatever the solver says.
+
+The rates that are best by what is believed starve pages that only seem too fast to follow, and what is not visited is not learned. Each
+choice here answers that in its own way; all are pure functions of posteriors, a number in (0, 1) per page, and time.
+
+Notes
+-----
+Lemma 2 of the reference says when a rate x can be learned at all from bits of visits at intervals w_1, w_2, ...: as long as both answers
+keep coming, sum exp(-x w_n) and sum (1 - exp(-x w_n)) infinite. Intervals that grow faster than log(n)/x make the first finite: from some
+visit on every bit is "changed", and no estimator gets rid of its error. Intervals that crowd so that all of them end before
+a fixed time make the second finite. Intervals below a constant are enough for every x, and so are pairs of visits less than a
+constant apart that never cease to come, whatever lies between. What keeps it:
+
+* ``median``, ``mean``, ``thompson``, ``epsilon``: a minimum rate, that shares `LEARNING_SHARE` of the budget out evenly (in a live crawl
+  MAX_INTERVAL is one as well). Without it the first three would not: a page that is not worth a visit by its median or mean is never
+  visited again, and a draw that is worth one becomes exponentially rare. ``epsilon`` visits a page at the uniform rate in phase
+  k = 1, 2, ... with probability `EPSILON` / k; the sum over phases is infinite.
+* ``explore-then-commit``: exploration is at even intervals. With a known horizon it ends, as the visits of a finite time do; with the
+  doubling trick it never ceases to come back.
+
+References
+----------
+U. Upadhyay et al., "Learning to crawl", AAAI 2020, Lemma 2, section 5.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optimal_frontier.errors import InvalidProblemError
+from optimal_frontier.estimation import posterior_median, posterior_quantile
+from optimal_frontier.scheduling.planning import LOAD
+
+#: What EXPLORATION may be.
+Exploration = Literal["median", "mean", "thompson", "epsilon", "explore-then-commit"]
+EXPLORATIONS: Final[tuple[Exploration, ...]] = get_args(Exploration)
+#: Share of the budget that minimum rates take at most, so that no page is left alone for good.
+LEARNING_SHARE: Final = 0.01
+#: Probability that a page is explored in phase k = 1, 2, ... is this over k.
+EPSILON: Final = 0.5
+#: Length of a phase in rounds; a round is the time in which the budget visits every page once.
+PHASE_ROUNDS: Final = 2
+#: Shape of a posterior that is as good as certain; its median is off by a relative 3e-13.
+_CERTAIN: Final = 1e12
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a plan is made from.
+
+    Attributes
+    ----------
+    change_rate : ndarray (n,)
+        The rates to plan with.
+    least_rate, most_rate : ndarray (n,)
+        Bounds on revisit rates that exploration asks for, beside those of the crawl.
+    """
+
+    change_rate: Floats
+    least_rate: Floats
+    most_rate: Floats
+
+    @property
+    def posterior(self) -> tuple[Floats, Floats]:
+        """Shape and time of posteriors with the chosen rates as medians, for `plan_rates`."""
+        return np.full(self.change_rate.shape, _CERTAIN), _CERTAIN / self.change_rate
+
+
+def choose(
+    exploration: Exploration,
+    shape: ArrayLike,
+    time: ArrayLike,
+    budget: float,
+    uniform: ArrayLike,
+    elapsed: float,
+    horizon: float = math.inf,
+) -> Choice:
+    """Return what a plan is made from.
+
+    Parameters
+    ----------
+    exploration : str
+        A name in `EXPLORATIONS`.
+    shape, time : array_like (n,)
+        Gamma posteriors, > 0; the prior where there is no bit. For ``explore-then-commit`` those at the end of the last exploration,
+        or the planner learns on after it committed.
+    budget : float
+        Visits per unit of time, over all pages.
+    uniform : array_like (n,)
+        A number in (0, 1) per page, by which ``thompson`` draws and ``epsilon`` picks: from a generator, or `page_uniforms`. New ones
+        for every plan with ``thompson``; the same ones throughout a phase with ``epsilon``.
+    elapsed : float
+        Time since the crawl began.
+    horizon : float
+        Length of the crawl, if it is known; ``explore-then-commit`` explores for the square root of it (in rounds). Without it, the
+        doubling trick.
+
+    Returns
+    -------
+    Choice
+
+    Raises
+    ------
+    InvalidProblemError
+        The name is unknown.
+
+    Examples
+    --------
+    >>> shape, time = [1.0, 4.0], [10.0, 2.0]
+    >>> choose("median", shape, time, budget=1.0, uniform=[0.5, 0.5], elapsed=0.0).change_rate.round(3).tolist()
+    [0.069, 1.836]
+    >>> choose("mean", shape, time, budget=1.0, uniform=[0.5, 0.5], elapsed=0.0).change_rate.tolist()
+    [0.1, 2.0]
+    """
+    a, b = np.asarray(shape, dtype=np.float64), np.asarray(time, dtype=np.float64)
+    floor = np.full(a.shape, learning_rate(a.size, budget))
+    free = np.full(a.shape, np.inf)
+    if exploration == "median":
+        return Choice(posterior_median(a, b), floor, free)
+    if exploration == "mean":
+        return Choice(a / b, floor, free)
+    if exploration == "thompson":
+        return Choice(posterior_quantile(a, b, uniform), floor, free)
+    if exploration == "epsilon":
+        explored = np.asarray(uniform) < epsilon(phase(elapsed, a.size, budget))
+        return Choice(posterior_median(a, b), np.where(explored, uniform_rate(a.size, budget), floor), free)
+    if exploration == "explore-then-commit":
+        if explores(elapsed, a.size, budget, horizon):
+            even = np.full(a.shape, uniform_rate(a.size, budget))
+            return Choice(a / b, even, even)
+        return Choice(a / b, np.zeros(a.shape), free)
+    raise InvalidProblemError(f"exploration {exploration!r}: unknown; known are {', '.join(EXPLORATIONS)}")
+
+
+def uniform_rate(pages: int, budget: float) -> float:
+    """Return the revisit rate of every page when all that may be planned is shared out evenly."""
+    return LOAD * budget / max(pages, 1)
+
+
+def learning_rate(pages: int, budget: float) -> float:
+    """Return the least revisit rate that keeps Lemma 2's condition: `LEARNING_SHARE` of the budget, shared out evenly."""
+    return LEARNING_SHARE * uniform_rate(pages, budget)
+
+
+def epsilon(number: int) -> float:
+    """Return the probability that a page is explored in a phase, 1 being the first."""
+    return min(1.0, EPSILON / number)
+
+
+def phase(elapsed: float, pages: int, budget: float) -> int:
+    """Return the number of a phase of `PHASE_ROUNDS` rounds, 1 being the first."""
+    return 1 + int(elapsed * budget / (PHASE_ROUNDS * max(pages, 1)))
+
+
+def explores(elapsed: float, pages: int, budget: float, horizon: float = math.inf) -> bool:
+    """Return whether explore-then-commit explores at a time.
+
+    Parameters
+    ----------
+    elapsed : float
+        Time since the crawl began.
+    pages : int
+        Number of pages.
+    budget : float
+        Visits per unit of time.
+    horizon : float
+        Length of the crawl; inf for the doubling trick.
+
+    Notes
+    -----
+    Theorem 1 lets exploration grow like the square root of the horizon; its constant asks for bounds on the rates (`exploration_time`).
+    Here it is one round for a horizon of one round, and 9 for 80. With the doubling trick stretches of 1, 2, 4, ... rounds follow each
+    other, and each begins with the exploration of its own length.
+    """
+    rounds = elapsed * budget / max(pages, 1)
+    if horizon < math.inf:
+        return rounds < math.ceil(math.sqrt(horizon * budget / max(pages, 1)))
+    stretch = 2.0 ** math.floor(math.log2(rounds + 1.0))
+    return rounds + 1.0 - stretch < math.ceil(math.sqrt(stretch))
+
+
+def exploration_time(pages: int, budget: float, horizon: float, lower: float, upper: float, delta: float) -> float:
+    """Return for how long to explore so that the bound on the regret is least.
+
+    Parameters
+    ----------
+    pages, budget : int, float
+        Number of pages, and visits per unit of time over all of them.
+    horizon : float
+        Length of the crawl.
+    lower, upper : float
+        Bounds on every change rate, above 0.
+    delta : float
+        Probability with which the bound may fail.
+
+    Returns
+    -------
+    float
+        sqrt(C horizon), whole rounds, at least one and at most `horizon`.
+
+    See Also
+    --------
+    regret_bound : where C comes from.
+    """
+    rounds = math.sqrt(_bound_constant(pages, budget, lower, upper, delta) * horizon) * budget / pages
+    return min(horizon, max(1.0, math.ceil(rounds)) * pages / budget)
+
+
+def regret_bound(pages: int, budget: float, horizon: float, explored: float, lower: float, upper: float, delta: float) -> float:
+    """Return a bound on the regret of explore-then-commit, as a share of the importance times time.
+
+    Parameters
+    ----------
+    pages, budget, horizon, lower, upper, delta
+        As in `exploration_time`.
+    explored : float
+        Time spent exploring, at most `horizon`.
+
+    Returns
+    -------
+    float
+        explored + (horizon - explored) C / explored: it holds with probability 1 - `delta`.
+
+    Notes
+    -----
+    Exploring loses no more than everything. After it, Lemma 3 and a union bound over pages say that every estimate is within
+    e = sqrt(log(2n/delta) / (2 w t)) exp(upper w) of its rate, where w = n/budget is the interval and t the time explored.
+    Planning memoryless visits with estimates y in place of rates x loses at most the sum of importance x (sqrt x - sqrt y)^2 / min(x, y)
+    per unit of time, a form of Lemma 4. (The optimum's first-order condition at y turns the loss of a page into a function of its best
+    rate that can be maximised by hand, which leaves (sqrt x - sqrt y)^2 (q - sqrt(x y))^2 / ((q + x)(q + y)^2), q being its planned
+    rate; what stands beside the first square is at most 1/min(x, y).) Hence C = log(2n/delta) exp(2 upper w) / (8 lower^2 w).
+
+    References
+    ----------
+    U. Upadhyay et al., "Learning to crawl", AAAI 2020, Lemmas 3 to 5, Theorem 1. The copy at hand has lost its formulas; the constants
+    are ours.
+    """
+    constant = _bound_constant(pages, budget, lower, upper, delta)
+    return explored + (horizon - explored) * min(1.0, constant / explored)
+
+
+def _bound_constant(pages: int, budget: float, lower: float, upper: float, delta: float) -> float:
+    interval = pages / budget
+    return math.log(2.0 * pages / delta) * math.exp(2.0 * upper * interval) / (8.0 * lower**2 * interval)
+
+
+def page_uniforms(pages: ArrayLike, number: int) -> Floats:
+    """Return numbers in (0, 1), one a page, that are the same whoever asks for them.
+
+    Parameters
+    ----------
+    pages : array_like of int (n,)
+        What identifies each page, 0 or more.
+    number : int
+        Of the plan or phase, 0 or more.
+
+    Returns
+    -------
+    ndarray (n,)
+
+    Notes
+    -----
+    The finalizer of splitmix64 over both numbers: 53 bits, no state, about 20 ns a page.
+
+    Examples
+    --------
+    >>> first, again, other = (page_uniforms([3, 4], number) for number in (1, 1, 2))
+    >>> bool((first == again).all()), bool((first == other).any())
+    (True, False)
+    """
+    with np.errstate(over="ignore"):
+        bits = np.asarray(pages).astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(number) + np.uint64(1))
+        for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xBF58476D1CE4E5B9):
+            bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(factor)
+        bits ^= bits >> np.uint64(31)
+    return ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53

@@ -1,0 +1,140 @@
+"""Policies that plan: from what a crawl knows to a revisit rate for every page, which credit makes visits of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from optimal_frontier.scheduling.exploration import Choice, Exploration, choose, explores, page_uniforms, phase
+from optimal_frontier.scheduling.planning import PRIOR_SHAPE, plan_rates
+from optimal_frontier.simulation.ragged import Floats
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What a policy may know when it plans.
+
+    Attributes
+    ----------
+    now, horizon : float
+        Time since the crawl began, and how long it will be.
+    importance : ndarray (n,)
+        Weights.
+    budget : float
+        Visits per unit of time, over all pages.
+    shape, time : ndarray (n,)
+        Gamma posteriors; shape 0 where a page has no bit yet.
+    rng : numpy.random.Generator
+        For policies that draw.
+    known_rates : callable
+        Change rates as they are, for the clairvoyant alone.
+    """
+
+    now: float
+    horizon: float
+    importance: Floats
+    budget: float
+    shape: Floats
+    time: Floats
+    rng: np.random.Generator
+    known_rates: Callable[[float], Floats]
+
+    def believed(self) -> tuple[Floats, Floats]:
+        """Posteriors, with the prior of a live crawl where there is no bit."""
+        known = self.shape > 0
+        return np.where(known, self.shape, PRIOR_SHAPE), np.where(known, self.time, len(self.shape) / self.budget)
+
+
+#: Returns visits per unit of time of every page. One is made for each run, so that it may remember.
+Planner = Callable[[Knowledge], Floats]
+
+
+def _solved(what: Knowledge, choice: Choice) -> Floats:
+    """Rates by the arithmetic of a live plan. (It may start from the price of the last one, which pays from some 10,000 pages on.)"""
+    least, most = np.minimum(choice.least_rate, choice.most_rate), choice.most_rate
+    return plan_rates(what.importance, *choice.posterior, what.budget, least, most).rates
+
+
+@dataclass
+class Exploring:
+    """Ours: posterior, exploration, solver. `plan_rates` of the live crawl takes the chosen rates.
+
+    Attributes
+    ----------
+    exploration : str
+        As in `choose`.
+    knows_horizon : bool
+        Whether ``explore-then-commit`` may know how long the crawl will be.
+    """
+
+    exploration: Exploration
+    knows_horizon: bool = True
+    _committed: tuple[Floats, Floats] | None = field(default=None, init=False)
+    _phase: int = field(default=0, init=False)
+    _uniform: Floats | None = field(default=None, init=False)
+
+    def __call__(self, what: Knowledge) -> Floats:
+        """Return revisit rates."""
+        n = len(what.importance)
+        shape, time = what.believed()
+        horizon = what.horizon if self.knows_horizon else np.inf
+        if self.exploration == "explore-then-commit":
+            if explores(what.now, n, what.budget, horizon):
+                self._committed = None
+            elif self._committed is None:
+                self._committed = shape, time
+            shape, time = self._committed or (shape, time)
+        choice = choose(self.exploration, shape, time, what.budget, self._numbers(what), what.now, horizon)
+        return _solved(what, choice)
+
+    def _numbers(self, what: Knowledge) -> Floats:
+        """New numbers for every plan, or for every phase."""
+        number = phase(what.now, len(what.importance), what.budget)
+        if self._uniform is None or self.exploration != "epsilon" or number != self._phase:
+            self._uniform = page_uniforms(np.arange(len(what.importance)), int(what.rng.integers(2**62)))
+            self._phase = number
+        return self._uniform
+
+
+def clairvoyant(what: Knowledge) -> Floats:
+    """Return the solver's rates at the true change rates, which no crawl knows."""
+    known = what.known_rates(what.now)
+    return _solved(what, Choice(known, np.zeros(known.shape), np.full(known.shape, np.inf)))
+
+
+def uniform(what: Knowledge) -> Floats:
+    """Return the same rate for every page."""
+    return np.full(len(what.importance), what.budget / len(what.importance))
+
+
+def by_importance(what: Knowledge) -> Floats:
+    """Return rates in proportion to importance."""
+    return what.importance * (what.budget / float(what.importance.sum()))
+
+
+def by_change_rate(what: Knowledge) -> Floats:
+    """Return rates in proportion to the posterior means of the change rates."""
+    shape, time = what.believed()
+    mean = shape / time
+    return np.asarray(mean * (what.budget / float(mean.sum())))
+
+
+#: Makers of planners by name.
+PLANNERS: Final[Mapping[str, Callable[[], Planner]]] = MappingProxyType(
+    {
+        "median": lambda: Exploring("median"),
+        "mean": lambda: Exploring("mean"),
+        "thompson": lambda: Exploring("thompson"),
+        "epsilon": lambda: Exploring("epsilon"),
+        "explore-then-commit": lambda: Exploring("explore-then-commit"),
+        "explore-doubling": lambda: Exploring("explore-then-commit", knows_horizon=False),
+        "uniform": lambda: uniform,
+        "change-rate": lambda: by_change_rate,
+        "importance": lambda: by_importance,
+        "clairvoyant": lambda: clairvoyant,
+    }
+)

@@ -1,0 +1,69 @@
+"""Sorted times of many pages, one row a page, joined in one array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Times of events by page.
+
+    Attributes
+    ----------
+    times : ndarray (m,)
+        The rows joined, each in rising order.
+    starts : ndarray of int (n + 1,)
+        Where each row begins; the last one is m.
+    """
+
+    times: Floats
+    starts: Ints
+
+    @classmethod
+    def joined(cls, pages: NDArray[Any], times: Floats, n: int) -> Ragged:
+        """Return the rows of events that come in any order."""
+        order = np.lexsort((times, pages))
+        starts = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(pages, minlength=n), out=starts[1:])
+        return cls(np.asarray(times[order], dtype=np.float64), starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def counts(self) -> Ints:
+        """Events of each page."""
+        return np.diff(self.starts)
+
+    def after(self, pages: Ints, at: Floats) -> Ints:
+        """Return the position in `times` of the first event of each page after a time; the end of its row if there is none.
+
+        An event at that very time is before it. Bisection of all at once: O(log of the longest row) sweeps, and exact, which adding
+        a page's number to its times would not be.
+        """
+        low, high = self.starts[pages], self.starts[pages + 1]
+        while True:
+            open_ = low < high
+            if not open_.any():
+                return low
+            middle = (low + high) >> 1
+            later = np.zeros(len(low), bool)
+            later[open_] = self.times[middle[open_]] > at[open_]
+            high = np.where(open_ & later, middle, high)
+            low = np.where(open_ & ~later, middle + 1, low)
+
+    def next_time(self, pages: Ints, at: Floats) -> Floats:
+        """Return the time of the first event of each page after a time; inf if there is none."""
+        position = self.after(pages, at)
+        there = position < self.starts[pages + 1]
+        found = np.full(len(pages), np.inf)
+        found[there] = self.times[position[there]]
+        return found

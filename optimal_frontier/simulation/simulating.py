@@ -1,0 +1,219 @@
+"""A world, a policy, a time and a seed -> how fresh the copies were."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from optimal_frontier.errors import InvalidProblemError
+from optimal_frontier.simulation.crawl import Visits, planned_visits, ruled_visits
+from optimal_frontier.simulation.interval_rules import RULES, IntervalRule
+from optimal_frontier.simulation.policies import PLANNERS, Planner
+from optimal_frontier.simulation.ragged import Floats, Ints
+from optimal_frontier.simulation.worlds import Realised, World, synthetic_world
+
+#: Stretches of time of which freshness is told.
+STRETCHES: Final = 40
+#: Time between two plans, in rounds (the time in which the budget visits every page once), unless told.
+REPLAN_ROUNDS: Final = 0.4
+#: Names of all policies.
+POLICY_NAMES: Final = (*PLANNERS, *RULES)
+
+
+@dataclass(frozen=True)
+class Report:
+    """How fresh a simulated crawl kept its pages.
+
+    Attributes
+    ----------
+    world, policy : str
+        Names.
+    seed, pages : int
+        Of the world; how many pages.
+    horizon, burn_in, budget : float
+        Length of the crawl; from when on it is measured; visits per unit of time.
+    freshness : float
+        Share of importance x time after the burn-in in which copies were current: the exact expectation between visits, or what happened
+        where the world has none.
+    optimum : float
+        That of the best evenly spaced visits, for who knows the rates; NaN where that has no formula.
+    fraction : float
+        freshness / optimum.
+    visits : int
+        How many were made, first ones included.
+    visited : int
+        Pages visited after the burn-in.
+    edges : ndarray (k + 1,)
+        Stretches of time from 0 to the horizon.
+    by_time : ndarray (k,)
+        Freshness in each.
+    """
+
+    world: str
+    policy: str
+    seed: int
+    pages: int
+    horizon: float
+    burn_in: float
+    budget: float
+    freshness: float
+    optimum: float
+    fraction: float
+    visits: int
+    visited: int
+    edges: Floats
+    by_time: Floats
+
+
+def simulate(
+    world: World | str,
+    policy: str | IntervalRule | Callable[[], Planner],
+    horizon: float,
+    seed: int,
+    *,
+    burn_in: float | None = None,
+    replan: float | None = None,
+) -> Report:
+    """Simulate a crawl.
+
+    Parameters
+    ----------
+    world : World or str
+        The pages; a name as in `synthetic_world`.
+    policy : str, IntervalRule or callable
+        A name in `POLICY_NAMES`, a scheduler that keeps intervals, or what makes a planner.
+    horizon : float
+        Length of the crawl, in the world's unit of time (days, or seconds for traces).
+    seed : int
+        Of pages, changes and draws. Pages and changes do not depend on the policy.
+    burn_in : float, optional
+        From when on freshness is measured; half of `horizon` unless given.
+    replan : float, optional
+        Time between two plans; 0.4 of the time in which the budget visits every page once unless given. A quarter of that, or twice as
+        much, changes freshness by less than 0.0002.
+
+    Returns
+    -------
+    Report
+        The same for the same arguments.
+
+    Raises
+    ------
+    InvalidProblemError
+        A name is unknown or a number out of range; the message says which.
+
+    Notes
+    -----
+    Every slot for a visit is used (work-conserving; Frontera's rule alone waits), and there are `horizon` x budget of them. 1,000 pages
+    with 200 visits a day for 400 days take about a second.
+
+    Examples
+    --------
+    >>> from optimal_frontier.simulation import synthetic_world
+    >>> small = synthetic_world("A", pages=50)
+    >>> for policy in ("median", "uniform"):
+    ...     report = simulate(small, policy, 200.0, seed=1)
+    ...     print(f"{policy:8} {report.fraction:.3f} {report.visits}")
+    median   0.988 2000
+    uniform  0.868 2000
+    """
+    if isinstance(world, str):
+        world = synthetic_world(world)
+    _positive(horizon, "horizon")
+    start = 0.5 * horizon if burn_in is None else burn_in
+    if not 0.0 <= start < horizon:
+        raise InvalidProblemError(f"burn_in must be at least 0 and below the horizon, got {start!r}")
+    if not (isinstance(seed, int | np.integer) and seed >= 0):
+        raise InvalidProblemError(f"seed must be a whole number, 0 or more, got {seed!r}")
+    realised = world.realise(horizon, int(seed))
+    even = len(realised) / realised.budget
+    interval = _positive(REPLAN_ROUNDS * even if replan is None else replan, "replan")
+    name, chosen = _policy(policy, even / realised.day)
+    if isinstance(chosen, IntervalRule):
+        visits = ruled_visits(realised, chosen, horizon)
+    else:
+        visits = planned_visits(realised, chosen(), horizon, interval, np.random.default_rng([int(seed), 1]))
+    edges = np.unique(np.concatenate([np.linspace(0.0, horizon, STRETCHES + 1), [start]]))
+    by_time = freshness_by_time(realised, visits, edges)
+    measured = edges[:-1] >= start
+    freshness = float(np.average(by_time[measured], weights=np.diff(edges)[measured]))
+    optimum = realised.optimum
+    return Report(
+        world.name,
+        name,
+        int(seed),
+        len(realised),
+        float(horizon),
+        float(start),
+        realised.budget,
+        freshness,
+        optimum,
+        freshness / optimum,
+        len(visits.pages),
+        len(np.unique(visits.pages[visits.times >= start])),
+        edges,
+        by_time,
+    )
+
+
+def freshness_by_time(world: Realised, visits: Visits, edges: Floats) -> Floats:
+    """Return the share of the importance that is up to date, in each stretch of time.
+
+    Parameters
+    ----------
+    world : Realised
+        Pages and changes.
+    visits : Visits
+        To them; a page that was not visited yet is not fresh.
+    edges : ndarray (k + 1,)
+        Where stretches begin and end, rising.
+
+    Returns
+    -------
+    ndarray (k,)
+    """
+    order = np.argsort(visits.pages, kind="stable")
+    pages, fetched = visits.pages[order], visits.times[order]
+    until = np.append(fetched[1:], edges[-1])
+    until[np.append(pages[1:] != pages[:-1], True)] = edges[-1]
+    begin = np.clip(fetched, edges[0], edges[-1])
+    end = np.clip(until, begin, edges[-1])
+    copy, stretch, start, stop = _cut(begin, end, edges)
+    fresh = world.fresh_time(pages[copy], fetched[copy], start, stop) * world.importance[pages[copy]]
+    total = np.bincount(stretch, weights=fresh, minlength=len(edges) - 1)
+    return np.asarray(total / (np.diff(edges) * world.importance.sum()))
+
+
+def _cut(begin: Floats, end: Floats, edges: Floats) -> tuple[Ints, Ints, Floats, Floats]:
+    """Pieces of spans that lie in one stretch each: number of span and stretch, begin and end."""
+    last = len(edges) - 2
+    first = np.clip(np.searchsorted(edges, begin, side="right") - 1, 0, last)
+    final = np.maximum(np.clip(np.searchsorted(edges, end, side="left") - 1, 0, last), first)
+    count = final - first + 1
+    copy = np.repeat(np.arange(len(begin)), count)
+    offset = np.arange(len(copy)) - np.repeat(np.cumsum(count) - count, count)
+    stretch = first[copy] + offset
+    start = np.maximum(begin[copy], edges[stretch])
+    return copy, stretch, start, np.maximum(np.minimum(end[copy], edges[stretch + 1]), start)
+
+
+def _policy(policy: str | IntervalRule | Callable[[], Planner], even_days: float) -> tuple[str, IntervalRule | Callable[[], Planner]]:
+    if isinstance(policy, str):
+        if policy in RULES:
+            return policy, RULES[policy](even_days)
+        if policy in PLANNERS:
+            return policy, PLANNERS[policy]
+        raise InvalidProblemError(f"policy {policy!r}: unknown; known are {', '.join(POLICY_NAMES)}")
+    if isinstance(policy, IntervalRule):
+        return type(policy).__name__, policy
+    return getattr(policy, "__name__", type(policy).__name__), policy
+
+
+def _positive(value: float, name: str) -> float:
+    if not 0.0 < value < math.inf:
+        raise InvalidProblemError(f"{name} must be positive and finite, got {value!r}")
+    return float(value)

@@ -1,0 +1,196 @@
+"""A simulated crawl: the budget, the order of visits, the arithmetic of the live crawl, and what policies keep."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from optimal_frontier.errors import InvalidProblemError
+from optimal_frontier.estimation import RatePosterior
+from optimal_frontier.scheduling import carry_after_visit, credit_at, deadline
+from optimal_frontier.scheduling.exploration import learning_rate
+from optimal_frontier.simulation import POLICY_NAMES, Exploring, Nutch, simulate, synthetic_world
+from optimal_frontier.simulation.crawl import credit_after, deadline_after, planned_visits, ruled_visits
+from optimal_frontier.simulation.interval_rules import RULES
+from optimal_frontier.simulation.policies import PLANNERS
+
+SMALL = synthetic_world("A", pages=60)
+
+
+def visits_of(policy, world, horizon, replan=2.0):
+    if policy in RULES:
+        return ruled_visits(world, RULES[policy](len(world) / world.budget), horizon)
+    return planned_visits(world, PLANNERS[policy](), horizon, replan, np.random.default_rng(0))
+
+
+def equal(one, other):
+    return all(np.array_equal(getattr(one, f.name), getattr(other, f.name), equal_nan=f.type == "float") for f in dataclasses.fields(one))
+
+
+@pytest.mark.parametrize("policy", POLICY_NAMES)
+def test_budget_is_never_exceeded_and_never_idle(policy):
+    """One visit to a slot, every slot in its place; first visits first, the most important page first."""
+    world = SMALL.realise(80.0, seed=2)
+    visits = visits_of(policy, world, 80.0)
+    slots = visits.times * world.budget
+    assert slots == pytest.approx(np.arange(960), abs=1e-6)
+    assert sorted(visits.pages[:60]) == list(range(60))
+    assert world.importance[visits.pages[:60]].tolist() == sorted(world.importance, reverse=True)
+
+
+def test_frontera_waits_until_pages_are_due():
+    """With two visits to a page and day it uses half of the budget."""
+    world = synthetic_world("A", pages=10, visits_per_page=2.0).realise(50.0, seed=1)
+    visits = visits_of("frontera", world, 50.0)
+    assert len(visits.pages) == 500
+    for page in range(10):
+        assert np.diff(visits.times[visits.pages == page]).min() > 1.0 - 1e-9
+
+
+@pytest.mark.parametrize("policy", POLICY_NAMES)
+def test_the_same_seed_gives_the_same_report(policy):
+    first, again, other = (simulate(SMALL, policy, 60.0, seed) for seed in (3, 3, 4))
+    assert equal(first, again)
+    assert first.freshness != other.freshness
+    assert 0 < first.freshness < 1
+    assert (first.by_time <= 1).all()
+    assert first.visits == 720
+
+
+def test_plain_floats_are_the_formulas_of_the_live_crawl():
+    """What a visit leaves, and when the page is due then."""
+    rng = np.random.default_rng(1)
+    for credit, rate, now in zip(4 * rng.random(200) - 1.5, rng.lognormal(0, 3, 200), 100 * rng.random(200), strict=True):
+        left = credit_after(credit)
+        assert left == carry_after_visit(credit)
+        assert deadline_after(left, now, rate) == deadline(left, now, rate, 0.0, 0.0, now, 0.0)
+
+
+def test_visits_are_those_of_the_live_formulas():
+    """Slot by slot, with the functions of `scheduling` alone, through changes of rates."""
+    world = synthetic_world("A", pages=12, visits_per_page=0.5).realise(40.0, seed=1)
+    plans = []
+
+    def planner(what):
+        rng = np.random.default_rng(int(what.now * 10))
+        plans.append((what.now, rng.random(12) ** 3 * (rng.random(12) < 0.8)))
+        return plans[-1][1]
+
+    visits = planned_visits(world, planner, 40.0, 3.0, np.random.default_rng(0))
+    carry, last, rate, base, credit = (np.zeros(12) for _ in range(5))
+    last[visits.pages[:12]] = visits.times[:12]
+    waiting = list(plans)
+    for page, now in zip(visits.pages[12:], visits.times[12:], strict=True):
+        while waiting and waiting[0][0] <= now + 1e-9:
+            at, new = waiting.pop(0)
+            earned = credit_at(at, carry, last, rate, base, credit)
+            credit = np.maximum(np.where(base > 0, earned, carry + new * (at - last)), -1.0)
+            rate, base = new, np.full(12, at)
+        due = deadline(carry, last, rate, base, credit, last, 0.0)
+        assert page == np.argmin(due)
+        carry[page] = carry_after_visit(credit_at(now, carry, last, rate, base, credit)[page])
+        last[page] = now
+
+
+def test_posteriors_are_those_of_one_page_at_a_time():
+    """With several visits to a page between two plans."""
+    world = synthetic_world("A", pages=4, visits_per_page=1.0).realise(30.0, seed=6)
+    seen = []
+
+    def planner(what):
+        seen.append((what.now, what.shape.copy(), what.time.copy()))
+        return np.array([2.0, 1.0, 0.5, 0.5])
+
+    visits = planned_visits(world, planner, 30.0, 5.0, np.random.default_rng(0))
+    changes = world.drawn.changes
+    for page in range(4):
+        posterior, updated = RatePosterior(1.0, 1.0), False
+        times = visits.times[visits.pages == page]
+        for before, at in itertools.pairwise(times):
+            if at >= seen[-1][0]:
+                break
+            row = changes.times[changes.starts[page] : changes.starts[page + 1]]
+            posterior.update(at - before, bool(((row > before) & (row <= at)).any()))
+            updated = True
+        assert updated
+        assert seen[-1][1][page] == pytest.approx(posterior.shape, rel=1e-12)
+        assert seen[-1][2][page] == pytest.approx(posterior.time, rel=1e-12)
+
+
+def test_policies_come_in_the_order_of_what_they_know():
+    """The optimum bounds all; the clairvoyant, what learns, what looks at importance or nothing."""
+    world = synthetic_world("A", pages=200)
+    fraction = {policy: np.mean([simulate(world, policy, 240.0, seed).fraction for seed in range(2)]) for policy in POLICY_NAMES}
+    assert 0.995 < fraction["clairvoyant"] < 1.0
+    for policy in ("median", "mean", "thompson", "epsilon", "explore-then-commit"):
+        assert 0.97 < fraction[policy] < fraction["clairvoyant"], policy
+    assert fraction["uniform"] < 0.9
+    assert fraction["change-rate"] < fraction["uniform"] < fraction["importance"] < fraction["median"]
+    assert fraction["nutch"] < fraction["uniform"]
+    assert fraction["frontera"] == pytest.approx(fraction["uniform"], abs=1e-3)
+
+
+def test_uniform_visits_have_the_freshness_of_eq_6():
+    """Exactly, as visits are perfectly even; change times have no part in it."""
+    report = simulate(SMALL, "uniform", 100.0, 9)
+    rates = SMALL.realise(100.0, 9).known_rates(0.0)
+    weights = SMALL.realise(100.0, 9).importance
+    even = -np.expm1(-rates * 5.0) / (rates * 5.0)
+    assert report.freshness == pytest.approx(weights @ even / weights.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("exploration", ["median", "mean", "thompson", "epsilon"])
+def test_no_page_is_left_alone_for_good(exploration):
+    """Lemma 2: a page that the optimum would never visit keeps getting visits at bounded intervals, however long the crawl."""
+    realised = synthetic_world("A", pages=20).realise(9000.0, seed=1)
+    planner = Exploring(exploration)
+    visits = planned_visits(realised, planner, 9000.0, 45.0, np.random.default_rng(1))
+    bound = 1.05 / learning_rate(20, realised.budget)
+    for page in range(20):
+        times = visits.times[visits.pages == page]
+        intervals = np.diff(times)
+        for begin in (0.0, 3000.0, 6000.0):
+            inside = (times[1:] >= begin) & (times[1:] < begin + 3000.0)
+            assert np.count_nonzero(intervals[inside] <= bound) >= 2, (page, begin)
+
+
+def test_doubling_comes_back_to_every_page():
+    """Lemma 2 with explore-then-commit: each exploration of three rounds or more has two visits to a page, a round apart."""
+    realised = synthetic_world("A", pages=20).realise(1270.0, seed=1)
+    visits = planned_visits(realised, Exploring("explore-then-commit", knows_horizon=False), 1270.0, 1.0, np.random.default_rng(1))
+    for begin, length in ((15, 4), (31, 6), (63, 8), (127, 12)):
+        inside = (visits.times >= 5.0 * begin) & (visits.times < 5.0 * (begin + length))
+        assert np.bincount(visits.pages[inside], minlength=20).min() >= 2
+
+
+def test_what_is_simulated_may_be_ones_own():
+    """A scheduler with other parameters, and what makes a planner."""
+    assert simulate(SMALL, Nutch(start=5.0), 50.0, 1).policy == "Nutch"
+    even = simulate(SMALL, lambda: lambda what: np.full(60, 0.2), 50.0, 1)
+    assert even.freshness == simulate(SMALL, "uniform", 50.0, 1).freshness
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("D", "median", 10.0, 1), {}, "world 'D'"),
+        (("A", "medium", 10.0, 1), {}, "policy 'medium': unknown; known are median, mean"),
+        (("A", "median", 0.0, 1), {}, "horizon must be positive"),
+        (("A", "median", np.inf, 1), {}, "horizon must be positive"),
+        (("A", "median", 10.0, -1), {}, "seed must be a whole number"),
+        (("A", "median", 10.0, 1), {"burn_in": 10.0}, "burn_in must be"),
+        (("A", "median", 10.0, 1), {"replan": 0.0}, "replan must be positive"),
+    ],
+)
+def test_unusable_arguments_of_simulate_are_named(arguments, options, message):
+    with pytest.raises(InvalidProblemError, match=message):
+        simulate(*arguments, **options)
+
+
+def test_a_crawl_shorter_than_its_first_visits():
+    report = simulate(SMALL, "median", 1.0, 1)
+    assert report.visits == 12
+    assert report.freshness > 0
