@@ -4,7 +4,7 @@
     taskset -c 0 python benchmarks/solvers.py          on one core
 
 Objectives are relative to `solve_periodic` on the same problem ("freshness" or, for crawlfrontier's, "changes"); Azar's Algorithm 2 solves
-the memoryless problem and is compared with itself as printed. The machine should be otherwise idle: from 300,000 pages on, the solvers use
+the memoryless problem and is compared with itself as printed. The machine should be otherwise idle: from 200,000 pages on, the solvers use
 all the cores that the process may.
 """
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from optimal_frontier.cli.experiments import FILE, checked_targets, picture_options, tell_written, with_progress, write_csv
 from optimal_frontier.cli.figures import draw_policies
-from optimal_frontier.cli.output import duration, number, show_facts, show_json, show_table
+from optimal_frontier.cli.output import number, show_facts, show_json, show_table
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.simulation import (
     POLICY_NAMES,
@@ -54,7 +54,7 @@ def _common_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command("policies")
 @click.option("--world", "worlds", type=click.Choice(list(WORLDS)), multiple=True, help="These worlds only; may be repeated.")
 @click.option("--process", type=click.Choice(list(PROCESSES)), default="poisson", show_default=True, help="How pages change.")
-@click.option("--seeds", type=click.IntRange(1), default=4, show_default=True, metavar="N", help="Sets of pages to average over.")
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Sets of pages to average over.")
 @click.option("--days", type=click.FloatRange(0, min_open=True), default=400.0, show_default=True, metavar="D", help="Length of a crawl.")
 @click.option("--pages", type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="Pages of a world.")
 @click.option(
@@ -180,7 +180,7 @@ def trace(
         show_facts(
             [
                 ("pages", f"{number(pages)}, equally important"),
-                ("changes", f"{number(len(read.changes.times))} in {duration(read.length)}"),
+                ("changes", f"{number(len(read.changes.times))} in {number(round(read.length / _DAY_S))} days"),
                 ("budget", f"{number(pages / every)} visits a day, one to a page in {number(every)} days"),
                 ("measured", f"the last {100 * (1 - burn_in):.0f}% of the time"),
             ]

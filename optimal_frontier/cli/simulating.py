@@ -14,6 +14,7 @@ import numpy as np
 from optimal_frontier.cli.comparing import policies, trace
 from optimal_frontier.cli.experiments import FILE, Experiments, checked_targets, picture_options, tell_written, with_progress, write_csv
 from optimal_frontier.cli.figures import draw_azar_figure_1, draw_azar_figure_2
+from optimal_frontier.cli.learning import upadhyay_figure_2_command, upadhyay_regret_command
 from optimal_frontier.cli.output import number, show_facts, show_json, show_table
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.simulation import POLICIES, Bar, Measurement, Point, RefreshRates, azar_figure_2, bars, measurements, points
@@ -210,5 +211,5 @@ def _mean_and_spread(values: Sequence[float]) -> str:
     return f"{mean} ± {number(float(np.std(values, ddof=1)), 2)}" if len(values) > 1 else mean
 
 
-for _command in (policies, trace):
+for _command in (policies, trace, upadhyay_figure_2_command, upadhyay_regret_command):
     simulate.add_command(_command)

@@ -12,12 +12,13 @@ from typing import IO, Final
 
 import click
 
-from optimal_frontier.cli.output import duration, number, show_facts, show_json
+from optimal_frontier.cli.output import number, show_facts, show_json
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.simulation import write_trace
 
 #: Begins the record of a commit; git's paths are relative, so that of a file never does. No path contains a NUL, which ends records.
 _COMMIT: Final = b"/"
+_DAY_S: Final = 86_400.0
 #: Variables that would make git look at another repository than the one named, or ask for something.
 _MISLEADING: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES")
 
@@ -65,7 +66,13 @@ def trace_git(repository: Path, out: Path, paths: tuple[str, ...], branch: str, 
     if as_json:
         show_json({"pages": len(pages), "events": events, "first": first, "last": last, "written": str(out)})
     else:
-        show_facts([("pages", number(len(pages))), ("changes", f"{number(events)} in {duration(last - first)}"), ("written", str(out))])
+        show_facts(
+            [
+                ("pages", number(len(pages))),
+                ("changes", f"{number(events)} in {number(round((last - first) / _DAY_S))} days"),
+                ("written", str(out)),
+            ]
+        )
 
 
 def git_changes(repository: Path, branch: str = "HEAD", paths: tuple[str, ...] = ()) -> Iterator[tuple[str, float]]:

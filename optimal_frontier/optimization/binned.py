@@ -11,6 +11,7 @@ from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.market import clearing_price
 from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.problem import Floats, check_prices, choice, one_number, page_or_scalar, page_values, scalar
+from optimal_frontier.optimization.sweeps import inner
 
 _SUB_BITS = 6
 _SHIFT = 52 - _SUB_BITS
@@ -224,7 +225,7 @@ def small_interval_price(pages: PricedPages, budget: float, top: float) -> float
         value = pages.value(block, buffer[block])
         if pages.cost is not None:
             value = value * pages.cost[block]
-        total += float(np.sqrt(value) @ pages.change_rate[block])
+        total += inner(np.sqrt(value), pages.change_rate[block])
     odds = total / budget / (2 * top) * (total / budget)
     share = odds / (1 + odds) if odds < 1e9 else 1 - 1e-9
     return top * max(share, 1e-300)

@@ -23,6 +23,7 @@ from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.surcharges import solve_with_surcharges
+from optimal_frontier.optimization.sweeps import inner
 
 #: Accepted miss of the budget, relative to the spending of pages between their bounds; the rest is made up by scaling their rates.
 _TOLERANCE: Final = 1e-9
@@ -154,7 +155,7 @@ def _search(crowd: HostedPages, limits: Floats, minima: Floats, budget: float, l
         nonlocal demand
         demand = crowd.at(price, tiny=odds_are_tiny(price, top))
         riding = demand.visits <= limits
-        slope = float(demand.slope @ riding)
+        slope = inner(demand.slope, riding)
         total = float(np.minimum(demand.visits, limits).sum())
         # what is missing is made up by a first-order step, which must be short and no leap on to a kink
         return Spending(total, min(-slope, total - least), slope)
@@ -177,7 +178,7 @@ def _first_price(crowd: HostedPages, budget: float, top: float) -> float:
     pages = crowd.pages
     total = 0.0
     for block in pages.blocks():
-        total += float(np.sqrt(pages.value(block, crowd.rates[block])) @ pages.change_rate[block])
+        total += inner(np.sqrt(pages.value(block, crowd.rates[block])), pages.change_rate[block])
     odds = (total / budget) ** 2 / (2 * top)
     return top * max(min(odds / (1 + odds), 1 - 1e-9), 1e-300)
 

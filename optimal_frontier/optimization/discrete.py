@@ -9,6 +9,7 @@ from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.poisson import Method, slopes_and_depths
 from optimal_frontier.optimization.problem import DECADES, check_prices, check_values, choice, page_array
 from optimal_frontier.optimization.solution import Solution
+from optimal_frontier.optimization.sweeps import inner
 from optimal_frontier.optimization.water_level import level_by_sorting, level_without_sorting
 
 
@@ -60,7 +61,7 @@ def solve_discrete(importance: ArrayLike, change_probability: ArrayLike, *, meth
     check_prices(weights, changes, 1.0, ranges=ranges, by_share=False, names=("importance", "change_probability", "one fetch"))
     choice("method", method, ("sort-free", "sort"))
     rates = np.zeros(weights.size)
-    steady = float(weights @ (changes == 0))
+    steady = inner(weights, changes == 0)
     always = changes == 1
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         best_always = float(weights.max(where=always, initial=0.0))
@@ -86,7 +87,7 @@ def solve_discrete(importance: ArrayLike, change_probability: ArrayLike, *, meth
                 remaining = 1.0 - float(shares.sum())
             rates[live] = shares
             stale = shares + change * (1 - shares)
-            objective += float(weight @ (shares / stale))
+            objective += inner(weight, shares / stale)
             visited = shares > 0
             if visited.any():
                 residual = float(np.abs(weight * change / stale**2 / multiplier - 1)[visited].max())

@@ -11,12 +11,12 @@ from optimal_frontier.optimization.pages import PricedPages
 
 #: Problems from this size on get their first guess of the price from a sample of the pages.
 _LARGE = 20_000
-_SAMPLE = 32_768
+_SAMPLE = 16_384
 #: A price that spends the budget to this accuracy is refined by one last secant, and no more.
 _CLOSE = 1e-3
 _STEPS = 25
 #: Miss of the budget that a sample's answer may have left; beyond it, the guess takes a second look at all pages.
-_CLOSE_ENOUGH = 1e-4
+_CLOSE_ENOUGH = 1.5e-4
 
 
 def first_guess(pages: PricedPages, budget: float, least: float, start: float | None = None) -> tuple[float, float]:
@@ -32,7 +32,7 @@ def first_guess(pages: PricedPages, budget: float, least: float, start: float | 
 
     Notes
     -----
-    A sample of 32,768 pages meets its share of the budget at a price that is off by half a percent or so. What *all* pages spend there
+    A sample of 16,384 pages meets its share of the budget at a price that is off by half a percent or so. What *all* pages spend there
     says by how much, and as sample and pages spend in nearly constant proportion, the sample's price for a budget that much larger or
     smaller is off by 1e-4 at most in most worlds. (A derivative would not do: it is dominated by the few pages whose value is next to
     the price.)
@@ -50,7 +50,9 @@ def first_guess(pages: PricedPages, budget: float, least: float, start: float | 
     spent, top = pages.rough_total(price)
     if spent > least:
         factor = (budget - least) / (spent - least)
-        first, price = price, _refined(sample, price, factor)
+        first = price
+        sampled = sample.rough_total(price)[0] - sample.minimum_spending()
+        price = _refined(sample, price, sampled, sampled * factor) if sampled > 0 else price
         if abs(log(factor)) * 3 / sqrt(sample.size) > _CLOSE_ENOUGH and 0 < price < top:
             again = pages.rough_total(price)[0]
             slope = log((again - least) / (spent - least)) / log(price / first) if again > least and price != first else 0.0
@@ -70,18 +72,17 @@ def _price_of_sample(sample: PricedPages, budget: float) -> float:
         spent = part.rough_total(price)[0] - part.minimum_spending()
         if not (spent > 0 and target > 0):
             return 0.0
-        price = _refined(part, price, target / spent)
+        price = _refined(part, price, spent, target)
     return price
 
 
-def _refined(sample: PricedPages, price: float, factor: float) -> float:
-    """Price at which a sample spends `factor` times as much beyond its minima as at a price nearby; the best found.
+def _refined(sample: PricedPages, price: float, spent: float, target: float) -> float:
+    """Price at which a sample spends `target` beyond its minima, from one nearby at which it spends `spent`; the best found.
 
     Secants on log(spending) over log(price).
     """
     least = sample.minimum_spending()
-    reference = sample.rough_total(price)[0] - least
-    miss, slope = -log(factor), -1.0
+    miss, slope = log(spent / target), -1.0
     for _ in range(_STEPS):
         step = min(2.0, max(-2.0, -miss / slope))
         price *= exp(step)
@@ -91,7 +92,7 @@ def _refined(sample: PricedPages, price: float, factor: float) -> float:
         if now <= 0:
             price *= exp(-step / 2)
             continue
-        before, miss = miss, log(now / reference) - log(factor)
+        before, miss = miss, log(now / target)
         if step and (miss - before) / step < -1e-3:
             slope = (miss - before) / step
     return price

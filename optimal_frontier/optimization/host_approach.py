@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from optimal_frontier.optimization.host_demand import HostDemand, HostedPages, picked
 from optimal_frontier.optimization.host_prices import settle_prices
-from optimal_frontier.optimization.pages import BLOCK, block_of
+from optimal_frontier.optimization.pages import block_of
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.response import ResponseKernel
-from optimal_frontier.optimization.sweeps import blockwise
+from optimal_frontier.optimization.sweeps import BLOCK, blockwise
 
 #: Largest first-order step of log(price): the error it leaves in the price is a few times its square, 3e-7.
 LINEAR: Final = 3e-4

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.optimization.pages import BLOCK, PricedPages, block_of
+from optimal_frontier.optimization.pages import PricedPages, block_of
 from optimal_frontier.optimization.problem import Floats, Integers
 from optimal_frontier.optimization.response import ResponseKernel, RoughKernel
-from optimal_frontier.optimization.sweeps import blockwise
+from optimal_frontier.optimization.sweeps import BLOCK, blockwise
 
 
 class HostDemand(NamedTuple):

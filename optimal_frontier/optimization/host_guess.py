@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from optimal_frontier.optimization.binned import small_interval_price
 from optimal_frontier.optimization.host_demand import HostDemand, HostedPages, picked
 from optimal_frontier.optimization.problem import Floats
-from optimal_frontier.optimization.sweeps import blockwise
+from optimal_frontier.optimization.sweeps import blockwise, inner
 
 #: Pages in the sample: enough for a percent or two.
 _SAMPLE: Final = 4096
@@ -145,7 +145,7 @@ def _ask_sample(crowd: HostedPages, limits: Floats, budget: float) -> _Sample | 
     def excess(log_price: float) -> tuple[float, float]:
         nonlocal demand, slope
         demand = part.at(exp(log_price))
-        slope = float(demand.slope @ (demand.visits <= limit))
+        slope = inner(demand.slope, demand.visits <= limit)
         return float(np.minimum(demand.visits, limit).sum()) - least, slope
 
     low, high = log(top) - _DEPTH, log(top)

@@ -18,7 +18,7 @@ from optimal_frontier.optimization.host_guess import Guess
 from optimal_frontier.optimization.host_prices import meet_limits
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.response import ResponseKernel
-from optimal_frontier.optimization.sweeps import BLOCK
+from optimal_frontier.optimization.sweeps import BLOCK, inner
 
 #: A host that misses its limit by more than this step of log(price) is solved afresh; less is made up by another such step.
 _MISS: Final = 1e-7
@@ -146,7 +146,7 @@ def _carry_out(
     for _ in range(3):
         if abs(left) <= _EXACT * budget:
             return Plan(multiplier, prices)
-        steep = float(crowd.sums(crowd.bend) @ riding)  # more than crumbs: another step for all
+        steep = inner(crowd.sums(crowd.bend), riding)  # more than crumbs: another step for all
         step = left / steep if steep < 0 else inf
         if not abs(step) <= LINEAR:
             break
@@ -166,7 +166,7 @@ def _multiplier(
     there = here
     for _ in range(5):
         riding = at_limit <= there
-        steep = float(demand.slope @ riding)
+        steep = inner(demand.slope, riding)
         if not steep < 0:
             return inf, riding
         total = float(np.where(riding, level, limits).sum()) + steep * there
@@ -183,7 +183,7 @@ def _kinks(crowd: HostedPages, demand: HostDemand, logs: Floats, riding: NDArray
         return 0.0
     few = picked(crowd.pages, near)
     straight = float((crowd.rates[near] + crowd.bend[near] * (there - logs[crowd.host[near]])).sum())
-    others = float(demand.slope @ riding) - float(crowd.bend[near].sum())
+    others = inner(demand.slope, riding) - float(crowd.bend[near].sum())
     kernel = ResponseKernel(near.size)
     rates, bent, raw = np.empty((3, near.size))
     move, low, high = 0.0, -NEAR, NEAR

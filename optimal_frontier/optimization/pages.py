@@ -20,10 +20,8 @@ from optimal_frontier.optimization.response import (
     marginal_share,
     marginal_share_series,
 )
-from optimal_frontier.optimization.sweeps import blockwise, inner
+from optimal_frontier.optimization.sweeps import BLOCK, blockwise, inner
 
-#: Pages per block: a dozen arrays of that size stay in a core's second-level cache of 2 MiB.
-BLOCK = 16384
 #: Changes between two visits below which ``1 - (1 + r) exp(-r)`` would lose more than four of sixteen digits, and is taken from its series.
 _SMALL = 0.01
 
@@ -369,7 +367,7 @@ class Judge:
         np.multiply(caught, rate, out=caught)
         objective = inner(caught, value)
         if pages.some_static and pages.freshness:
-            objective += float(pages.importance[block] @ (change_rate == 0))
+            objective += inner(pages.importance[block], change_rate == 0)
         total = pages.bandwidth(block, rate)
         if not pages.bounded:  # an unvisited page is worth no more than the price, and its marginal share is 1: it gets residual 0
             marginal *= np.maximum(value, price, out=caught)

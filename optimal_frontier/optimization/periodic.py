@@ -85,11 +85,11 @@ def solve_periodic(
     With ``r = change_rate / rate`` and ``w = importance / change_rate`` (freshness) or ``importance`` (changes), both objectives are
     ``sum w rate (1 - exp(-r))``, and a rate between its bounds has ``w (1 - (1 + r) exp(-r)) = multiplier x cost + surcharge of its host``.
     One number, the multiplier, is searched for; `response` turns a price into rates. A page is visited only if ``w / cost`` exceeds the
-    multiplier. O(n) time: a sample finds a price, a rough sweep over all pages corrects it, an exact one and a first-order step end it. With
-    host limits (and no costs) the price of a page is the larger of the multiplier and the price at which its host is full, which does not
-    depend on the multiplier: the hosts at their limits are searched for by their own pages, all at once. With costs their surcharges are
-    settled for every trial of the multiplier. Beside the rates, one array of size n; with host limits about seven. From 300,000 pages on
-    the sweeps use all cores that the process may; results do not depend on it.
+    multiplier. O(n) time: a sample finds a price, a rough sweep over all pages corrects it, an exact one and a first-order step end it.
+    With host limits (and no costs) the price of a page is the larger of the multiplier and the price at which its host is full, which
+    does not depend on the multiplier: the hosts at their limits are searched for by their own pages, all at once. With costs their
+    surcharges are settled for every trial of the multiplier. Beside the rates, one array of size n; with host limits about seven. From
+    200,000 pages on the sweeps use all cores that the process may; results do not depend on it.
 
     Exact to rounding as far as the objective is concerned: rates are within about 1e-7 of the optimum's, and the loss is of second order.
     Numbers other than 0 must lie within 1e-290 and 1e290.

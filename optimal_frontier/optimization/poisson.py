@@ -22,6 +22,7 @@ from optimal_frontier.optimization.problem import (
     scalar,
 )
 from optimal_frontier.optimization.solution import Solution
+from optimal_frontier.optimization.sweeps import inner
 from optimal_frontier.optimization.water_level import level_by_sorting, level_without_sorting
 
 Method = Literal["sort-free", "sort"]
@@ -112,11 +113,11 @@ def solve_poisson(
         shallowest = float(depth.min())
         if shallowest >= _BOTTOMLESS:
             slope[:] = 0.0
-            return Solution(slope, float(weights @ (changes == 0)), 0.0, budget, 0.0)
+            return Solution(slope, inner(weights, changes == 0), 0.0, budget, 0.0)
         np.subtract(depth, shallowest, out=depth)
         if budget == 0.0:
             slope[:] = 0.0
-            return Solution(slope, float(weights @ (changes == 0)), shallowest**-2, 0.0, 0.0)
+            return Solution(slope, inner(weights, changes == 0), shallowest**-2, 0.0, 0.0)
         find = level_without_sorting if method == "sort-free" else level_by_sorting
         level = find(slope, depth, budget)
         multiplier = (level + shallowest) ** -2
@@ -155,8 +156,8 @@ def _judge(weights: Floats, changes: Floats, rates: Floats, multiplier: float, w
         if some_static:
             still = change == 0
             fresh[still] = 0.0
-            objective += float(weight @ still)
-        objective += float(fresh @ rate)
+            objective += inner(weight, still)
+        objective += inner(fresh, rate)
         np.multiply(fresh, fresh, out=fresh)  # importance x change rate / (rate + change rate) ** 2 = fresh ** 2 x change / weight
         np.multiply(fresh, change, out=fresh)
         np.divide(fresh, weight, out=fresh)

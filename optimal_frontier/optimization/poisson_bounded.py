@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from optimal_frontier.errors import ConvergenceError, InfeasibleBudgetError
 from optimal_frontier.optimization.problem import Floats, Integers
 from optimal_frontier.optimization.solution import Solution
+from optimal_frontier.optimization.sweeps import inner
 
 #: Accepted miss of a budget or limit, relative.
 _TOLERANCE = 1e-13
@@ -225,7 +226,7 @@ def _level_of_all(slope: Floats, depth: Floats, low: Floats, high: Floats, bandw
         start = _level_of_all(*some, share) if inside and some[0].any() else 0.0
     else:
         start = 0.0
-    level = start if start > 0 else (bandwidth + float(slope @ depth)) / float(slope.sum())
+    level = start if start > 0 else (bandwidth + inner(slope, depth)) / float(slope.sum())
     floor, ceiling, width = 0.0, np.inf, np.inf
     for step in range(_STEPS):
         rates = _rates(slope, depth, low, high, level)
@@ -242,7 +243,7 @@ def _level_of_all(slope: Floats, depth: Floats, low: Floats, high: Floats, bandw
         proposal = level + miss / area if area > 0 else np.inf
         if area > 0 and not floor < proposal < ceiling:
             # The same point not as a step from the level, which has lost it if it is far below.
-            proposal = (bandwidth - float(rates @ ~free) + float(wet @ depth)) / area
+            proposal = (bandwidth - inner(rates, ~free) + inner(wet, depth)) / area
         stalled = step % 3 == 2 and ceiling - floor > 0.5 * width
         if step % 3 == 2:
             width = ceiling - floor
@@ -282,7 +283,7 @@ def _judge(
 ) -> tuple[float, float]:
     """Objective and KKT residual from their definitions."""
     sums = rates + change_rate
-    objective = float(importance @ np.where(change_rate > 0, rates / sums, 1.0))
+    objective = inner(importance, np.where(change_rate > 0, rates / sums, 1.0))
     price: Floats | float = multiplier
     if full_level is not None and host is not None:
         price = np.maximum(multiplier, full_level**-2.0)[host]

@@ -137,7 +137,7 @@ def _finish(weights: Floats, changes: Floats, rates: Floats, level: float, budge
             objective = 0.0
             if static:
                 np.maximum(fresh, np.finfo(float).tiny, out=fresh)
-                objective = float(weights[block] @ (change == 0))
+                objective = inner(weights[block], change == 0)
             np.divide(rate, fresh, out=fresh)  # rate / (rate + change rate)
             yield float(rate.sum()), objective + inner(fresh, weights[block]), float(fresh.max())
 

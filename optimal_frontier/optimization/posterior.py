@@ -19,6 +19,7 @@ from optimal_frontier.optimization.problem import (
     scalar,
 )
 from optimal_frontier.optimization.solution import Solution
+from optimal_frontier.optimization.sweeps import inner
 
 _NEWTON_STEPS = 60
 
@@ -95,14 +96,14 @@ def solve_posterior(
         means = shapes / times
         ranges = weight_range, (float(means.min()), float(means.max()))
         check_prices(weights, means, budget, price, ranges=ranges, names=("importance", "shape, time", "bandwidth"))
-    least = float(floor @ costs)
+    least = inner(floor, costs)
     if least > budget * (1 + 1e-12):
         raise InfeasibleBudgetError(f"the minimum rates need {least:.6g} of a bandwidth of {budget:.6g}: {least - budget:.6g} too much")
     with np.errstate(all="ignore"):
-        most = float(np.where(weights > 0, ceiling, floor) @ costs) if n else 0.0
+        most = inner(np.where(weights > 0, ceiling, floor), costs) if n else 0.0
         if most <= budget or not (weights > 0).any():
             rates = np.where(weights > 0, ceiling, floor) if most <= budget else floor.copy()
-            return Solution(rates, expected_freshness(weights, shapes, times, rates), 0.0, max(0.0, budget - float(rates @ costs)), 0.0)
+            return Solution(rates, expected_freshness(weights, shapes, times, rates), 0.0, max(0.0, budget - inner(rates, costs)), 0.0)
         if budget - least <= 1e-15 * budget:
             rates = floor.copy()
             unvisited = np.where(shapes > 1, 1 / (shapes - 1), np.inf)  # the limit of what follows at a rate of 0
@@ -118,7 +119,7 @@ def solve_posterior(
             inside = (rates > floor) & (rates < ceiling)
             np.clip(rates, floor, ceiling, out=rates)
             spent = rates * costs
-            return Spending(float(spent.sum()), float(spent @ inside), -float((spent / elasticity).sum(where=inside & (elasticity > 0))))
+            return Spending(float(spent.sum()), inner(spent, inside), -float((spent / elasticity).sum(where=inside & (elasticity > 0))))
 
         bounded = shapes > 1
         top = float(np.max(np.where(bounded, worth / np.maximum(shapes - 1, 1e-3), worth)))
@@ -149,7 +150,7 @@ def expected_freshness(importance: Floats, shape: Floats, time: Floats, rates: F
         tilt = (shape - 1) * logs
         fresh = np.where(np.abs(tilt) > 1e-12, -np.expm1(-tilt) / tilt, 1.0) * logs / age
         fresh = np.where((shape + 1) * age < 1e-8, 1 - 0.5 * shape * age, fresh)
-        return float(importance @ np.where(np.isfinite(age), fresh, 0.0))
+        return inner(importance, np.where(np.isfinite(age), fresh, 0.0))
 
 
 def marginal_time(shape: Floats, age: Floats) -> Floats:

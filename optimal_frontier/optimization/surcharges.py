@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from optimal_frontier.errors import ConvergenceError
 from optimal_frontier.optimization.guess import first_guess
 from optimal_frontier.optimization.market import clearing_price
-from optimal_frontier.optimization.pages import BLOCK, PricedPages, Spending, odds_are_tiny
+from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.solution import Solution
+from optimal_frontier.optimization.sweeps import BLOCK
 
 #: Accepted miss of a limit, relative to what the host's pages spend above their minima, and as a step of log(price); the rest is made up
 #: by scaling the rates.

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import cache
 from typing import Final, TypeVar, cast
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 #: Pages per block: 256 KiB an array, so that the five or so arrays of a step stay in a second-level cache of 2 MiB.
 BLOCK: Final = 32768
 #: Below this many pages a thread costs more than it saves.
-_ALONE: Final = 300_000
+_ALONE: Final = 200_000
 _MOST_THREADS: Final = 8
 #: Inner products of up to this many entries are below the size at which BLAS starts threads of its own.
 _INNER: Final = 8192
@@ -64,12 +65,20 @@ def blockwise(size: int, work: Callable[[Iterator[slice]], Iterator[T]], width: 
     if threads == 1:
         run()
     else:
-        with ThreadPoolExecutor(threads - 1) as pool:
-            others = [pool.submit(copy_context().run, run) for _ in range(threads - 1)]
+        pool = _workers(os.getpid())
+        others = [pool.submit(copy_context().run, run) for _ in range(threads - 1)]
+        try:
             run()
+        finally:
             for other in others:
                 other.result()
     return cast("list[T]", results)
+
+
+@cache
+def _workers(process: int) -> ThreadPoolExecutor:
+    """Threads that wait for the next sweep; a process that was forked gets its own."""
+    return ThreadPoolExecutor(_MOST_THREADS - 1, "optimal_frontier-sweep")
 
 
 def cores() -> int:
@@ -80,8 +89,8 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-def inner(a: Floats, b: Floats) -> float:
-    """Inner product of two contiguous blocks, on this thread alone."""
+def inner(a: Floats, b: Floats | NDArray[np.bool_]) -> float:
+    """Inner product, on this thread alone: the threads of a BLAS spin for a while after each call, on cores that have work to do."""
     if a.size <= _INNER:
         return float(np.dot(a, b))
     return float(sum(np.dot(a[at : at + _INNER], b[at : at + _INNER]) for at in range(0, a.size, _INNER)))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from optimal_frontier.optimization.problem import Floats
+from optimal_frontier.optimization.sweeps import inner
 
 _BLOCK = 8192
 #: Accepted miss of the volume, relative; the rest is made up by scaling.
@@ -74,7 +75,7 @@ def _above(slope: Floats, depth: Floats, level: float) -> tuple[float, float]:
     for block in _blocks(slope.size):
         wet = slope[block] * (depth[block] < level)
         area += float(wet.sum())
-        weighted += float(wet @ depth[block])
+        weighted += inner(wet, depth[block])
     return area, weighted
 
 

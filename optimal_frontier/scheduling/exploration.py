@@ -18,6 +18,9 @@ constant apart that never cease to come, whatever lies between. What keeps it:
 * ``explore-then-commit``: exploration is at even intervals. With a known horizon it ends, as the visits of a finite time do; with the
   doubling trick it never ceases to come back.
 
+Measured (docs/maths.md, "Simulated crawls"): ``epsilon`` is ahead of ``median`` by 0.04 to 0.5 points of freshness where rates are
+constant, and on git histories by 8 to 23% of the staleness; where rates jump, ``thompson`` is.
+
 References
 ----------
 U. Upadhyay et al., "Learning to crawl", AAAI 2020, Lemma 2, section 5.

@@ -14,17 +14,22 @@ from optimal_frontier.simulation.processes import Drifting, Jumping, Pareto, Poi
 from optimal_frontier.simulation.ragged import Ragged
 from optimal_frontier.simulation.simulating import POLICY_NAMES, Report, simulate
 from optimal_frontier.simulation.traces import Trace, events_of, read_trace, write_trace
+from optimal_frontier.simulation.upadhyay_figure_2 import EstimationError, upadhyay_figure_2
+from optimal_frontier.simulation.upadhyay_regret import REGRET_POLICIES, Growth, Regret, growths, regrets
 from optimal_frontier.simulation.worlds import PROCESSES, WORLDS, SyntheticWorld, TraceWorld, World, synthetic_world
 
 __all__ = [
     "POLICIES",
     "POLICY_NAMES",
     "PROCESSES",
+    "REGRET_POLICIES",
     "WORLDS",
     "Bar",
     "Drifting",
+    "EstimationError",
     "Exploring",
     "Frontera",
+    "Growth",
     "Interval",
     "IntervalRule",
     "Jumping",
@@ -39,6 +44,7 @@ __all__ = [
     "QuasiDeterministic",
     "Ragged",
     "RefreshRates",
+    "Regret",
     "Report",
     "Standing",
     "StormCrawler",
@@ -54,11 +60,14 @@ __all__ = [
     "cycle_freshness",
     "cycle_slots",
     "events_of",
+    "growths",
     "measurements",
     "points",
     "read_trace",
+    "regrets",
     "simulate",
     "standings",
     "synthetic_world",
+    "upadhyay_figure_2",
     "write_trace",
 ]

@@ -229,13 +229,14 @@ def _ends(since: Ragged, horizon: float) -> Floats:
     """When each stretch ends."""
     ends = np.append(since.times[1:], horizon)
     ends[since.starts[1:] - 1] = horizon
-    return np.minimum(ends, horizon)
+    return np.asarray(np.minimum(ends, horizon))
 
 
 def _mean_rates(hazard: Hazard, horizon: float) -> Floats:
     lengths = _ends(hazard.since, horizon) - hazard.since.times
-    expected = np.add.reduceat(hazard.rates * lengths, hazard.since.starts[:-1]) / horizon
-    return np.asarray(expected, dtype=np.float64)
+    page = np.repeat(np.arange(len(hazard.since)), hazard.since.counts)
+    expected = np.bincount(page, weights=hazard.rates * lengths, minlength=len(hazard.since))
+    return np.asarray(expected / horizon, dtype=np.float64)
 
 
 def _renewals(rng: np.random.Generator, first: Floats, interval: Callable[[np.ndarray], Floats], horizon: float) -> Ragged:

@@ -94,7 +94,7 @@ def simulate(
         From when on freshness is measured; half of `horizon` unless given.
     replan : float, optional
         Time between two plans; 0.4 of the time in which the budget visits every page once unless given. A quarter of that, or twice as
-        much, changes freshness by less than 0.0002.
+        much, changes freshness by less than 0.0003.
 
     Returns
     -------

@@ -79,7 +79,7 @@ def upadhyay_figure_2(
     --------
     >>> for point in upadhyay_figure_2(200, change_rates=[0.5], visit_rates=[1.0], visits=[50, 200]):
     ...     print(point.visits, round(point.moment[1], 2), round(point.likelihood[1], 2), round(point.bound[1], 2), point.covered)
-    50 0.08 0.08 0.71 1.0
+    50 0.09 0.09 0.69 1.0
     200 0.04 0.04 0.35 1.0
     """
     rng = np.random.default_rng(seed)
@@ -89,8 +89,8 @@ def upadhyay_figure_2(
                 intervals = rng.exponential(1.0 / visit_rate, simulations * count)
                 changed = rng.random(len(intervals)) < -np.expm1(-change_rate * intervals)
                 counts = np.full(simulations, count)
-                moment = np.abs(moment_rate(intervals, changed, LOWER, UPPER, counts) - change_rate)
-                likelihood = np.abs(mle_rate(intervals, changed, LOWER, UPPER, counts) - change_rate)
+                moment = np.abs(moment_rate(intervals, changed, LOWER, UPPER, counts=counts) - change_rate)
+                likelihood = np.abs(mle_rate(intervals, changed, LOWER, UPPER, counts=counts) - change_rate)
                 bound = moment_confidence(intervals, UPPER, DELTA, counts)
                 covered = float(np.mean(moment <= bound))
                 yield EstimationError(

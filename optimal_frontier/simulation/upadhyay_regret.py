@@ -17,13 +17,13 @@ from optimal_frontier.simulation.ragged import Floats
 HORIZONS: Final = (1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6)
 PAGES: Final = 100
 #: Bounds on the change rates, which are uniform between them, per round; and the probability with which the bound may fail.
-LOWER: Final = 0.25
-UPPER: Final = 1.5
+LOWER: Final = 0.5
+UPPER: Final = 2.0
 DELTA: Final = 0.1
 #: Each phase of epsilon-greedy is this much longer than the one before.
 _GROWTH: Final = 1.3
 #: Names, in the order of tables.
-REGRET_POLICIES: Final = ("theorem-1", "square-root", "doubling", "epsilon")
+REGRET_POLICIES: Final = ("theorem-1", "square-root", "doubling", "epsilon", "epsilon-root")
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,16 @@ class Regret:
     Attributes
     ----------
     policy : str
-        ``theorem-1``: explore-then-commit, for the time at which the bound is least; ``square-root``: for the square root of the horizon, in rounds;
-        ``doubling``: the same without knowing the horizon; ``epsilon``: phased epsilon-greedy.
+        ``theorem-1``: explore-then-commit, for the time at which the bound is least; ``square-root``: for the square root of the
+        horizon, in rounds; ``doubling``: the same without knowing the horizon; ``epsilon``: phased epsilon-greedy, a share `EPSILON` / k
+        of phase k exploring; ``epsilon-root``: the same with `EPSILON` / sqrt k.
     horizon : float
         Length of the crawl, in rounds.
     seed : int
         Of pages and bits.
     regret : float
-        Time x share of the importance lost against the optimum, in rounds.
+        Time x share of the importance lost against the optimum, in rounds. With few pages it may be below 0: exploration at even intervals
+        can be worth more than the best memoryless visits.
     bound : float
         What Theorem 1 says of ``theorem-1``; NaN for the others.
     """
@@ -110,11 +112,12 @@ def regrets(pages: int = PAGES, seeds: Iterable[int] = range(20), horizons: Sequ
 
     Notes
     -----
-    As in the paper the optimum is that of memoryless visits (Azar's Algorithm 2), rates after exploring are those of Algorithm 2 at the estimates, and
-    what they lose is worked out, not sampled. Exploration is at even intervals; its freshness is that of eq. 6. Bits are drawn. The estimate
-    is eq. 7, clipped to the bounds on the rates: for even intervals it has a closed form. Epsilon-greedy plans a mixture in each phase,
-    (1 - e) x the rates at the estimates + e x uniform rates, where e is the mean of `EPSILON` / k over as many phases of a live crawl; its visits are memoryless,
-    so a visit at rate f finds no change with probability f / (f + x), and the estimate makes that right on average.
+    As in the paper the optimum is that of memoryless visits (Azar's Algorithm 2), rates after exploring are those of Algorithm 2 at the
+    estimates, and what they lose is worked out, not sampled. Exploration is at even intervals; its freshness is that of eq. 6. Bits are
+    drawn. The estimate is eq. 7, clipped to the bounds on the rates: for even intervals it has a closed form. Epsilon-greedy plans a
+    mixture in each phase, (1 - e) x the rates at the estimates + e x uniform rates. Its phases grow by 1.3, and e is the mean over as many
+    phases of the length that a live crawl has. Its visits are memoryless, so a visit at rate f finds no change with probability
+    f / (f + x), and the estimate makes that right on average.
 
     References
     ----------
@@ -129,7 +132,8 @@ def regrets(pages: int = PAGES, seeds: Iterable[int] = range(20), horizons: Sequ
             yield Regret("theorem-1", horizon, seed, _explore_then_commit(world, explored, horizon), bound)
             yield Regret("square-root", horizon, seed, _explore_then_commit(world, math.ceil(math.sqrt(horizon)), horizon), math.nan)
             yield Regret("doubling", horizon, seed, _doubling(world, horizon), math.nan)
-            yield Regret("epsilon", horizon, seed, _epsilon_greedy(world, horizon), math.nan)
+            yield Regret("epsilon", horizon, seed, _epsilon_greedy(world, horizon, 1.0), math.nan)
+            yield Regret("epsilon-root", horizon, seed, _epsilon_greedy(world, horizon, 0.5), math.nan)
 
 
 def growths(measured: Iterable[Regret]) -> list[Growth]:
@@ -175,16 +179,17 @@ def _doubling(world: _Pages, horizon: float) -> float:
     return regret
 
 
-def _epsilon_greedy(world: _Pages, horizon: float) -> float:
+def _epsilon_greedy(world: _Pages, horizon: float, power: float) -> float:
+    """A share `EPSILON` / k^power of phase k explores."""
     n = len(world.rate)
     begun, length, regret = 0.0, float(PHASE_ROUNDS), 0.0
     rates, visits, unchanged = [], [], []
     estimate = np.full(n, 0.5 * (LOWER + UPPER))
     while begun < horizon:
         stretch = min(length, horizon - begun)
-        # The mean of EPSILON / k over phases k of PHASE_ROUNDS rounds.
         first, last = begun / PHASE_ROUNDS + 1.0, (begun + stretch) / PHASE_ROUNDS + 1.0
-        explored = min(1.0, EPSILON * math.log(last / first) / (last - first))
+        total = math.log(last / first) if power == 1.0 else (last ** (1.0 - power) - first ** (1.0 - power)) / (1.0 - power)
+        explored = min(1.0, EPSILON * total / (last - first))
         rate = (1.0 - explored) * world.planned(estimate) + explored
         regret += stretch * world.lost(rate)
         made = world.rng.poisson(rate * stretch).astype(np.int64)

@@ -154,7 +154,7 @@ def test_another_schema_and_another_type_are_refused(run, redis_client, namespac
     assert redis_client.get(f"{namespace}:{{0}}:stats") == b"mine"
 
 
-@pytest.mark.parametrize("name", ["watch", "export", "metrics", "trace-git", "stat"])
+@pytest.mark.parametrize("name", ["watch", "export", "metrics", "stat"])
 def test_a_command_that_is_not_built_is_unknown(nowhere, name):
     result = invoke(name)
     assert result.exit_code == 2
@@ -165,7 +165,7 @@ def test_help_needs_no_project(nowhere):
     for command in main.commands:
         assert invoke(command, "--help").exit_code == 0
     reading = {"status", "pages", "page", "check", "whatif", "plot"}
-    assert set(main.commands) == reading | {"plan", "import", "forget", "force", "server", "simulate"}
+    assert set(main.commands) == reading | {"plan", "import", "forget", "force", "server", "simulate", "trace-git"}
     assert TABLE  # settings are not part of --help
 
 

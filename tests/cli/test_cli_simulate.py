@@ -192,8 +192,8 @@ def test_a_file_that_cannot_be_written_after_all_is_one_line(simulate, nowhere):
 
 
 def test_unknown_names_are_answered_with_the_known_ones(simulate):
-    line = one_line(simulate("azar-figure-3"))
-    assert line == "optimal-frontier: simulate azar-figure-3: unknown; known are azar-figure-1, azar-figure-2, policies, trace"
+    names = "azar-figure-1, azar-figure-2, policies, trace, upadhyay-figure-2, upadhyay-regret"
+    assert one_line(simulate("azar-figure-3")) == f"optimal-frontier: simulate azar-figure-3: unknown; known are {names}"
 
 
 @pytest.mark.parametrize("arguments", [["--seeds", "0"], ["--bandwidth", "0"], ["--bandwidth", "inf"], ["--utilities", "normal"]])
