@@ -156,17 +156,26 @@ def draw_rates(curve: CrawlCurve, workplace: Workplace) -> Figure:
 
 
 def _draw_threshold(axes: Axes, change_rate: np.ndarray, importance: np.ndarray, multiplier: float, settings: FrontierSettings) -> None:
-    if multiplier <= 0:
-        return  # there is budget for every page at its shortest interval
     x = np.array([change_rate.min() / 1.5, change_rate.max() * 1.5])
     bottom, top = importance.min() / 1.5, importance.max() * 1.5
     if settings.objective == "freshness":
         y, what = multiplier * x, "importance / change rate"
     else:
         y, what = np.full(2, multiplier), "importance"
-    axes.plot(x, y, color=_LINE, linewidth=1.4, label=f"threshold: {what} = {number(multiplier)}, the multiplier")
+    if settings.objective == "changes" and multiplier > 0:
+        bottom = min(bottom, multiplier / 1.5)
     axes.set_xlim(*x)
-    axes.set_ylim(min(bottom, multiplier / 1.5) if settings.objective == "changes" else bottom, top)
+    axes.set_ylim(bottom, top)
+    hosts = "; pages on a host at its limit pay more" if settings.host_period > 0 else ""
+    if multiplier <= 0:
+        label = "no threshold: there is budget for all that bounds and limits of hosts allow"
+        axes.plot([], [], " ", label=label)
+    elif y.max() < bottom:
+        axes.plot([], [], " ", label=f"threshold: {what} = {number(multiplier)}, below all of these pages{hosts}")
+    elif y.min() > top:
+        axes.plot([], [], " ", label=f"threshold: {what} = {number(multiplier)}, above all of these pages{hosts}")
+    else:
+        axes.plot(x, y, color=_LINE, linewidth=1.4, label=f"threshold: {what} = {number(multiplier)}, the multiplier{hosts}")
 
 
 def _entitle(axes: Axes, workplace: Workplace, title: str) -> None:

@@ -37,7 +37,7 @@ _CHANGE_BANDS: Final = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 @click.group(cls=Experiments)
 def simulate() -> None:
-    """Repeat the papers' experiments. Needs neither a Scrapy project nor Redis."""
+    """Repeat the papers' experiments, and hold policies against each other. Needs neither a Scrapy project nor Redis."""
 
 
 @simulate.command("azar-figure-1")

@@ -41,7 +41,7 @@ def positive_array(values: ArrayLike, name: str) -> NDArray[np.float64]:
     array = _floats(values, name)
     good = (array > 0.0) & (array < np.inf)
     if not good.all():
-        raise InvalidProblemError(f"{name}{_first(good)} must be positive and finite, got {array[~good].flat[0]!r}")
+        raise InvalidProblemError(f"{name}{_first(good)} must be positive and finite, got {array[~good].flat[0]}")
     return array
 
 
@@ -56,7 +56,7 @@ def probability_array(values: ArrayLike, name: str) -> NDArray[np.float64]:
     array = _floats(values, name)
     good = (array > 0.0) & (array < 1.0)
     if not good.all():
-        raise InvalidProblemError(f"{name}{_first(good)} must lie strictly between 0 and 1, got {array[~good].flat[0]!r}")
+        raise InvalidProblemError(f"{name}{_first(good)} must lie strictly between 0 and 1, got {array[~good].flat[0]}")
     return array
 
 
@@ -79,7 +79,7 @@ def bit_array(values: ArrayLike, name: str) -> NDArray[np.bool_]:
     ones = np.asarray(array == 1)
     good = ones | np.asarray(array == 0)
     if not good.all():
-        raise InvalidProblemError(f"{name}{_first(good)} must be a boolean, got {array[~good].flat[0]!r}")
+        raise InvalidProblemError(f"{name}{_first(good)} must be a boolean, got {array[~good].flat[0]}")
     return ones
 
 
@@ -186,7 +186,7 @@ def _floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
                 raise InvalidProblemError(f"{name}{place} must be a number, got {entry!r}: {error}") from error
     elif array.dtype.kind not in "biuf" and array.size:  # text, complex numbers and times would be converted without a word
         first = "[" + ", ".join("0" * array.ndim) + "]" if array.ndim else ""
-        raise InvalidProblemError(f"{name}{first} must be a number, got {array.flat[0]!r}")
+        raise InvalidProblemError(f"{name}{first} must be a number, got {str(array.flat[0])!r}")
     with np.errstate(over="ignore"):  # a long double out of range becomes inf, which is refused by the caller
         return array.astype(np.float64)
 

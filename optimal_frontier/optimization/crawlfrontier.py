@@ -133,7 +133,7 @@ class OptimalSolver:
         Parameters
         ----------
         values : array_like (n,)
-            Page values, >= 0 (with clusters: in (0, 1]).
+            Page values, >= 0 (with clusters: clamped to 1, as in the document).
         rates : array_like (n,)
             Page change rates, >= 0.
         frequency : float
@@ -163,6 +163,9 @@ class OptimalSolver:
             if self.verbose:
                 print(f"exact: multiplier {solution.multiplier!r}, KKT residual {solution.kkt_residual:.1e}")
             return solution.rates
+        held = int(self.clusters.count.sum())
+        if held < weights.size:
+            raise InvalidProblemError(f"clusters hold {held} pages, but values has {weights.size}: add every page first (WCluster.add)")
         return self._solve_clustered(self.clusters, weights, changes, bandwidth, n_pages)
 
     def _solve_clustered(self, clusters: WCluster, weights: Floats, changes: Floats, bandwidth: float, n_pages: int) -> Floats:

@@ -112,10 +112,16 @@ def solve_poisson_bounded(
             filled = _level_of_all(slope, depth, low, roof, bandwidth)
             rates, level = _rates(slope, depth, low, roof, filled), filled + shallowest
             _meet(rates, slope, low, roof, bandwidth)
+        spent = float(rates.sum())
+        if spent > bandwidth * (1 + 1e-9):
+            rates = low + (rates - low) * ((bandwidth - least) / (spent - least))
+            spent = bandwidth
+        # Where rates are differences of numbers that agree in all digits, no level spends the budget to the last.
+        unused = bandwidth - spent if bandwidth - spent > 1e-9 * bandwidth else max(0.0, bandwidth - most)
         # A level that no page of a world without value ever reaches, and one beyond all maxima, leave the price at 0.
         multiplier = level**-2 if 0 < level < np.inf else 0.0
         objective, residual = _judge(importance, change_rate, rates, low, high, multiplier, full_level, host)
-    return Solution(rates, objective, multiplier, max(0.0, bandwidth - most), residual)
+    return Solution(rates, objective, multiplier, unused, residual)
 
 
 def _each(values: Floats | float | None, default: float, n: int) -> Floats:
@@ -163,7 +169,10 @@ def _fill_hosts(slope: Floats, depth: Floats, low: Floats, high: Floats, host: I
     miss = target - np.bincount(at, weights=rates, minlength=ids.size)
     bend = np.bincount(at, weights=free, minlength=ids.size)
     rates += free * np.divide(miss, bend, out=np.zeros(ids.size), where=bend > 0)[at]
-    roof[index] = np.clip(rates, own_low, own_high)
+    np.clip(rates, own_low, own_high, out=rates)
+    sums, minima = np.bincount(at, weights=rates, minlength=ids.size), needed[ids]
+    share = np.where(sums > target * (1 + 1e-12), (target - minima) / (sums - minima), 1.0)
+    roof[index] = own_low + (rates - own_low) * share[at]
     levels[ids] = filled + shallowest
     return roof, levels
 
