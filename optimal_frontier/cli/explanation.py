@@ -22,6 +22,8 @@ LEVEL = 0.95
 _KEPT_BITS = 32
 #: Relative difference up to which a rate counts as being at its bound.
 _AT_BOUND = 1e-6
+#: Relative difference from the threshold up to which a visit is worth "as much": a plan may be older than the estimate.
+_MOVED = 0.02
 
 
 def explain(reading: PageReading, url: str, fingerprint: bytes, settings: FrontierSettings) -> dict[str, Any]:
@@ -180,11 +182,22 @@ def _why_rate(reading: PageReading, answer: dict[str, Any], settings: FrontierSe
         return f"Every {every}: it fails ({reading.seen['failures']} in a row), so it is tried at growing intervals."
     if rate >= most * (1 - _AT_BOUND):
         return f"Every {every}: worth more than that (threshold {price}), but held to its shortest interval."
+    host = "its host is at its limit (HOST_DELAY, HOST_MAX_RATE)"
+    may_be_full = settings.host_period > 0 and threshold is not None
     if rate <= least * (1 + _AT_BOUND):
+        if may_be_full and (answer["marginal_at_rate_0"] or 0.0) > threshold * (1 + _MOVED):
+            return (
+                f"Every {every}: held to its longest interval; a visit could be worth {worth}, above the threshold {price}, "
+                f"but {host}, where other pages are worth more."
+            )
         return f"Every {every}: held to its longest interval; the best that a visit could be worth is {worth}, the threshold {price}."
-    limit = " (or its host's limit binds)" if settings.host_period > 0 else ""
     now = number(answer["marginal"])
-    return f"Every {every}: one more visit is then worth {now}, as much as anywhere else (threshold {price}){limit}."
+    if may_be_full and (answer["marginal"] or 0.0) > threshold * (1 + _MOVED):
+        return (
+            f"Every {every}: one more visit is then worth {now}, more than the threshold {price}: {host}, "
+            "or what was learned since the last plan will count in the next."
+        )
+    return f"Every {every}: one more visit is then worth {now}, as much as anywhere else (threshold {price})."
 
 
 def _when(answer: dict[str, Any]) -> str:
