@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InfeasibleBudgetError, InvalidProblemError
-from optimal_frontier.optimization.capped import solve_with_hosts
 from optimal_frontier.optimization.guess import first_guess
+from optimal_frontier.optimization.hosts import solve_with_hosts
 from optimal_frontier.optimization.market import Clearing, clearing_price
 from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.problem import (

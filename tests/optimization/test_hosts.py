@@ -6,7 +6,8 @@ from certificates import dual_bound, random_problem, rate_at, utility, worth
 from scipy.optimize import minimize
 
 from optimal_frontier.errors import InfeasibleBudgetError
-from optimal_frontier.optimization import capped, freshness_periodic, solve_periodic
+from optimal_frontier.optimization import freshness_periodic, solve_periodic
+from optimal_frontier.optimization.hosts import limited
 
 
 @pytest.mark.parametrize("seed", range(80))
@@ -158,7 +159,7 @@ def instance(seed, sizes):
 def test_limits_without_costs_are_exact(seed, guessing, monkeypatch):
     """To 1e-9, by the careful search and by the way of large problems, which here have to give up on most."""
     if guessing:
-        monkeypatch.setattr(capped, "LARGE", 20)
+        monkeypatch.setattr(limited, "LARGE", 20)
     importance, change_rate, budget, host, limits, objective, low, high = instance(1000 + seed, [1, 2, 5, 30, 300, 2000])
     solution = solve_periodic(
         importance, change_rate, budget, objective, min_rate=low, max_rate=high, host=host, host_max_rate=limits
@@ -236,9 +237,9 @@ def test_the_guess_is_only_a_guess(name, monkeypatch):
     importance, change_rate, budget, host, limits, bounds = large_world(name)
     rates = {"min_rate": bounds.get("low"), "max_rate": bounds.get("high")}
     with monkeypatch.context() as patch:
-        patch.setattr(capped, "_search", lambda *_: pytest.fail("the guess was of no use"))
+        patch.setattr(limited, "_search", lambda *_: pytest.fail("the guess was of no use"))
         guessed = solve_periodic(importance, change_rate, budget, host=host, host_max_rate=limits, **rates)
-    monkeypatch.setattr(capped, "LARGE", 10**9)
+    monkeypatch.setattr(limited, "LARGE", 10**9)
     searched = solve_periodic(importance, change_rate, budget, host=host, host_max_rate=limits, **rates)
     assert guessed.multiplier == pytest.approx(searched.multiplier, rel=1e-5)
     assert guessed.objective == pytest.approx(searched.objective, rel=1e-10)

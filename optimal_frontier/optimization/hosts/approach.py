@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.optimization.host_demand import HostDemand, HostedPages, picked
-from optimal_frontier.optimization.host_prices import settle_prices
+from optimal_frontier.optimization.hosts.demand import HostDemand, HostedPages, picked
+from optimal_frontier.optimization.hosts.prices import settle_prices
 from optimal_frontier.optimization.pages import block_of
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.response import ResponseKernel

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.errors import InfeasibleBudgetError
-from optimal_frontier.optimization.host_approach import approach, groups
-from optimal_frontier.optimization.host_demand import HostDemand, HostedPages
-from optimal_frontier.optimization.host_guess import guess_prices, refine_prices
-from optimal_frontier.optimization.host_plan import plan_from
-from optimal_frontier.optimization.host_prices import settle_prices
+from optimal_frontier.optimization.hosts.approach import approach, groups
+from optimal_frontier.optimization.hosts.demand import HostDemand, HostedPages
+from optimal_frontier.optimization.hosts.guess import guess_prices, refine_prices
+from optimal_frontier.optimization.hosts.plan import plan_from
+from optimal_frontier.optimization.hosts.prices import settle_prices
+from optimal_frontier.optimization.hosts.surcharges import solve_with_surcharges
 from optimal_frontier.optimization.market import Clearing, clearing_price
 from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.solution import Solution
-from optimal_frontier.optimization.surcharges import solve_with_surcharges
 from optimal_frontier.optimization.sweeps import inner
 
 #: Accepted miss of the budget, relative to the spending of pages between their bounds; the rest is made up by scaling their rates.

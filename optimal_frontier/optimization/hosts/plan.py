@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.optimization.host_approach import LINEAR, NEAR, Steps, approach, groups, host_steps, take_steps
-from optimal_frontier.optimization.host_demand import HostDemand, HostedPages, picked
-from optimal_frontier.optimization.host_guess import Guess
-from optimal_frontier.optimization.host_prices import meet_limits
+from optimal_frontier.optimization.hosts.approach import LINEAR, NEAR, Steps, approach, groups, host_steps, take_steps
+from optimal_frontier.optimization.hosts.demand import HostDemand, HostedPages, picked
+from optimal_frontier.optimization.hosts.guess import Guess
+from optimal_frontier.optimization.hosts.prices import meet_limits
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.response import ResponseKernel
 from optimal_frontier.optimization.sweeps import BLOCK, inner

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.optimization.binned import small_interval_price
-from optimal_frontier.optimization.host_demand import HostDemand, HostedPages, picked
+from optimal_frontier.optimization.hosts.demand import HostDemand, HostedPages, picked
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.sweeps import blockwise, inner
 

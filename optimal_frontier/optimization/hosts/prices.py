@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.errors import ConvergenceError
-from optimal_frontier.optimization.host_demand import HostDemand, HostedPages
+from optimal_frontier.optimization.hosts.demand import HostDemand, HostedPages
 from optimal_frontier.optimization.problem import Floats
 
 #: Accepted error of log(price): the loss of objective is its square, the KKT residual as large; scaling then meets the limit.
