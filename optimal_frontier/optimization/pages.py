@@ -51,7 +51,7 @@ class Answer(NamedTuple):
     bend: Floats  #: d rates / d log(price) of the page; 0 at a bound
     price: Floats | float
     free: float  #: bandwidth spent by pages strictly between their bounds
-    odds: Floats  #: price / (value - price)
+    odds: Floats  #: price / (value - price); working memory of the kernel
 
 
 def block_of(values: Floats | float | None, block: slice) -> Floats | float | None:
@@ -268,7 +268,7 @@ class PricedPages:
             for answer in self.answers(multiplier, surcharge, rates_out, bend_out, tiny=tiny, blocks=blocks):
                 near = nobody
                 if closeness:
-                    near = np.flatnonzero(np.abs(answer.odds) > 1 / closeness)
+                    near = np.flatnonzero(np.abs(answer.odds, out=answer.odds) > 1 / closeness)
                     answer.bend[near] = 0.0
                 total = self.bandwidth(answer.block, answer.rates)
                 spending = Spending(total, answer.free if self.bounded else total, self.bandwidth(answer.block, answer.bend))
