@@ -240,6 +240,12 @@ TABLE: Final = (
         _choice("periodic", "poisson"),
         "how the visits of a page follow each other: evenly spaced, or memoryless at Azar's rates",
     ),
+    Setting(
+        "EXPLORATION",
+        "median",
+        _choice("median", "mean", "thompson", "epsilon", "explore-then-commit"),
+        "which change rates plans are made from, and how pages that are not worth a visit go on being looked at",
+    ),
     Setting("RESOLVE_INTERVAL", 60.0, _positive, "seconds between plans"),
     Setting("MIN_INTERVAL", 1.0, _positive, "least seconds between two visits of a page"),
     Setting("MAX_INTERVAL", 30 * DAY_S, _positive, "most seconds between two visits of a page"),
@@ -263,6 +269,7 @@ class FrontierSettings:
     discovery_share: float
     objective: Literal["freshness", "changes"]
     policy: Literal["periodic", "poisson"]
+    exploration: Literal["median", "mean", "thompson", "epsilon", "explore-then-commit"]
     resolve_interval: float
     min_interval: float
     max_interval: float

@@ -94,7 +94,7 @@ class ClockedStore(Store):
         row = np.array([(rate, self.time() if base_time is None else base_time, base_credit)], PLAN).tobytes()
         (page,) = self.records_at("page", [slot])
         pair = np.array([slot, page["generation"]], "<u4").tobytes()
-        self.run([("write_plan", [fence, slot // CHUNK, slot % CHUNK, row]), ("queue_due", [fence, repr(1e15), pair])])
+        self.run([("write_plan", [fence, "plan", slot // CHUNK, slot % CHUNK, row]), ("queue_due", [fence, repr(1e15), pair])])
 
     def seen(self, slot: int) -> Any:
         return self.records_at("seen", [slot])[0]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from optimal_frontier.estimation import RatePosterior
+from optimal_frontier.frontier.exploring import Progress
 from optimal_frontier.scheduling import credit_at, deadline
 from optimal_frontier.settings import PREFIX, TABLE
 from optimal_frontier.state import columns
@@ -27,6 +28,7 @@ MANY_KEYS = {
     "seen:C": "string",
     "plan:C": "string",
     "content:C": "string",
+    "committed:C": "string",
     "due:H": "zset",
     "first:H": "zset",
     "owner:O": "set",
@@ -151,7 +153,7 @@ def test_redis_page_has_every_field_of_a_plan():
     source = (ROOT / "optimal_frontier/frontier/planner.py").read_text()
     fields = re.search(r"fields: dict\[str, Any\] = \{(.*?)\n        \}", source, re.DOTALL)
     assert fields
-    for name in re.findall(r'^\s+"(\w+)":', fields[1], re.MULTILINE):
+    for name in [*re.findall(r'^\s+"(\w+)":', fields[1], re.MULTILINE), *Progress("median").fields()]:
         assert f"`{name}`" in text, name
 
 

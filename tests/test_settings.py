@@ -11,6 +11,7 @@ import pytest
 
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.dispatcher import rate_bounds
+from optimal_frontier.scheduling.exploration import EXPLORATIONS
 from optimal_frontier.settings import DAY_S, PREFIX, TABLE, FrontierSettings, PageRule
 
 
@@ -26,6 +27,7 @@ REJECTED = {
     "DISCOVERY_SHARE": [-0.1, 1, 1.5, "x", None, False, "nan"],
     "OBJECTIVE": ["fresh", None, 1, "", ["freshness"]],
     "POLICY": ["Poisson", "uniform", None, 1, "", ["poisson"]],
+    "EXPLORATION": ["Median", "explore", None, 1, "", ["median"], "explore_then_commit"],
     "RESOLVE_INTERVAL": [0, -5, "soon", None, "inf", True],
     "MIN_INTERVAL": [0, -1, "x", None, "inf"],
     "MAX_INTERVAL": [0, -1, "x", None, "inf"],
@@ -129,6 +131,7 @@ def test_defaults_are_those_of_the_table():
         ("HOST_MAX_RATE", "0.5", 0.5),
         ("HOST_MAX_RATE", "None", None),
         ("POLICY", "poisson", "poisson"),
+        ("EXPLORATION", "explore-then-commit", "explore-then-commit"),
         ("CLOSE_AFTER", "3", 3),
         ("CLOSE_AFTER", "None", None),
         ("CLOSE_AFTER", 3.0, 3),
@@ -250,3 +253,13 @@ def test_the_digest_tells_rules_apart():
     ]
     assert len({parse(RULES=rules).rules.digest() for rules in variants}) == len(variants)
     assert parse(RULES=[{"pattern": "a", "importance": "2"}]).rules.digest() == parse(RULES=variants[3]).rules.digest()
+
+
+def test_explorations_are_those_that_there_are():
+    """The pure functions know every value, and no other."""
+    row = next(setting for setting in TABLE if setting.name == "EXPLORATION")
+    assert [parse(EXPLORATION=name).exploration for name in EXPLORATIONS] == list(EXPLORATIONS)
+    with pytest.raises(ConfigurationError) as caught:
+        parse(EXPLORATION="none")
+    assert re.findall(r'"([\w-]+)"', str(caught.value).partition("expected")[2]) == list(EXPLORATIONS)
+    assert row.default == EXPLORATIONS[0] == FrontierSettings.parse({}).exploration

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from optimal_frontier.estimation import posterior_median
+from optimal_frontier.frontier.exploring import Pages, Progress, choice_of, is_committed
 from optimal_frontier.scheduling import PRIOR_SHAPE
+from optimal_frontier.scheduling.exploration import uniform_rate
+from optimal_frontier.state.columns import COMMITTED, PAGE
+from optimal_frontier.state.reading import PageReading
 
 
 def prior_of(published: Mapping[str, str]) -> tuple[float, float] | None:
@@ -31,6 +36,45 @@ def change_rates(seen: np.ndarray, prior: tuple[float, float] | None) -> np.ndar
     shape, time = prior or (1.0, 1.0)
     rates = posterior_median(np.where(known, seen["shape"], shape), np.where(known, seen["time"], time))
     return rates if prior is not None else np.where(known, rates, np.nan)
+
+
+class Chosen(NamedTuple):
+    """What the last plan's exploration says of a page, from the estimate as it stands."""
+
+    change_rate: float  #: to plan with, per second
+    least_rate: float  #: that it asks for, visits per second
+    uniform_rate: float  #: what every page would get if all got the same, visits per second
+    progress: Progress  #: of the plan
+    is_committed: bool  #: ``explore-then-commit``: the rate is one that was committed to
+
+    @property
+    def is_explored(self) -> bool:
+        """Whether ``epsilon`` has picked the page."""
+        return self.progress.exploration == "epsilon" and self.least_rate >= self.uniform_rate
+
+
+def chosen_of(reading: PageReading, shape: float, time: float) -> Chosen | None:
+    """Return what a plan with the last one's draw, phase or commitment makes of a page; None before the first plan.
+
+    Parameters
+    ----------
+    reading : PageReading
+        What is stored.
+    shape, time : float
+        Its posterior or the prior, time in seconds.
+    """
+    published = reading.published
+    pages, budget = int(published.get("pages", 0)), float(published.get("revisit_budget", 0))
+    if pages == 0 or budget <= 0 or "exploration" not in published:
+        return None
+    progress = Progress.of_plan(published)
+    page = np.array([tuple(reading.page[name] for name in PAGE.names or ())], PAGE)
+    committed = np.array([tuple(reading.committed[name] for name in COMMITTED.names or ())], COMMITTED)
+    bounds = (page["min_rate"], page["max_rate"])
+    one = Pages(np.array([reading.slot]), page["generation"], *bounds, np.array([shape]), np.array([time]), committed)
+    choice = choice_of(progress, one, budget, of=pages)
+    rates = (float(choice.change_rate[0]), float(choice.least_rate[0]), uniform_rate(1, budget / pages))
+    return Chosen(*rates, progress, bool(is_committed(progress, one)[0]))
 
 
 def marginal_value(importance: float, change_rate: float, rate: float, objective: str, policy: str = "periodic") -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from optimal_frontier.cli.estimates import marginal_value, prior_of
+from optimal_frontier.cli.estimates import Chosen, chosen_of, marginal_value, prior_of
 from optimal_frontier.cli.output import duration, number
 from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.frontier.deadlines import deadlines
@@ -43,13 +43,15 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
     Returns
     -------
     dict
-        ``change_rate`` is the posterior median, which plans use; ``policy`` tells whether ``interval`` is kept evenly (``periodic``) or
-        as a mean (``poisson``); ``threshold`` the multiplier of the last plan; ``marginal`` what one
-        more visit per second to this page would add, at its rate (``marginal_at_rate_0``: at none).
+        ``change_rate`` is the posterior median, ``planned_change_rate`` what the last plan's EXPLORATION makes of the posterior as it
+        stands; ``policy`` tells whether ``interval`` is kept evenly (``periodic``) or as a mean (``poisson``); ``threshold`` the
+        multiplier of the last plan; ``marginal`` what one more visit per second to this page would add by the planned change rate, at its
+        rate (``marginal_at_rate_0``: at none).
     """
     page, seen, plan = reading.page, reading.seen, reading.plan
     estimate = _estimate(reading)
-    median = estimate["change_rate"]
+    chosen = _chosen(reading, estimate)
+    used = estimate["change_rate"] if chosen is None else chosen.change_rate
     threshold = float(reading.published["multiplier"]) if int(reading.published.get("pages", 0)) else None
     rate = plan["rate"] if plan["base_time"] > 0 else None
     policy = _policy(reading)
@@ -75,11 +77,12 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
         "rate": rate,
         "interval": None if rate is None else _inverse(rate),
         "policy": policy,
+        "exploration": reading.published.get("exploration"),
+        "planned_change_rate": used,
+        "exploration_interval": None if chosen is None else _inverse(chosen.least_rate),
         "threshold": threshold,
-        "marginal": None
-        if median is None or rate is None
-        else marginal_value(page["importance"], median, rate, settings.objective, policy),
-        "marginal_at_rate_0": None if median is None else marginal_value(page["importance"], median, 0.0, settings.objective),
+        "marginal": None if used is None or rate is None else marginal_value(page["importance"], used, rate, settings.objective, policy),
+        "marginal_at_rate_0": None if used is None else marginal_value(page["importance"], used, 0.0, settings.objective),
         "planned_at": plan["base_time"] or None,
         "credit": _credit(reading),
         "deadline": due,
@@ -99,7 +102,7 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
     # RETIRED, DONE and ONCE requests have no next visit to speak of.
     if page["state"] != ACTIVE:
         answer["rate"] = answer["interval"] = answer["marginal"] = answer["credit"] = None
-    answer["why"] = f"{_why(reading, answer, settings)} {_when(answer)}".strip()
+    answer["why"] = " ".join(filter(None, (_why(reading, answer, settings, chosen), _when(answer))))
     return answer
 
 
@@ -126,6 +129,11 @@ def _estimate(reading: PageReading) -> dict[str, Any]:
     }
 
 
+def _chosen(reading: PageReading, estimate: dict[str, Any]) -> Chosen | None:
+    posterior = estimate["posterior"]
+    return None if posterior is None else chosen_of(reading, posterior["shape"], posterior["time"])
+
+
 def _policy(reading: PageReading) -> str:
     """Return how the visits of the page follow each other by the last plan; pinned ones are evenly spaced whatever the policy."""
     is_pinned = reading.page["min_rate"] >= reading.page["max_rate"]
@@ -150,7 +158,7 @@ def _credit(reading: PageReading) -> float | None:
     return float(credit_at(reading.now, seen["carry"], seen["settled"], plan["rate"], plan["base_time"], plan["base_credit"]))
 
 
-def _why(reading: PageReading, answer: dict[str, Any], settings: FrontierSettings) -> str:
+def _why(reading: PageReading, answer: dict[str, Any], settings: FrontierSettings, chosen: Chosen | None) -> str:
     page, seen = reading.page, reading.seen
     if page["state"] == RETIRED:
         return "Retired: it was gone (404 or 410) twice in a row; `optimal-frontier force` brings it back."
@@ -162,10 +170,32 @@ def _why(reading: PageReading, answer: dict[str, Any], settings: FrontierSetting
         return f"Never fetched: {seen['failures']} attempts failed; tried again at growing intervals."
     if answer["rate"] is None:
         return "Fetched for the first time after the last plan; the next one gives it a rate."
-    return _why_rate(reading, answer, settings)
+    choice = "" if chosen is None or page["min_rate"] >= page["max_rate"] else _why_chosen(chosen, answer)
+    return f"{_why_rate(reading, answer, settings, chosen)} {choice}".strip()
 
 
-def _why_rate(reading: PageReading, answer: dict[str, Any], settings: FrontierSettings) -> str:
+def _why_chosen(chosen: Chosen, answer: dict[str, Any]) -> str:
+    """Say what the change rate is that was planned with, unless it is the median, and who is explored."""
+    progress, rate = chosen.progress, f"{number(chosen.change_rate)}/s"
+    name = f'(EXPLORATION "{progress.exploration}")'
+    if progress.exploration == "mean":
+        return f"Planned with the mean of its posterior, {rate} {name}."
+    if progress.exploration == "thompson":
+        return f"Planned with draw {progress.number} from its posterior, {rate} {name}."
+    if progress.exploration == "epsilon" and chosen.is_explored:
+        return f"Picked in phase {progress.number}, so it is visited every {duration(answer['exploration_interval'])} at least {name}."
+    if progress.exploration != "explore-then-commit":
+        return ""
+    until = progress.rounds + progress.rounds_left
+    if progress.is_exploring:
+        return f"All pages are explored at even intervals until round {number(until)}; this is round {number(progress.rounds)} {name}."
+    again = f"; it is explored again from round {number(until)} on, this is round {number(progress.rounds)}" if math.isfinite(until) else ""
+    if chosen.is_committed:
+        return f"Planned with the mean that it had when exploring ended, {rate}{again} {name}."
+    return f"It joined after exploring ended: planned with the mean of its posterior, {rate}{again} {name}."
+
+
+def _why_rate(reading: PageReading, answer: dict[str, Any], settings: FrontierSettings, chosen: Chosen | None) -> str:
     page, rate, threshold = reading.page, answer["rate"], answer["threshold"]
     every = duration(answer["interval"]) + (" on average" if answer["policy"] == "poisson" else "")
     least, most = page["min_rate"], page["max_rate"]
@@ -184,6 +214,12 @@ def _why_rate(reading: PageReading, answer: dict[str, Any], settings: FrontierSe
         return f"Every {every}: worth more than that (threshold {price}), but held to its shortest interval."
     host = "its host is at its limit (HOST_DELAY, HOST_MAX_RATE)"
     may_be_full = settings.host_period > 0 and threshold is not None
+    if chosen is not None and chosen.progress.is_exploring:
+        return f"Every {every}."
+    explored = 0.0 if chosen is None else chosen.least_rate
+    is_above_worth = (answer["marginal"] or 0.0) < (1 - _AT_BOUND) * (threshold or 0.0)
+    if least < rate <= explored * (1 + _AT_BOUND) and is_above_worth:
+        return f"Every {every}, so that it goes on being learned: the best that a visit could be worth is {worth}, the threshold {price}."
     if rate <= least * (1 + _AT_BOUND):
         if may_be_full and (answer["marginal_at_rate_0"] or 0.0) > threshold * (1 + _MOVED):
             return (

@@ -64,6 +64,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
     if answer["due_in_seconds"] is not None:
         due += f", {_relative(answer['due_in_seconds'])}"
     mean = " on average" if answer["policy"] == "poisson" else ""
+    choice = f', EXPLORATION "{answer["exploration"]}"' if answer["exploration"] else ""
     place = "in flight" if answer["in_flight"] else "queued" if answer["queued"] else "not queued"
     return [
         ("url", answer["url"]),
@@ -76,6 +77,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("last bits", f"{answer['bits'] or NOTHING}  (1 changed, newest last)"),
         ("posterior", f"Gamma, shape and time {gamma}" + (" (the prior)" if posterior and posterior["is_prior"] else "")),
         ("change rate", f"{per_second(answer['change_rate'])}{spread}, mean {number(answer['change_rate_mean'])}"),
+        ("planned with", f"{per_second(answer['planned_change_rate'])}{choice}"),
         ("interval bounds", f"{duration(answer['min_interval'])} to {longest}, at least {duration(answer['min_gap'])} apart"),
         (
             "revisit rate",

@@ -34,6 +34,15 @@ _AT_BOUND: Final = 1e-6
 #: Characters in a line of a legend.
 _LINE_LENGTH: Final = 100
 
+#: What the change rates of plans are, by EXPLORATION.
+_WHICH: Final = {
+    "median": "median of what is believed",
+    "epsilon": "median of what is believed",
+    "mean": "mean of what is believed",
+    "thompson": "a draw from what is believed",
+    "explore-then-commit": "mean of what is believed, or was when exploring ended",
+}
+
 _INK, _MUTED, _CURVE, _PRESENT, _LINE = "#22303c", "#7b8794", "#1f6fb4", "#c2572b", "#b3322e"
 
 
@@ -123,8 +132,8 @@ def draw_rates(curve: CrawlCurve, workplace: Workplace) -> Figure:
     plan = curve.plan(curve.present)
     importance, change_rate, rates = curve.page["importance"].copy(), plan.change_rate, plan.rates
     # A pinned page is visited at its own rate, which is its least one too.
-    least = curve.page["min_rate"]
-    left = (rates <= least * (1 + _AT_BOUND)) & (least < curve.page["max_rate"])
+    least = plan.least
+    left = (rates <= least * (1 + _AT_BOUND)) & (curve.page["min_rate"] < curve.page["max_rate"])
     pages = len(rates)
     drawn_pages = np.arange(pages)
     if pages > MOST_DOTS:
@@ -136,7 +145,7 @@ def draw_rates(curve: CrawlCurve, workplace: Workplace) -> Figure:
     size = 14.0 if len(drawn_pages) < 2000 else 4.0
     out, visited = drawn_pages[left[drawn_pages]], drawn_pages[~left[drawn_pages]]
     if len(out):
-        rest = "visited at their longest interval only" if least[left].any() else "not visited again"
+        rest = "visited no more than they must be (MAX_INTERVAL, RULES, EXPLORATION)" if least[left].any() else "not visited again"
         label = f"{number(int(left.sum()))} pages {rest}"
         axes.scatter(change_rate[out], importance[out], size, marker="x", linewidths=0.7, color=_MUTED, label=label)
     if len(visited):
@@ -148,7 +157,7 @@ def draw_rates(curve: CrawlCurve, workplace: Workplace) -> Figure:
         bar = drawn.colorbar(dots, ax=axes, pad=0.015, aspect=32)
         bar.set_label("revisit rate, visits per second", color=_INK)
     _draw_threshold(axes, change_rate[drawn_pages], importance[drawn_pages], plan.multiplier, settings)
-    _name(axes, "change rate, changes per second (median of what is believed)", "importance")
+    _name(axes, f"change rate, changes per second ({_WHICH[settings.exploration]})", "importance")
     some = f"\n{MOST_DOTS:,} of {pages:,} pages are drawn, chosen at random" if pages > MOST_DOTS else ""
     _entitle(axes, workplace, f"which pages a budget of {per_second(curve.present)} is spent on{some}")
     drawn.legend(loc="outside lower center", fontsize=9, frameon=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
+from optimal_frontier.frontier.exploring import Progress
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.reading import StatusReading, read_status
 
@@ -65,6 +66,11 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
         "budget": plan.get("budget", settings.crawl_rate),
         "revisit_budget": plan.get("revisit_budget"),
         "policy": published.get("policy"),
+        "exploration": published.get("exploration"),
+        "exploration_rounds": plan.get("exploration_rounds"),
+        "exploration_number": int(plan["exploration_number"]) if "exploration_number" in plan else None,
+        "exploration_held": int(plan["exploration_held"]) if "exploration_held" in plan else None,
+        "is_exploring": Progress.of_plan(published).is_exploring if "exploration" in published else None,
         "planned_rate": plan.get("planned_rate"),
         "unused": plan.get("unused"),
         "feasible": bool(plan["feasible"]) if "feasible" in plan else None,
@@ -89,6 +95,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
     bound = ""
     if unused > _NOTABLE * (answer["budget"] or 0):
         bound = f"; {per_second(unused)} more cannot be used: limits of hosts (HOST_DELAY, HOST_MAX_RATE) or of pages bind"
+    by = " by posterior medians" if answer["exploration"] in ("mean", "thompson", "explore-then-commit") else ""
     memoryless = ", memoryless visits" if answer["policy"] == "poisson" else ""
     return [
         ("namespace", f"{answer['namespace']}{spider} at {answer['redis']}"),
@@ -102,7 +109,20 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("lateness", f"p50 {duration(late['p50'])}, p99 {duration(late['p99'])} (last 1,000 revisits)"),
         ("budget", f"{per_second(answer['budget'])}, {per_second(answer['revisit_budget'])} for revisits" if answer["budget"] else "auto"),
         ("planned", f"{per_second(answer['planned_rate'])}{memoryless}{feasible}{bound}"),
+        ("exploration", _exploration(answer)),
         ("multiplier", number(answer["multiplier"])),
-        ("freshness", NOTHING if freshness is None else f"{freshness:.1%} (estimated, weighted by importance)"),
+        ("freshness", NOTHING if freshness is None else f"{freshness:.1%} (estimated{by}, weighted by importance)"),
         ("last plan", plan + overdue),
     ]
+
+
+def _exploration(answer: dict[str, Any]) -> str:
+    name = answer["exploration"]
+    if name is None:
+        return NOTHING
+    at = {"epsilon": "phase", "thompson": "draw", "explore-then-commit": "stretch"}.get(name)
+    what = f", {at} {answer['exploration_number']}" if at else ""
+    if name == "explore-then-commit":
+        what += ", exploring" if answer["is_exploring"] else ", committed"
+    held = f"{number(answer['exploration_held'])} pages at a rate that it asks for"
+    return f"{name}{what}, round {number(answer['exploration_rounds'])}; {held}"

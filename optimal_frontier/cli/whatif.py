@@ -132,6 +132,7 @@ def forecast(curve: CrawlCurve, settings: FrontierSettings, rates: Sequence[floa
         )
     return {
         "objective": settings.objective,
+        "exploration": settings.exploration,
         "budget_is_measured": settings.crawl_rate is None,
         "pages": len(curve.page),
         "pending_first_visit": curve.waiting,
@@ -165,6 +166,8 @@ def _show(answer: dict[str, Any]) -> None:
     elif answer["targets"]:
         now = answer["present"]
         show_facts([("present", f"{per_second(now['budget'])} gives {_percent(now['freshness'])}")])
+    if answer["exploration"] not in ("median", "epsilon"):
+        click.echo(f'(by the change rates that EXPLORATION "{answer["exploration"]}" plans with; `status` goes by the medians)')
     limit = Limit(**answer["limit"])
     for target in answer["targets"]:
         click.echo(_sentence(target, answer, limit))

@@ -13,9 +13,10 @@ from typing import Final
 import numpy as np
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.frontier.planner import Planner
+from optimal_frontier.frontier.exploring import Progress
+from optimal_frontier.frontier.planner import Planner, with_prior
 from optimal_frontier.optimization import changes_periodic
-from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, RatePlan
+from optimal_frontier.scheduling import LOAD, RatePlan
 from optimal_frontier.scheduling.budget_curve import BudgetCurve, CurvePoint
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, ONCE, TRANSIENT
@@ -93,6 +94,8 @@ class CrawlCurve:
     prior_time : float
         Time of the prior of pages without a bit, seconds: that of a plan at the present budget. What is believed of a page does not
         change with the budget that is asked about.
+    progress : Progress
+        Exploration at the last plan, under the present EXPLORATION: its draw, its phase, what it has committed to.
     active, waiting : int
         Pages that are revisited or will be; pages that wait for their first visit.
     """
@@ -111,11 +114,12 @@ class CrawlCurve:
         self._slots = np.flatnonzero(active & (seen["visits"] > 0))
         self.active, self._total = int(np.count_nonzero(active)), float(page["importance"][active].sum())
         page, seen = page[self._slots], seen[self._slots]
+        self.progress: Progress = planner.progress(published)
+        self._committed = planner.committed(self.progress, self._slots)
         self.page, self.published, self.present, self.waiting = page, published, present, len(waiting)
         self.prior_time = len(page) / revisit_budget(present)
         self.seen = seen
-        no_bit = seen["shape"] <= 0
-        self.seen["shape"][no_bit], self.seen["time"][no_bit] = PRIOR_SHAPE, self.prior_time
+        self.seen["shape"], self.seen["time"] = with_prior(seen, self.prior_time)
         self._planner = planner
         self._waiting = waiting
         self.revisit_budget = revisit_budget
@@ -171,7 +175,7 @@ class CrawlCurve:
         return self._solve_by(self._planner, self.seen, revisit_budget)
 
     def _solve_by(self, planner: Planner, seen: np.ndarray, revisit_budget: float) -> RatePlan:
-        return planner._solve(self.page, seen, revisit_budget, self._waiting, self._slots, self.published)
+        return planner._solve(self.page, seen, revisit_budget, self._waiting, self._slots, self.published, self.progress, self._committed)
 
     def _most(self, planner: Planner, seen: np.ndarray) -> float:
         maxima = float(self.page["max_rate"].sum())

@@ -7,7 +7,7 @@ from typing import Literal
 
 from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.optimization.single import periodic_rate_at, poisson_rate_at
-from optimal_frontier.scheduling import PRIOR_SHAPE
+from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE
 from optimal_frontier.state.columns import ACTIVE
 from optimal_frontier.state.records import Handout, Observation, Published
 
@@ -67,7 +67,10 @@ def judge_visit(
         posterior.update(interval, bool(bit))
         shape, time = posterior.shape, posterior.time
     rate = 0.0
-    if not handout.planned and published.multiplier > 0 and published.prior_time > 0:
+    if not handout.planned and published.multiplier <= 0 and published.prior_time > 0:
+        # The last plan explores at even intervals, or has budget for all: a new page gets what every page gets.
+        rate = min(max(LOAD / published.prior_time, handout.min_rate), handout.max_rate)
+    elif not handout.planned and published.prior_time > 0:
         known = (shape, time) if shape > 0 else (PRIOR_SHAPE, published.prior_time)
         rate = rate_between_plans(handout, RatePosterior(*known).median, published, objective, policy)
     content = struct.pack("<I16s", tag, fingerprint)

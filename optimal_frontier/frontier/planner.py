@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import secrets
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,10 +20,11 @@ import numpy as np
 from optimal_frontier.errors import OptimalFrontierError
 from optimal_frontier.frontier.deadlines import deadlines
 from optimal_frontier.frontier.dispatcher import horizon_s
+from optimal_frontier.frontier.exploring import Pages, Progress, choice_of, host_shares
 from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, CarriedPrice, RatePlan, backoff, credit_at, plan_rates
 from optimal_frontier.scheduling.credit import LEAST_CARRY
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.columns import ACTIVE, CHUNK, ONCE, PLAN, TRANSIENT
+from optimal_frontier.state.columns import ACTIVE, CHUNK, COMMITTED, ONCE, PLAN, TRANSIENT
 from optimal_frontier.state.store import Store
 
 logger = logging.getLogger(__name__)
@@ -34,7 +37,7 @@ _EXTRA_SHARE: Final = 0.01
 _QUEUE_BATCH: Final = 200
 #: A crawl that has grown by this factor since the last plan gets one within a tenth of RESOLVE_INTERVAL.
 _GROWTH: Final = 1.1
-#: After a change of POLICY a plan is made this many seconds after the last one.
+#: After a change of POLICY or EXPLORATION a plan is made this many seconds after the last one.
 _SWITCH_S: Final = 1.0
 #: Weight of the newest measurement of an ``auto`` budget.
 _NEWEST: Final = 0.5
@@ -82,11 +85,11 @@ class Planner:
         """
         rows = self.store.commands(
             [
-                ["HMGET", self.store.key("published"), "time", "first_time", "fetched", "policy"],
+                ["HMGET", self.store.key("published"), "time", "first_time", "fetched", "policy", "exploration", "exploration_turns"],
                 ["HGET", self.store.key("stats"), "fetched"],
             ]
         )
-        (last, first, known, policy), fetched = rows
+        (last, first, known, policy, exploration, turns), fetched = rows
         if last is None:
             return 0.0 if fetched and int(fetched) > 0 else None
         interval = self.settings.resolve_interval
@@ -96,6 +99,11 @@ class Planner:
             warm = min(warm, max(1.0, 0.1 * interval))
         if (policy or b"periodic").decode() != self.settings.policy:
             warm = min(warm, _SWITCH_S)  # rates of one policy are not worth much to visits of the other
+        if (exploration or b"median").decode() != self.settings.exploration:
+            warm = min(warm, _SWITCH_S)
+        elif turns is not None:
+            # Even intervals cost freshness: not longer than they are meant to last.
+            warm = min(warm, max(1.0, 0.1 * interval, float(turns) - float(last)))
         return float(last) + warm - self.store.now()
 
     def plan(self) -> PlanReport | None:
@@ -128,14 +136,20 @@ class Planner:
         chosen = np.flatnonzero((page["state"] == ACTIVE) & (seen["visits"] > 0))
         now_page, now_seen = page[chosen], seen[chosen]
         waiting = page["host"][np.isin(page["state"], (ACTIVE, ONCE, TRANSIENT)) & (seen["attempts"] == 0)]
-        plan = self._solve(now_page, now_seen, revisit_budget, waiting, chosen, previous)
+        progress = self.progress(previous).after(counts.get("observations", 0), len(chosen))
+        committed = self.committed(progress, chosen)
+        plan = self._solve(now_page, now_seen, revisit_budget, waiting, chosen, previous, progress, committed)
         self._warn(plan, revisit_budget, now_page)
 
         new = np.zeros(len(page), PLAN)
         new["rate"][chosen] = plan.rates
         new["base_time"][chosen] = base_time
         new["base_credit"][chosen] = self._credit_now(now_seen, old[chosen], plan.rates, base_time)
-        if not self._write(fence, new):
+        if progress.commits and len(chosen):
+            progress = replace(progress, committed=progress.number)
+            if not self._write(fence, "committed", _commitment(len(page), chosen, now_page, now_seen)):
+                return None
+        if not self._write(fence, "plan", new):
             return None
         queued = self._queue(fence, chosen, page, seen, old, new, base_time)
         if queued is None:
@@ -150,10 +164,21 @@ class Planner:
             revisit_budget,
             float(plan.rates.sum()),
             plan.multiplier,
-            plan.freshness / total if total > 0 else 0.0,
+            plan.believed / total if total > 0 else 0.0,
             plan.feasible,
         )
-        return report if self._publish(fence, report, plan, counts, previous, measured) else None
+        return report if self._publish(fence, report, plan, counts, previous, measured, progress) else None
+
+    def progress(self, published: Mapping[str, str]) -> Progress:
+        """Return how far exploration was at a plan, under these settings."""
+        return Progress.of_plan(published).under(self.settings.exploration, self.settings.close_after)
+
+    def committed(self, progress: Progress, slots: np.ndarray) -> np.ndarray | None:
+        """Read what ``explore-then-commit`` has committed to; None if nothing is in force."""
+        if progress.exploration != "explore-then-commit" or progress.is_exploring or progress.commits:
+            return None
+        rows: np.ndarray = self.store.columns("committed")[0][slots]
+        return rows
 
     def release(self) -> None:
         """Let another planner take over at once."""
@@ -185,7 +210,15 @@ class Planner:
         return max(budget - kept - extra, 0.05 * budget)
 
     def _solve(
-        self, page: np.ndarray, seen: np.ndarray, budget: float, waiting: np.ndarray, slots: np.ndarray, previous: dict[str, str]
+        self,
+        page: np.ndarray,
+        seen: np.ndarray,
+        budget: float,
+        waiting: np.ndarray,
+        slots: np.ndarray,
+        previous: dict[str, str],
+        progress: Progress,
+        committed: np.ndarray | None,
     ) -> RatePlan:
         max_rate = np.where(page["max_rate"] < 1e299, page["max_rate"], np.inf)
         failures = seen["failures"].astype(np.float64)
@@ -195,12 +228,16 @@ class Planner:
         hosts, host_max_rate = self._host_limits(page["host"], waiting)
         if self._price is None and self.settings.policy == "periodic":
             self._price = CarriedPrice(self.settings.objective, float(previous.get("multiplier", 0.0)))
+        min_rate = np.minimum(page["min_rate"], max_rate)
+        believed = with_prior(seen, len(slots) / budget)
+        pages = Pages(slots, page["generation"], min_rate, max_rate, *believed, committed)
+        choice = choice_of(progress, pages, budget, host_shares(hosts, host_max_rate))
         return plan_rates(
             page["importance"].copy(),
             seen["shape"].copy(),
             seen["time"].copy(),
             budget,
-            np.minimum(page["min_rate"], max_rate),
+            min_rate,
             max_rate,
             objective=self.settings.objective,
             policy=self.settings.policy,
@@ -208,6 +245,9 @@ class Planner:
             host_max_rate=host_max_rate,
             price=self._price,
             slots=slots,
+            change_rate=choice.change_rate,
+            least_rate=choice.least_rate,
+            most_rate=choice.most_rate,
         )
 
     def _host_limits(self, host: np.ndarray, waiting: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | float]:
@@ -242,10 +282,10 @@ class Planner:
             )
         self._warned = not plan.feasible
 
-    def _write(self, fence: int, new: np.ndarray) -> bool:
+    def _write(self, fence: int, group: str, new: np.ndarray) -> bool:
         calls = []
         for at in range(0, len(new), 16 * CHUNK):
-            arguments: list[Any] = [fence]
+            arguments: list[Any] = [fence, group]
             for chunk in range(at // CHUNK, -(-min(len(new), at + 16 * CHUNK) // CHUNK)):
                 arguments += [chunk, 0, new[chunk * CHUNK : (chunk + 1) * CHUNK].tobytes()]
             calls.append(("write_plan", arguments))
@@ -270,10 +310,18 @@ class Planner:
         return queued
 
     def _publish(
-        self, fence: int, report: PlanReport, plan: RatePlan, counts: dict[str, int], previous: dict[str, str], measured: float
+        self,
+        fence: int,
+        report: PlanReport,
+        plan: RatePlan,
+        counts: dict[str, int],
+        previous: dict[str, str],
+        measured: float,
+        progress: Progress,
     ) -> bool:
-        low, middle, high = np.percentile(plan.change_rate, [10, 50, 90]) if report.pages else (0.0, 0.0, 0.0)
+        low, middle, high = np.percentile(plan.median, [10, 50, 90]) if report.pages else (0.0, 0.0, 0.0)
         fetches = counts.get("visits", 0) + counts.get("failures", 0) + counts.get("extra_fetches", 0)
+        turns = report.time + progress.rounds_left * report.pages / (LOAD * report.revisit_budget) if report.pages else math.inf
         fields: dict[str, Any] = {
             "time": f"{report.time:.6f}",
             "first_time": previous.get("first_time", f"{report.time:.6f}"),
@@ -298,6 +346,22 @@ class Planner:
             "measured_rate": repr(measured),
             "measured_at": f"{report.time:.6f}",
             "measured_fetches": fetches,
-        }
+            "exploration_held": plan.held,
+            "exploration_turns": repr(turns),
+        } | progress.fields()
         arguments = [fence, *(value for pair in fields.items() for value in pair)]
         return bool(self.store.run([("publish_plan", arguments)])[0])
+
+
+def with_prior(seen: np.ndarray, prior_time: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return shape and time (s) of the posteriors, the prior where a page has no bit."""
+    known = seen["shape"] > 0
+    return np.where(known, seen["shape"], PRIOR_SHAPE), np.where(known, seen["time"], prior_time)
+
+
+def _commitment(size: int, chosen: np.ndarray, page: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Return the column group *committed*: posteriors as they are; what has no bit yet is not committed to."""
+    rows = np.zeros(size, COMMITTED)
+    for name, values in (("shape", seen["shape"]), ("time", seen["time"]), ("generation", page["generation"])):
+        rows[name][chosen] = values
+    return rows

@@ -61,7 +61,8 @@ class BudgetCurve:
     most : float
         A budget that surely cannot be used up, fetches per second; inf if there is none.
     of_freshness : bool
-        Whether freshness is what the plan maximises. Then the slope is its multiplier; else it is measured.
+        Whether freshness is what the plan maximises. Then the slope is its multiplier; else it is measured, as where pages are
+        held by exploration, whose bounds move with the budget.
 
     Notes
     -----
@@ -97,9 +98,9 @@ class BudgetCurve:
 
     def _point(self, budget: float) -> CurvePoint:
         plan = self._plan(budget)
-        if plan.unused > _TOLERANCE * budget:
+        if plan.unused > _TOLERANCE * budget and not plan.held:
             slope = 0.0
-        elif plan.feasible and self._of_freshness:
+        elif plan.feasible and self._of_freshness and not plan.held:
             slope = LOAD * plan.multiplier
         else:
             less, more = (self._plan(budget * (1 + step)).freshness for step in (-_STEP, _STEP))

@@ -1,7 +1,8 @@
 """Exploration: which change rate the solver is given, and how often a page is looked at whatever the solver says.
 
 The rates that are best by what is believed starve pages that only seem too fast to follow, and what is not visited is not learned. Each
-choice here answers that in its own way; all are pure functions of posteriors, a number in (0, 1) per page, and time.
+choice here answers that in its own way; all are pure functions of posteriors, a number in (0, 1) per page, and time in rounds. A round is
+the time in which the budget visits every page once; the first visits are round 0 to 1.
 
 Notes
 -----
@@ -48,8 +49,11 @@ LEARNING_SHARE: Final = 0.01
 EPSILON: Final = 0.5
 #: Length of a phase in rounds; a round is the time in which the budget visits every page once.
 PHASE_ROUNDS: Final = 2
-#: Shape of a posterior that is as good as certain; its median is off by a relative 3e-13.
-_CERTAIN: Final = 1e12
+#: Rounds for which a draw of ``thompson`` holds: what a simulated crawl leaves between two plans.
+DRAW_ROUNDS: Final = 0.4
+#: Accepted miss of a level, relative.
+_TOLERANCE: Final = 1e-12
+_MOST_HALVINGS: Final = 200
 
 Floats = NDArray[np.float64]
 
@@ -70,11 +74,6 @@ class Choice:
     least_rate: Floats
     most_rate: Floats
 
-    @property
-    def posterior(self) -> tuple[Floats, Floats]:
-        """Shape and time of posteriors with the chosen rates as medians, for `plan_rates`."""
-        return np.full(self.change_rate.shape, _CERTAIN), _CERTAIN / self.change_rate
-
 
 def choose(
     exploration: Exploration,
@@ -82,8 +81,9 @@ def choose(
     time: ArrayLike,
     budget: float,
     uniform: ArrayLike,
-    elapsed: float,
+    rounds: float,
     horizon: float = math.inf,
+    even: ArrayLike | None = None,
 ) -> Choice:
     """Return what a plan is made from.
 
@@ -98,12 +98,15 @@ def choose(
         Visits per unit of time, over all pages.
     uniform : array_like (n,)
         A number in (0, 1) per page, by which ``thompson`` draws and ``epsilon`` picks: from a generator, or `page_uniforms`. New ones
-        for every plan with ``thompson``; the same ones throughout a phase with ``epsilon``.
-    elapsed : float
-        Time since the crawl began.
+        for every draw with ``thompson``; the same ones throughout a phase with ``epsilon``.
+    rounds : float
+        Time since the crawl began, in rounds.
     horizon : float
-        Length of the crawl, if it is known; ``explore-then-commit`` explores for the square root of it (in rounds). Without it, the
+        Length of the crawl in rounds, if it is known; ``explore-then-commit`` explores for the square root of it. Without it, the
         doubling trick.
+    even : array_like (n,) or float, optional
+        Rate of even visits, where hosts or bounds of pages leave another one than `uniform_rate`; see `even_rate`. Pages are explored at
+        it, and `LEARNING_SHARE` of it is the minimum.
 
     Returns
     -------
@@ -117,13 +120,14 @@ def choose(
     Examples
     --------
     >>> shape, time = [1.0, 4.0], [10.0, 2.0]
-    >>> choose("median", shape, time, budget=1.0, uniform=[0.5, 0.5], elapsed=0.0).change_rate.round(3).tolist()
+    >>> choose("median", shape, time, budget=1.0, uniform=[0.5, 0.5], rounds=0.0).change_rate.round(3).tolist()
     [0.069, 1.836]
-    >>> choose("mean", shape, time, budget=1.0, uniform=[0.5, 0.5], elapsed=0.0).change_rate.tolist()
+    >>> choose("mean", shape, time, budget=1.0, uniform=[0.5, 0.5], rounds=0.0).change_rate.tolist()
     [0.1, 2.0]
     """
     a, b = np.asarray(shape, dtype=np.float64), np.asarray(time, dtype=np.float64)
-    floor = np.full(a.shape, learning_rate(a.size, budget))
+    level = np.broadcast_to(uniform_rate(a.size, budget) if even is None else np.asarray(even, dtype=np.float64), a.shape)
+    floor = LEARNING_SHARE * level
     free = np.full(a.shape, np.inf)
     if exploration == "median":
         return Choice(posterior_median(a, b), floor, free)
@@ -132,12 +136,11 @@ def choose(
     if exploration == "thompson":
         return Choice(posterior_quantile(a, b, uniform), floor, free)
     if exploration == "epsilon":
-        explored = np.asarray(uniform) < epsilon(phase(elapsed, a.size, budget))
-        return Choice(posterior_median(a, b), np.where(explored, uniform_rate(a.size, budget), floor), free)
+        explored = np.asarray(uniform) < epsilon(phase(rounds))
+        return Choice(posterior_median(a, b), np.where(explored, level, floor), free)
     if exploration == "explore-then-commit":
-        if explores(elapsed, a.size, budget, horizon):
-            even = np.full(a.shape, uniform_rate(a.size, budget))
-            return Choice(a / b, even, even)
+        if explores(rounds, horizon):
+            return Choice(a / b, level, level)
         return Choice(a / b, np.zeros(a.shape), free)
     raise InvalidProblemError(f"exploration {exploration!r}: unknown; known are {', '.join(EXPLORATIONS)}")
 
@@ -157,24 +160,30 @@ def epsilon(number: int) -> float:
     return min(1.0, EPSILON / number)
 
 
-def phase(elapsed: float, pages: int, budget: float) -> int:
-    """Return the number of a phase of `PHASE_ROUNDS` rounds, 1 being the first."""
-    return 1 + int(elapsed * budget / (PHASE_ROUNDS * max(pages, 1)))
+def phase(rounds: float) -> int:
+    """Return the number of the phase of ``epsilon`` at a time, 1 being the first."""
+    return 1 + int(rounds / PHASE_ROUNDS)
 
 
-def explores(elapsed: float, pages: int, budget: float, horizon: float = math.inf) -> bool:
+def draw(rounds: float) -> int:
+    """Return the number of the draw of ``thompson`` at a time, 1 being the first."""
+    return 1 + int(rounds / DRAW_ROUNDS)
+
+
+def stretch(rounds: float, horizon: float = math.inf) -> int:
+    """Return the number of the stretch of ``explore-then-commit`` at a time: 0 with a known horizon, of the doubling trick from 1 on."""
+    return 0 if horizon < math.inf else 1 + math.floor(math.log2(rounds + 1.0))
+
+
+def explores(rounds: float, horizon: float = math.inf) -> bool:
     """Return whether explore-then-commit explores at a time.
 
     Parameters
     ----------
-    elapsed : float
-        Time since the crawl began.
-    pages : int
-        Number of pages.
-    budget : float
-        Visits per unit of time.
+    rounds : float
+        Time since the crawl began, in rounds.
     horizon : float
-        Length of the crawl; inf for the doubling trick.
+        Length of the crawl in rounds; inf for the doubling trick.
 
     Notes
     -----
@@ -182,11 +191,59 @@ def explores(elapsed: float, pages: int, budget: float, horizon: float = math.in
     Here it is one round for a horizon of one round, and 9 for 80. With the doubling trick stretches of 1, 2, 4, ... rounds follow each
     other, and each begins with the exploration of its own length.
     """
-    rounds = elapsed * budget / max(pages, 1)
     if horizon < math.inf:
-        return rounds < math.ceil(math.sqrt(horizon * budget / max(pages, 1)))
-    stretch = 2.0 ** math.floor(math.log2(rounds + 1.0))
-    return rounds + 1.0 - stretch < math.ceil(math.sqrt(stretch))
+        return rounds < math.ceil(math.sqrt(horizon))
+    length = 2.0 ** (stretch(rounds) - 1)
+    return rounds + 1.0 - length < math.ceil(math.sqrt(length))
+
+
+def turning_point(rounds: float, horizon: float = math.inf) -> float:
+    """Return when explore-then-commit next begins or ceases to explore, in rounds; inf for never.
+
+    Examples
+    --------
+    >>> [turning_point(at) for at in (2.9, 3.0, 5.0)], turning_point(1.0, horizon=80.0), turning_point(9.0, horizon=80.0)
+    ([3.0, 5.0, 7.0], 9.0, inf)
+    """
+    if horizon < math.inf:
+        return float(math.ceil(math.sqrt(horizon))) if explores(rounds, horizon) else math.inf
+    length = 2.0 ** (stretch(rounds) - 1)
+    return length - 1.0 + (math.ceil(math.sqrt(length)) if explores(rounds) else length)
+
+
+def even_rate(low: ArrayLike, high: ArrayLike, total: float) -> float:
+    """Return the rate that shares out a total evenly, where bounds let it: pages below their least or above their most rate stay there.
+
+    Parameters
+    ----------
+    low, high : array_like (n,)
+        Bounds on revisit rates.
+    total : float
+        Sum of the rates, above 0.
+
+    Returns
+    -------
+    float
+        The level; inf if the pages cannot use the total, 0 if their least rates are more.
+
+    Examples
+    --------
+    >>> round(even_rate([0.0, 0.0, 0.0], [9.0, 9.0, 0.5], total=2.5), 9)
+    1.0
+    """
+    least, most = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    if float(most.sum()) <= total:
+        return math.inf
+    if float(least.sum()) >= total:
+        return 0.0
+    below, above = 0.0, max(total, float(least.max()))  # one page alone never gets more
+    for _ in range(_MOST_HALVINGS):
+        level = 0.5 * (below + above)
+        if above - below <= _TOLERANCE * above:
+            break
+        too_much = float(np.clip(level, least, most).sum()) > total
+        below, above = (below, level) if too_much else (level, above)
+    return below if below > 0 else level
 
 
 def exploration_time(pages: int, budget: float, horizon: float, lower: float, upper: float, delta: float) -> float:

@@ -32,26 +32,38 @@ class RatePlan:
     rates : ndarray, shape (n,)
         Revisit rates, visits per second.
     change_rate : ndarray, shape (n,)
-        The change rates that were used: posterior medians, per second.
+        The change rates that were used, per second: posterior medians unless others were given.
+    median : ndarray, shape (n,)
+        Posterior medians, per second.
     multiplier : float
         What one more fetch per second would add to the objective.
     prior_time : float
         Time of the prior, seconds.
     freshness : float
-        Sum of importance x expected freshness, by the formula of the policy.
+        Sum of importance x expected freshness at the change rates that were used, by the formula of the policy.
+    believed : float
+        The same at the posterior medians.
     unused : float
         Budget that the maxima leave, fetches per second.
     feasible : bool
-        False if minima had to be scaled down to fit.
+        False if minima of the crawl had to be scaled down to fit.
+    least : ndarray, shape (n,)
+        Minima that were used, those of exploration among them, visits per second.
+    held : int
+        Pages that are at a bound which exploration asks for.
     """
 
     rates: Floats
     change_rate: Floats
+    median: Floats
     multiplier: float
     prior_time: float
     freshness: float
+    believed: float
     unused: float
     feasible: bool
+    least: Floats
+    held: int
 
 
 def fit_minima(
@@ -80,6 +92,31 @@ def fit_minima(
     return low, feasible
 
 
+def fit_beside(
+    low: Floats, asked: Floats, budget: float, host: NDArray[np.int64] | None = None, host_max_rate: float | Floats = np.inf
+) -> Floats:
+    """Raise minima that fit to what is asked for, as far as hosts and budget have room: what is asked beyond is scaled down.
+
+    Parameters
+    ----------
+    low, asked : ndarray, shape (n,)
+        Minima that are kept, and what is asked for, no less, visits per second.
+    budget : float
+        Most that all may have, visits per second.
+    host : ndarray of int, shape (n,), optional
+        Host of each page, from 0.
+    host_max_rate : float or ndarray, shape (hosts,)
+        Most visits per second to one host, or to each.
+    """
+    more = asked - low
+    if host is not None and np.isfinite(host_max_rate).all() and len(low):
+        room = np.maximum(host_max_rate - np.bincount(host, weights=low), 0.0)
+        wanted = np.bincount(host, weights=more)
+        more = more * (room / np.maximum(np.maximum(wanted, room), 1 / _FAR))[host]
+    total, room = float(more.sum()), max(0.0, budget - float(low.sum()))
+    return low + (more * (room / total) if total > room else more)
+
+
 def plan_rates(
     importance: Floats,
     shape: Floats,
@@ -94,6 +131,9 @@ def plan_rates(
     host_max_rate: float | Floats = np.inf,
     price: CarriedPrice | None = None,
     slots: NDArray[np.int64] | None = None,
+    change_rate: Floats | None = None,
+    least_rate: Floats | None = None,
+    most_rate: Floats | None = None,
 ) -> RatePlan:
     """Solve for the revisit rates of pages whose change rates are known as Gamma posteriors.
 
@@ -121,6 +161,11 @@ def plan_rates(
         Not used with memoryless visits.
     slots : ndarray of int, shape (n,), optional
         Rising numbers that name the pages from plan to plan; needed with `price`.
+    change_rate : ndarray, shape (n,), optional
+        What to plan with instead of the posterior medians, per second; see `scheduling.exploration`.
+    least_rate, most_rate : ndarray, shape (n,), optional
+        Bounds that exploration asks for, visits per second. Those of the crawl go before them, and what does not fit beside these is
+        scaled down without a word.
 
     Returns
     -------
@@ -128,29 +173,53 @@ def plan_rates(
     """
     n = len(importance)
     if n == 0 or budget <= 0:
-        return RatePlan(np.zeros(n), np.zeros(n), 0.0, 0.0, 0.0, max(budget, 0.0), True)
+        none = np.zeros(n)
+        return RatePlan(none, none, none, 0.0, 0.0, 0.0, 0.0, max(budget, 0.0), True, none, 0)
     prior_time = n / budget
     known = shape > 0
-    change_rate = posterior_median(np.where(known, shape, PRIOR_SHAPE), np.where(known, time, prior_time))
+    median = posterior_median(np.where(known, shape, PRIOR_SHAPE), np.where(known, time, prior_time))
     planned = LOAD * budget
     low, feasible = fit_minima(min_rate, max_rate, planned, host if host is not None else np.zeros(n, np.int64), host_max_rate)
     # Solvers take a hundred decades to either side of 1; what users and data bring beyond makes no difference.
-    importance, change_rate = np.clip(importance, 1 / _FAR, _FAR), np.where(change_rate < 1 / _FAR, 0.0, np.minimum(change_rate, _FAR))
+    importance, median = np.clip(importance, 1 / _FAR, _FAR), _within_reach(median)
+    change_rate = median if change_rate is None else _within_reach(change_rate)
     low = np.where(low < 1 / _FAR, 0.0, low)
     # A pinned page stays pinned when its minimum had to be scaled down.
     high = np.where(min_rate >= max_rate, low, np.where(max_rate > _FAR, np.inf, np.where(max_rate < 1 / _FAR, 0.0, max_rate)))
     limited = bool(np.isfinite(host_max_rate).all())
+    own_low, own_high = low, high
+    if least_rate is not None:
+        asked = np.clip(_within_reach(least_rate), low, np.maximum(low, high))
+        low = fit_beside(low, asked, planned, host, host_max_rate)
+    if most_rate is not None:
+        even = np.zeros(n, bool) if least_rate is None else least_rate >= most_rate
+        high = np.where(even, low, np.maximum(low, np.minimum(high, most_rate)))
     pages = (importance, change_rate, planned, low, high)
     numbers, limits = (host, host_max_rate) if limited else (None, np.inf)
     if policy == "poisson":
         solution = _solve_memoryless(*pages, numbers, limits)
-        pinned = min_rate >= max_rate
-        freshness = freshness_poisson(importance[~pinned], change_rate[~pinned], solution.rates[~pinned])
-        freshness += freshness_periodic(importance[pinned], change_rate[pinned], solution.rates[pinned])
     else:
         solution = _solve_evenly_spaced(*pages, objective, numbers, limits, price, slots)
-        freshness = freshness_periodic(importance, change_rate, solution.rates)
-    return RatePlan(solution.rates, change_rate, solution.multiplier, prior_time, freshness, solution.unused, feasible)
+    rates = solution.rates
+    pinned = min_rate >= max_rate if policy == "poisson" else None
+    freshness = _freshness(importance, change_rate, rates, pinned)
+    believed = freshness if change_rate is median else _freshness(importance, median, rates, pinned)
+    held = np.count_nonzero(((rates <= low) & (low > own_low)) | ((rates >= high) & (high < own_high)))
+    said = (solution.multiplier, prior_time, freshness, believed, solution.unused, feasible)
+    return RatePlan(rates, change_rate, median, *said, low, int(held))
+
+
+def _within_reach(rate: Floats) -> Floats:
+    return np.where(rate < 1 / _FAR, 0.0, np.minimum(rate, _FAR))
+
+
+def _freshness(importance: Floats, change_rate: Floats, rates: Floats, pinned: NDArray[np.bool_] | None) -> float:
+    """Sum of importance x freshness of evenly spaced visits, or of memoryless ones to all but the pages that are pinned."""
+    if pinned is None:
+        return freshness_periodic(importance, change_rate, rates)
+    free = ~pinned
+    total = freshness_poisson(importance[free], change_rate[free], rates[free])
+    return total + freshness_periodic(importance[pinned], change_rate[pinned], rates[pinned])
 
 
 def _solve_evenly_spaced(

@@ -55,13 +55,22 @@ Planner = Callable[[Knowledge], Floats]
 
 def _solved(what: Knowledge, choice: Choice) -> Floats:
     """Rates by the arithmetic of a live plan. (It may start from the price of the last one, which pays from some 10,000 pages on.)"""
-    least, most = np.minimum(choice.least_rate, choice.most_rate), choice.most_rate
-    return plan_rates(what.importance, *choice.posterior, what.budget, least, most).rates
+    return plan_rates(
+        what.importance,
+        what.shape,
+        what.time,
+        what.budget,
+        np.zeros(what.importance.shape),
+        np.full(what.importance.shape, np.inf),
+        change_rate=choice.change_rate,
+        least_rate=choice.least_rate,
+        most_rate=choice.most_rate,
+    ).rates
 
 
 @dataclass
 class Exploring:
-    """Ours: posterior, exploration, solver. `plan_rates` of the live crawl takes the chosen rates.
+    """Ours: posterior, exploration, solver, as in a live crawl.
 
     Attributes
     ----------
@@ -81,19 +90,20 @@ class Exploring:
         """Return revisit rates."""
         n = len(what.importance)
         shape, time = what.believed()
-        horizon = what.horizon if self.knows_horizon else np.inf
+        rounds = what.now * what.budget / n
+        horizon = what.horizon * what.budget / n if self.knows_horizon else np.inf
         if self.exploration == "explore-then-commit":
-            if explores(what.now, n, what.budget, horizon):
+            if explores(rounds, horizon):
                 self._committed = None
             elif self._committed is None:
                 self._committed = shape, time
             shape, time = self._committed or (shape, time)
-        choice = choose(self.exploration, shape, time, what.budget, self._numbers(what), what.now, horizon)
+        choice = choose(self.exploration, shape, time, what.budget, self._numbers(what, rounds), rounds, horizon)
         return _solved(what, choice)
 
-    def _numbers(self, what: Knowledge) -> Floats:
+    def _numbers(self, what: Knowledge, rounds: float) -> Floats:
         """New numbers for every plan, or for every phase."""
-        number = phase(what.now, len(what.importance), what.budget)
+        number = phase(rounds)
         if self._uniform is None or self.exploration != "epsilon" or number != self._phase:
             self._uniform = page_uniforms(np.arange(len(what.importance)), int(what.rng.integers(2**62)))
             self._phase = number

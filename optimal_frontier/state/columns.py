@@ -50,8 +50,11 @@ SEEN: Final = np.dtype(
 PLAN: Final = np.dtype([("rate", "<f8"), ("base_time", "<f8"), ("base_credit", "<f8")])
 #: Written by `observe`: tag of the fingerprint settings (0: none) and the fingerprint.
 CONTENT: Final = np.dtype([("tag", "<u4"), ("fingerprint", "V16")])
+#: Written by the planner when EXPLORATION "explore-then-commit" ceases to explore: the posterior that it commits to (shape 0: none), and
+#: the generation of the slot that it is of.
+COMMITTED: Final = np.dtype([("shape", "<f8"), ("time", "<f8"), ("generation", "<u4")])
 
-LAYOUTS: Final = {"page": PAGE, "seen": SEEN, "plan": PLAN, "content": CONTENT}
+LAYOUTS: Final = {"page": PAGE, "seen": SEEN, "plan": PLAN, "content": CONTENT, "committed": COMMITTED}
 
 
 def join_chunks(layout: np.dtype, chunks: list[bytes | None], slots: int) -> np.ndarray:

@@ -77,6 +77,8 @@ class PageReading:
         When its host, blocked now, opens, seconds since the epoch.
     published : dict of str
         The last plan.
+    committed : dict
+        See `state.columns`.
     """
 
     now: float
@@ -92,6 +94,7 @@ class PageReading:
     host: str
     host_opens: float | None
     published: dict[str, str]
+    committed: Raw
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,8 @@ def read_page(store: Store, fingerprint: bytes) -> PageReading | None:
         host.decode("utf-8", "replace") if host else "",
         float(host_opens) if host_opens is not None else None,
         {k.decode(): v.decode() for k, v in zip(published[::2], published[1::2], strict=True)},
+        # Not of the same moment, but of the same slot and generation.
+        _fields(store.records_at("committed", [int(slot)]).tobytes(), columns.COMMITTED),
     )
 
 

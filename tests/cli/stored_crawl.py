@@ -45,6 +45,13 @@ class Crawl:
         store.add(self.page(UNSEEN))
         store.advance(0.5)
 
+    def replan(self, **values: Any) -> None:
+        """Make a plan under other settings."""
+        given = {"CRAWL_RATE": 1.0, "RESOLVE_INTERVAL": 10.0} | values
+        settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_" + name: value for name, value in given.items()})
+        self.report = Planner(self.store, settings).plan()
+        assert self.report is not None
+
     @staticmethod
     def page(url: str, **values: Any) -> NewPage:
         return NewPage(identity(url), host_of(url), encode_record({"url": url}), **{"max_rate": 1.0, "gap": 1.0, **values})

@@ -9,6 +9,7 @@ import scipy.stats
 from optimal_frontier.cli.estimates import marginal_value
 from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.optimization import changes_periodic, freshness_periodic, freshness_poisson
+from optimal_frontier.scheduling.exploration import learning_rate, page_uniforms
 from optimal_frontier.settings import FrontierSettings
 
 from .stored_crawl import HOT, UNSEEN, WARM, WORTHLESS
@@ -52,7 +53,19 @@ def test_at_its_rate_a_page_is_worth_the_threshold(ask, crawl):
     assert "as much as anywhere else" in answer["why"]
 
 
+def test_a_page_that_is_not_worth_a_visit_goes_on_being_learned(ask, run, crawl):
+    """At a share of 1% of the budget."""
+    answer = ask("page", WORTHLESS)
+    assert answer["rate"] == pytest.approx(learning_rate(3, crawl.report.revisit_budget), rel=1e-9)
+    assert answer["exploration_interval"] == pytest.approx(answer["interval"], rel=1e-9)
+    assert answer["marginal_at_rate_0"] < answer["threshold"]
+    assert "so that it goes on being learned" in answer["why"]
+    assert 'EXPLORATION "median"' in run("page", WORTHLESS).stdout
+
+
 def test_a_page_that_is_not_worth_a_visit_says_so(ask, run, crawl):
+    """Nobody asks for one while explore-then-commit is committed."""
+    crawl.replan(EXPLORATION="explore-then-commit", CLOSE_AFTER=1)
     answer = ask("page", WORTHLESS)
     assert answer["rate"] == 0
     assert answer["interval"] is answer["deadline"] is answer["due_in_seconds"] is None
@@ -169,3 +182,52 @@ def test_the_marginal_value_has_no_cancellation():
     assert marginal_value(1.0, 1e300, 1e-300, "changes") == 1.0
     assert marginal_value(1.0, 0.0, 1.0, "freshness") == 0.0
     assert np.isfinite(marginal_value(1.0, 1e-4, 1.0, "freshness"))
+
+
+def test_a_page_is_explained_by_the_exploration_of_its_plan(ask, run, crawl):
+    """Which choice was used, and the change rate that it made of the posterior; by that the page is worth the threshold."""
+    posterior = scipy.stats.gamma(3.0, scale=1 / 10.0)
+    said = {"median": "", "mean": "mean of its posterior", "thompson": "Planned with draw 8 from its posterior", "epsilon": ""}
+    number = page_uniforms([crawl.slot_of(HOT)], 8)[0]  # three pages, six bits: round 3
+    rates = {"median": posterior.median(), "mean": 0.3, "thompson": posterior.ppf(number), "epsilon": posterior.median()}
+    for exploration, rate in rates.items():
+        crawl.replan(EXPLORATION=exploration)
+        answer = ask("page", HOT)
+        assert answer["exploration"] == exploration
+        assert answer["planned_change_rate"] == pytest.approx(rate, rel=1e-6)
+        assert answer["change_rate"] == pytest.approx(posterior.median(), rel=1e-6)
+        assert said[exploration] in answer["why"]
+        if answer["rate"] < 1.0:  # its shortest interval
+            assert answer["marginal"] == pytest.approx(answer["threshold"], rel=1e-6)
+        assert f'EXPLORATION "{exploration}"' in run("page", HOT).stdout
+        assert ask("status")["exploration"] == exploration
+
+
+def test_a_page_says_that_all_are_explored_and_what_it_was_committed_to(ask, run, crawl):
+    """Three rounds are over: the third stretch explores from 3 to 5."""
+    crawl.replan(EXPLORATION="explore-then-commit")
+    answer = ask("page", WORTHLESS)
+    assert answer["rate"] == pytest.approx(0.97 * crawl.report.revisit_budget / 3)
+    assert "explored at even intervals until round 5" in answer["why"]
+    assert ask("status")["is_exploring"] is True
+    assert ", exploring, round 3" in run("status").stdout
+    crawl.store.command("HINCRBY", crawl.store.key("stats"), "observations", 8)
+    crawl.replan(EXPLORATION="explore-then-commit")
+    crawl.store.advance(5.0)
+    crawl.visit(HOT, bit=1, shape=9.0, time=3.0)
+    answer = ask("page", HOT)
+    assert answer["planned_change_rate"] == pytest.approx(0.3)
+    assert answer["change_rate_mean"] == pytest.approx(3.0)
+    assert "mean that it had when exploring ended" in answer["why"]
+    assert "explored again from round 7" in answer["why"]
+    assert ", committed, round" in run("status").stdout
+    assert ask("check") is not None
+
+
+def test_a_page_that_was_picked_says_so(ask, crawl):
+    """One of the three is, by its number; the others do not."""
+    crawl.replan(EXPLORATION="epsilon")
+    numbers = page_uniforms(range(3), 2)  # round 3 is in the second phase
+    for url in (HOT, WARM, WORTHLESS):
+        picked = numbers[crawl.slot_of(url)] < 0.25
+        assert ("Picked in phase 2" in ask("page", url)["why"]) == picked

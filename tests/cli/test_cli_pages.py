@@ -31,7 +31,7 @@ def test_sorts_the_largest_first_and_what_is_not_known_last(ask, crawl):
 
 
 def test_sorts_by_lateness(ask, crawl):
-    crawl.store.advance(1000.0)
+    crawl.store.advance(200.0)
     rows = ask("pages", "--sort", "lateness")
     assert {rows[0]["url"], rows[1]["url"]} == {HOT, WARM}
     assert rows[0]["lateness_seconds"] > rows[1]["lateness_seconds"] > 0
@@ -40,7 +40,7 @@ def test_sorts_by_lateness(ask, crawl):
 
 
 def test_a_leased_page_is_not_late(ask, crawl):
-    crawl.store.advance(1000.0)
+    crawl.store.advance(200.0)
     handouts, _ = crawl.store.dispatch(10)
     assert len(handouts) == 3
     rows = ask("pages", "--sort", "lateness")

@@ -10,9 +10,11 @@ import pytest
 from clocked_store import new_page
 
 from optimal_frontier.cli import plotting
+from optimal_frontier.cli.estimates import marginal_value
 from optimal_frontier.cli.project import Workplace
 from optimal_frontier.frontier.budget_curve import read_crawl_curve
 from optimal_frontier.frontier.planner import Planner
+from optimal_frontier.scheduling.exploration import EXPLORATIONS
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import parse_redis_url
 from optimal_frontier.state.records import Observation
@@ -109,7 +111,7 @@ def test_the_frontier_shows_the_present_budget_and_its_slope(many):
 
 @pytest.mark.parametrize("way", [{}, {"POLICY": "poisson"}, {"OBJECTIVE": "changes"}], ids=str)
 def test_the_threshold_line_parts_the_pages(many, way):
-    """Pages above it are visited more than they must be, pages below it are not."""
+    """Pages below it are not visited more than they must be; what is above it is, or is not worth more than that."""
     workplace = workplace_of(**way)
     curve = read_crawl_curve(many, workplace.settings)
     plan = curve.plan(3.0)
@@ -124,12 +126,19 @@ def test_the_threshold_line_parts_the_pages(many, way):
         change_rate, importance = dots.get_offsets().T
         worth = importance if way == {"OBJECTIVE": "changes"} else importance / change_rate
         assert len(worth) > 3
-        assert ((worth > plan.multiplier) == above).all()
-    assert np.allclose(visited.get_array(), plan.rates[plan.rates > 0])
+        if above:
+            assert (worth > plan.multiplier).all()
+        else:
+            objective, policy = way.get("OBJECTIVE", "freshness"), way.get("POLICY", "periodic")
+            least = plan.least[0]
+            marginal = [marginal_value(*pair, least, objective, policy) for pair in zip(importance, change_rate, strict=True)]
+            assert max(marginal) <= plan.multiplier * (1 + 1e-6)
+            assert np.mean(worth <= plan.multiplier) > 0.8
+    assert np.allclose(visited.get_array(), plan.rates[plan.rates > plan.least])
     assert {"importance"} == {axes.get_ylabel()}
     assert "per second" in axes.get_xlabel()
     assert "per second" in drawn.axes[1].get_ylabel()
-    assert any("not visited again" in label for label in labels_of(drawn))
+    assert any("visited no more than they must be" in label for label in labels_of(drawn))
 
 
 def test_of_a_large_crawl_some_pages_are_drawn_and_it_says_so(many, monkeypatch):
@@ -157,3 +166,14 @@ def test_pages_that_are_all_alike_can_be_drawn(store, tmp_path):
         curve = read_crawl_curve(store, workplace.settings)
         for kind, draw in plotting.KINDS.items():
             plotting.save(draw(curve, workplace), tmp_path / f"{kind}.png")
+
+
+@pytest.mark.parametrize("exploration", EXPLORATIONS)
+@pytest.mark.parametrize("kind", plotting.KINDS)
+def test_every_exploration_is_drawn(many, kind, exploration):
+    """The axis of change rates says which they are."""
+    workplace = workplace_of(EXPLORATION=exploration)
+    drawn = plotting.KINDS[kind](read_crawl_curve(many, workplace.settings), workplace)
+    label = drawn.axes[0].get_xlabel()
+    word = {"thompson": "a draw", "mean": "mean", "explore-then-commit": "mean"}.get(exploration, "median")
+    assert word in label if kind == "rates" else "budget" in label

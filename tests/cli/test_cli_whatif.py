@@ -10,6 +10,7 @@ from optimal_frontier.cli.whatif import LADDER, forecast, why_no_more
 from optimal_frontier.frontier.budget_curve import read_crawl_curve
 from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.scheduling import LOAD
+from optimal_frontier.scheduling.exploration import LEARNING_SHARE
 from optimal_frontier.settings import FrontierSettings
 
 from .stored_crawl import HOT, WARM, Crawl
@@ -22,6 +23,11 @@ WAYS = {
     "memoryless": {"POLICY": "poisson"},
     "memoryless on hosts": {"POLICY": "poisson", "HOST_MAX_RATE": 0.3},
     "to an end": {"CLOSE_AFTER": 9},
+    "mean": {"EXPLORATION": "mean"},
+    "thompson": {"EXPLORATION": "thompson"},
+    "epsilon on hosts": {"EXPLORATION": "epsilon", "HOST_DELAY": 3.0},
+    "exploring": {"EXPLORATION": "explore-then-commit", "CLOSE_AFTER": 99},
+    "committed": {"EXPLORATION": "explore-then-commit", "CLOSE_AFTER": 1},
 }
 
 
@@ -50,7 +56,8 @@ def test_at_the_present_budget_it_says_what_the_next_plan_will(curious, way):
     assert report is not None
     assert report.revisit_budget < 0.95
     assert point.revisit_budget == pytest.approx(report.revisit_budget, rel=1e-9)
-    assert point.freshness == pytest.approx(report.estimated_freshness, rel=1e-9)
+    if settings.exploration in ("median", "epsilon"):  # the others plan with other change rates, `status` goes by the medians
+        assert point.freshness == pytest.approx(report.estimated_freshness, rel=1e-9)
     assert point.multiplier == pytest.approx(report.multiplier, rel=1e-6)
     assert point.planned_rate == pytest.approx(report.planned_rate, rel=1e-9)
     assert point.feasible == report.feasible
@@ -113,9 +120,9 @@ def test_asked_rates_come_as_asked_and_the_present_one_beside_them(ask, run, cra
     assert [row["budget"] for row in answer["rates"]] == [3.0, 0.5]
     assert answer["present"]["budget"] == 1.0
     assert answer["targets"] == []
-    assert answer["rates"][1]["slope"] == pytest.approx(
-        LOAD * answer["rates"][1]["multiplier"] / sum(page["importance"] for page in ask("pages")), rel=1e-6
-    )
+    # One page is held at the learning rate, a share of the budget: a part of what one more fetch per second gives goes there.
+    share = LOAD * answer["rates"][1]["multiplier"] / sum(page["importance"] for page in ask("pages"))
+    assert share * (1 - LEARNING_SHARE / 3 - 1e-4) < answer["rates"][1]["slope"] < share
     shown = [line.split()[0] for line in run("whatif", "--rate", "3", "--rate", "0.5").stdout.splitlines() if "%" in line]
     assert shown == ["0.5", "1", "3"]
 
@@ -201,7 +208,7 @@ def test_changes_are_shown_where_they_are_what_is_maximised(crawl, capsys):
     step = 1e-3
     curve = read_crawl_curve(crawl.store, settings)
     measured = (curve.changes(0.6 + step) - curve.changes(0.6 - step)) / (2 * step)
-    assert answer["rates"][0]["multiplier"] * LOAD == pytest.approx(measured, rel=1e-3)
+    assert answer["rates"][0]["multiplier"] * LOAD == pytest.approx(measured, rel=LEARNING_SHARE)
 
 
 def test_nothing_is_written(run, crawl, redis_client, namespace):

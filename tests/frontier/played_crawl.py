@@ -28,6 +28,8 @@ class Play:
         #: Slot -> times at which it was handed out; all of these in order.
         self.visits: dict[int, list[float]] = defaultdict(list)
         self.handouts: list[float] = []
+        #: What visits tell; the posteriors stay as they are.
+        self.bit = -1
         self._ended: list[Observation] = []
 
     def add(self, n: int, hosts: int = 3, **bounds: float) -> None:
@@ -60,7 +62,7 @@ class Play:
                 self.visits[handout.slot].append(now)
                 self.handouts.append(now)
                 shape, time = self.posteriors[handout.slot]
-                self._ended.append(Observation(handout.slot, handout.token, "ok", float("inf"), -1, shape, time))
+                self._ended.append(Observation(handout.slot, handout.token, "ok", float("inf"), self.bit, shape, time))
             wait = outcome.wait if outcome.wait is not None and outcome.wait >= 0 else 1e9
             step = 1e-4 if outcome.handouts else wait
             # Stored with microseconds: less would stand still.

@@ -76,3 +76,12 @@ def test_bounds_hold_between_plans_too():
 def test_what_is_no_page_has_no_history():
     observation = judge_visit(dataclasses.replace(HANDOUT, kind=ONCE), NEW, 77, 1000.0, Published())
     assert (observation.outcome, observation.bit, observation.content) == ("ok", -1, b"")
+
+
+def test_a_new_page_is_visited_as_often_as_the_others_while_all_are_explored():
+    """A plan at even intervals has no price; the prior's time is pages / budget."""
+    handout = dataclasses.replace(HANDOUT, visits=0, planned=False, min_rate=0.0, max_rate=1.0)
+    observation = judge_visit(handout, OLD, 77, 1000.0, Published(0.0, 50.0))
+    assert observation.rate == pytest.approx(0.97 / 50.0)
+    assert judge_visit(dataclasses.replace(handout, max_rate=1e-3), OLD, 77, 1000.0, Published(0.0, 50.0)).rate == 1e-3
+    assert judge_visit(handout, OLD, 77, 1000.0, Published()).rate == 0.0

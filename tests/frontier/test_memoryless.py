@@ -16,6 +16,7 @@ from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
 from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.optimization import freshness_poisson, solve_poisson
 from optimal_frontier.scheduling import LOAD, credit_at
+from optimal_frontier.scheduling.exploration import learning_rate
 
 parse = partial(played_crawl.parse, POLICY="poisson")
 
@@ -47,7 +48,7 @@ def test_rates_are_those_of_azars_algorithm(store):
     report = play.planner.plan()
     page, plan = store.columns("page", "plan")
     change_rate = posterior_median(*map(np.array, zip(*(play.posteriors[slot] for slot in range(60)), strict=True)))
-    best = solve_poisson(page["importance"], change_rate, LOAD * 2, method="sort")
+    best = solve_poisson(page["importance"], change_rate, LOAD * 2, min_rate=learning_rate(60, 2.0))
     np.testing.assert_allclose(plan["rate"], best.rates, rtol=1e-6, atol=1e-9)
     assert report is not None
     assert report.multiplier == pytest.approx(best.multiplier, rel=1e-6)

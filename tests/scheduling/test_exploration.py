@@ -9,19 +9,22 @@ import pytest
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import moment_confidence, posterior_median, posterior_quantile
-from optimal_frontier.optimization import solve_poisson
+from optimal_frontier.optimization import freshness_periodic, solve_poisson
 from optimal_frontier.scheduling.exploration import (
     EPSILON,
     EXPLORATIONS,
     LEARNING_SHARE,
     choose,
     epsilon,
+    even_rate,
     exploration_time,
     explores,
     learning_rate,
     page_uniforms,
     phase,
     regret_bound,
+    stretch,
+    turning_point,
     uniform_rate,
 )
 from optimal_frontier.scheduling.planning import plan_rates
@@ -30,8 +33,13 @@ SHAPE, TIME = np.array([1.0, 3.0, 40.0, 2.5]), np.array([10.0, 6.0, 80.0, 1e-3])
 HALF = np.full(4, 0.5)
 
 
-def of(exploration, uniform=HALF, elapsed=1e6, horizon=math.inf, budget=2.0):
-    return choose(exploration, SHAPE, TIME, budget, uniform, elapsed, horizon)
+def of(exploration, uniform=HALF, rounds=5e5, horizon=math.inf, budget=2.0):
+    return choose(exploration, SHAPE, TIME, budget, uniform, rounds, horizon)
+
+
+def planned(weights, choice, budget=2.0):
+    bounds = {"change_rate": choice.change_rate, "least_rate": choice.least_rate, "most_rate": choice.most_rate}
+    return plan_rates(weights, SHAPE, TIME, budget, np.zeros(4), np.full(4, np.inf), **bounds)
 
 
 def test_each_choice_is_what_its_name_says():
@@ -44,14 +52,18 @@ def test_each_choice_is_what_its_name_says():
 
 
 def test_the_solver_gets_the_chosen_rates():
-    """A posterior as good as certain stands for each."""
+    """And what they promise is told at the medians as well."""
     weights, zero, free = np.array([1.0, 2.0, 3.0, 4.0]), np.zeros(4), np.full(4, np.inf)
     for exploration in EXPLORATIONS:
         choice = of(exploration)
-        plan = plan_rates(weights, *choice.posterior, 2.0, zero, free)
-        assert plan.change_rate == pytest.approx(choice.change_rate, rel=1e-11)
+        plan = plan_rates(weights, SHAPE, TIME, 2.0, zero, free, change_rate=choice.change_rate)
+        assert (plan.change_rate == choice.change_rate).all()
+        assert (plan.median == posterior_median(SHAPE, TIME)).all()
+        assert plan.freshness == pytest.approx(freshness_periodic(weights, choice.change_rate, plan.rates), rel=1e-12)
+        assert plan.believed == pytest.approx(freshness_periodic(weights, plan.median, plan.rates), rel=1e-12)
     whole = plan_rates(weights, SHAPE, TIME, 2.0, zero, free)
-    assert plan_rates(weights, *of("median").posterior, 2.0, zero, free).rates == pytest.approx(whole.rates, rel=1e-9, abs=1e-9)
+    same = plan_rates(weights, SHAPE, TIME, 2.0, zero, free, change_rate=of("median").change_rate)
+    assert (same.rates == whole.rates).all()
 
 
 def test_thompson_draws_from_the_posterior():
@@ -66,8 +78,9 @@ def test_thompson_draws_from_the_posterior():
 def test_a_page_that_is_not_worth_a_visit_keeps_the_learning_rate(exploration):
     """Page 3 changes 2,500 times in a unit of time; planned without a minimum it gets nothing."""
     choice = of(exploration)
-    free = plan_rates(np.ones(4), *choice.posterior, 2.0, np.zeros(4), choice.most_rate)
-    kept = plan_rates(np.ones(4), *choice.posterior, 2.0, choice.least_rate, choice.most_rate)
+    free = plan_rates(np.ones(4), SHAPE, TIME, 2.0, np.zeros(4), np.full(4, np.inf), change_rate=choice.change_rate)
+    kept = planned(np.ones(4), choice)
+    assert (free.held, kept.held) == (0, 1)
     assert free.rates[3] == 0
     assert kept.rates[3] == pytest.approx(learning_rate(4, 2.0)) == pytest.approx(0.97 * LEARNING_SHARE * 2.0 / 4)
     assert kept.feasible
@@ -80,36 +93,42 @@ def test_epsilon_explores_a_page_ever_again():
     shares = [epsilon(number) for number in range(1, 20_001)]
     assert shares[0] == EPSILON == 0.5
     assert sum(shares) == pytest.approx(0.5 * (math.log(20_000) + 0.5772), rel=1e-4)
-    explored = of("epsilon", np.array([1e-9, 0.24, 0.26, 1 - 1e-9]), elapsed=5.0)  # the second phase, 4 to 8
-    assert phase(5.0, 4, 2.0) == 2
+    explored = of("epsilon", np.array([1e-9, 0.24, 0.26, 1 - 1e-9]), rounds=2.5)  # the second phase, 2 to 4
+    assert [phase(at) for at in (0.0, 1.99, 2.0, 2.5, 4.0)] == [1, 1, 2, 2, 3]
     assert explored.least_rate.tolist() == [uniform_rate(4, 2.0)] * 2 + [learning_rate(4, 2.0)] * 2
 
 
 def test_exploring_is_at_even_intervals_for_all():
-    choice = of("explore-then-commit", elapsed=0.0, horizon=100.0)
+    choice = of("explore-then-commit", rounds=0.0, horizon=50.0)
     assert (choice.least_rate == choice.most_rate).all()
-    plan = plan_rates(np.array([1.0, 9.0, 1.0, 1.0]), *choice.posterior, 2.0, choice.least_rate, choice.most_rate)
+    plan = planned(np.array([1.0, 9.0, 1.0, 1.0]), choice)
     assert plan.rates == pytest.approx(np.full(4, 0.97 * 0.5))
     assert plan.feasible
-    committed = of("explore-then-commit", elapsed=50.0, horizon=100.0)
+    committed = of("explore-then-commit", rounds=25.0, horizon=50.0)
     assert (committed.least_rate == 0).all()
     assert np.isinf(committed.most_rate).all()
 
 
 def test_exploration_takes_the_square_root_of_the_horizon():
     """80 rounds: 9 of them."""
-    assert explores(8.99, 10, 10.0, horizon=80.0)
-    assert not explores(9.01, 10, 10.0, horizon=80.0)
+    assert explores(8.99, horizon=80.0)
+    assert not explores(9.0, horizon=80.0)
+    assert turning_point(8.99, horizon=80.0) == 9.0
 
 
 def test_doubling_explores_ever_again():
     """Stretches of 1, 2, 4, ... rounds begin at 0, 1, 3, 7, ... and explore for 1, 2, 2, 3, 4, 6, 8, ... rounds."""
     rounds = np.arange(0.5, 127.0)
-    exploring = np.array([explores(at, 10, 10.0) for at in rounds])
+    exploring = np.array([explores(at) for at in rounds])
     expected = np.zeros(127, bool)
     for begin, length in ((0, 1), (1, 2), (3, 2), (7, 3), (15, 4), (31, 6), (63, 8)):
         expected[begin : begin + length] = True
     assert (exploring == expected).all()
+    turns = np.array([turning_point(at) for at in rounds])
+    for at in np.flatnonzero(expected[1:] != expected[:-1]):
+        assert turns[at] == at + 1
+    assert [stretch(at) for at in (0.0, 0.9, 1.0, 2.9, 3.0, 7.0)] == [1, 1, 2, 2, 3, 4]
+    assert stretch(9.0, horizon=80.0) == 0
 
 
 def test_bound_on_the_regret_holds():
@@ -156,3 +175,34 @@ def test_page_uniforms_are_uniform_and_independent():
 def test_unknown_explorations_are_named():
     with pytest.raises(InvalidProblemError, match="exploration 'max': unknown; known are median, mean, thompson"):
         of("max")
+
+
+def test_even_rate_shares_out_what_bounds_leave():
+    """A page pinned low leaves its share to the others, one pinned high takes from them."""
+    low, high = np.array([0.0, 0.1, 2.0, 0.0]), np.array([np.inf, 0.1, 2.0, np.inf])
+    assert even_rate(low, high, 4.1) == pytest.approx(1.0, rel=1e-9)
+    assert np.clip(even_rate(low, high, 4.1), low, high).sum() <= 4.1
+    assert even_rate(low, high, 2.0) == 0.0
+    assert even_rate(low, np.full(4, 2.0), 8.0) == math.inf
+
+
+def test_what_exploration_asks_for_gives_way_to_bounds_and_limits():
+    """Pins stay, the limit of a host and the budget hold, and none of it makes a plan infeasible."""
+    rng = np.random.default_rng(2)
+    n, budget = 60, 10.0
+    shape, time, weights = rng.uniform(1, 9, n), 10 ** rng.uniform(0, 3, n), rng.uniform(0.1, 3, n)
+    host = np.arange(n) % 3
+    low, high = np.zeros(n), np.full(n, 5.0)
+    low[:6] = high[:6] = 0.5
+    high[6:12] = 1e-4
+    for exploration in EXPLORATIONS:
+        choice = choose(exploration, shape, time, budget, np.full(n, 0.1), rounds=1.5)
+        bounds = {"change_rate": choice.change_rate, "least_rate": choice.least_rate, "most_rate": choice.most_rate}
+        plan = plan_rates(weights, shape, time, budget, low, high, host=host, host_max_rate=np.array([1.5, 20.0, 20.0]), **bounds)
+        assert plan.feasible
+        assert plan.rates[:6] == pytest.approx(0.5)
+        assert plan.rates[6:12].max() <= 1e-4 * (1 + 1e-9)
+        assert plan.rates[host == 0].sum() <= 1.5 * (1 + 1e-9)
+        assert plan.rates.sum() <= 0.97 * budget * (1 + 1e-9)
+        if exploration != "explore-then-commit":
+            assert plan.rates[12:].min() > 0

@@ -62,7 +62,7 @@ def test_a_page_that_a_plan_moved_later_waits_for_its_new_deadline(store):
     """What stands in the queue is looked at again when it is handed out."""
     (slot,) = fetched(store, "a/1")
     store.plan(slot, rate=1.0)
-    store.run([("write_plan", [store.command("HGET", store.key("meta"), "fence"), 0, slot * 24, b""])])
+    store.run([("write_plan", [store.command("HGET", store.key("meta"), "fence"), "plan", 0, slot * 24, b""])])
     key = store.key(f"due:{store.records_at('page', [slot])['host'][0]}")
     store.plan(slot, rate=0.1)
     store.command("ZADD", key, START + 1, slot)  # as queued by the plan before

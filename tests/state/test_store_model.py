@@ -199,7 +199,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def plan_writes(self) -> None:
         plan, valid = self.plan, self.plan["fence"] == self.fence
-        assert self.store.run([("write_plan", [plan["fence"], 0, 0, plan["rows"].tobytes()])])[0] == valid
+        assert self.store.run([("write_plan", [plan["fence"], "plan", 0, 0, plan["rows"].tobytes()])])[0] == valid
         if valid:
             plan["written"] = True
             for slot, row in enumerate(plan["rows"]):

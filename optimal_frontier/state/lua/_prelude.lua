@@ -11,6 +11,7 @@
 --                          changes, bits (last 32, newest lowest), failures, gone, attempts
 -- P.plan:C          STRING 24 bytes a slot: rate (1/s), base_time (s), base_credit; base_time 0: not planned yet
 -- P.content:C       STRING 20 bytes a slot: tag of the fingerprint settings (0: none), fingerprint
+-- P.committed:C     STRING 20 bytes a slot: shape, time (s) of the posterior that explore-then-commit goes by (0: none), generation
 -- P.due:H           ZSET   slot -> deadline (s), of host H
 -- P.first:H         ZSET   first visits of host H: score -priority, member = 1/importance, arrival (big-endian, so that
 --                          equal scores come by importance, then arrival), slot
@@ -26,8 +27,8 @@
 -- P.changes         STREAM pages that changed, about 10,000;  P.published HASH  the last plan
 local P = KEYS[1]
 local CHUNK = 4096
-local FORMAT = {page = '<ddddI4I4I4', seen = '<ddddddI4I4I4I4I4I4I4', plan = '<ddd', content = '<I4c16'}
-local WIDTH = {page = 44, seen = 76, plan = 24, content = 20}
+local FORMAT = {page = '<ddddI4I4I4', seen = '<ddddddI4I4I4I4I4I4I4', plan = '<ddd', content = '<I4c16', committed = '<ddI4'}
+local WIDTH = {page = 44, seen = 76, plan = 24, content = 20, committed = 20}
 local ACTIVE, ONCE, TRANSIENT, RETIRED, DONE = 1, 2, 3, 4, 5
 local OWNER_SILENCE_S = 15
 local REQUEUE_LIMIT = 256

@@ -1,8 +1,8 @@
--- Writes planned rates back over exactly the slots that the planner read.
--- ARGV  fence, then per run of slots: chunk, first slot within it, bytes (24 a slot)
--- Returns  1, or 0 if another planner has taken over. O(bytes).
+-- Writes what the planner says of runs of slots: planned rates, over exactly the slots that it read, or what it commits to.
+-- ARGV  fence, column group (plan, committed), then per run of slots: chunk, first slot within it, bytes (24 or 20 a slot)
+-- Returns  1, or 0 if another planner has taken over. O(bytes); idempotent.
 if redis.call('HGET', P .. 'meta', 'fence') ~= ARGV[1] then return 0 end
-for i = 2, #ARGV, 3 do
-  redis.call('SETRANGE', P .. 'plan:' .. ARGV[i], tonumber(ARGV[i + 1]) * WIDTH.plan, ARGV[i + 2])
+for i = 3, #ARGV, 3 do
+  redis.call('SETRANGE', P .. ARGV[2] .. ':' .. ARGV[i], tonumber(ARGV[i + 1]) * WIDTH[ARGV[2]], ARGV[i + 2])
 end
 return 1
