@@ -34,7 +34,6 @@ class Clearing:
     price: float
     spending: Spending
     cheaper: float | None = None
-    cheaper_spending: Spending | None = None
 
 
 def clearing_price(
@@ -70,7 +69,7 @@ def clearing_price(
 
     low_logit, high_logit = -inf, inf
     low, high = 0.0, top
-    low_spending: Spending | None = None
+    low_was_tried = False
     high_spending = Spending(least, 0.0, 0.0)
     ratio = min(max(start / top, _SMALLEST), 1 - 1e-15)
     logit = log(ratio) - log1p(-ratio)
@@ -90,7 +89,7 @@ def clearing_price(
         if abs(miss) <= tolerance * now.free or abs(miss) <= 1e-14 * budget:
             return Clearing(price, now)
         if miss > 0:
-            low, low_logit, low_spending = price, logit, now
+            low, low_logit, low_was_tried = price, logit, True
         else:
             high, high_logit, high_spending = price, logit, now
         excess = now.total - least
@@ -117,6 +116,6 @@ def clearing_price(
             break
     else:
         raise ConvergenceError(f"the price did not settle: still between {low!r} and {high!r}")
-    if low_spending is None:
-        low_spending = spend(low)
-    return Clearing(high, high_spending, low, low_spending)
+    if not low_was_tried:
+        spend(low)  # callers keep what the pages do at both ends
+    return Clearing(high, high_spending, low)
