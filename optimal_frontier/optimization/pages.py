@@ -95,10 +95,9 @@ class PricedPages:
     def bounded(self) -> bool:
         return self.low is not None or self.high is not None
 
-    def blocks(self, width: int | None = None) -> Iterator[slice]:
-        width = width or BLOCK
-        for start in range(0, self.size, width):
-            yield slice(start, min(start + width, self.size))
+    def blocks(self) -> Iterator[slice]:
+        for start in range(0, self.size, BLOCK):
+            yield slice(start, min(start + BLOCK, self.size))
 
     def part(self, which: slice | NDArray[np.int64]) -> PricedPages:
         """Some of the pages, without their hosts."""

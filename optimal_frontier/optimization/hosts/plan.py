@@ -18,7 +18,7 @@ from optimal_frontier.optimization.hosts.guess import Guess
 from optimal_frontier.optimization.hosts.prices import meet_limits
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.response import ResponseKernel
-from optimal_frontier.optimization.sweeps import BLOCK, inner
+from optimal_frontier.optimization.sweeps import inner
 
 #: A host that misses its limit by more than this step of log(price) is solved afresh; less is made up by another such step.
 _MISS: Final = 1e-7
@@ -208,7 +208,7 @@ def _kinks(crowd: HostedPages, demand: HostDemand, logs: Floats, riding: NDArray
 def _spend_crumbs(crowd: HostedPages, riding: NDArray[np.bool_], left: float, budget: float) -> float:
     """Make up for a small miss of the budget, block by block until it is done; returns what is left of it."""
     pages, host, rates, bend = crowd.pages, crowd.host, crowd.rates, crowd.bend
-    for block in pages.blocks(BLOCK):
+    for block in pages.blocks():
         if abs(left) <= 1e-13 * budget:
             break
         move = np.take(riding, host[block]) * bend[block]
