@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimal_frontier.estimation import update_posterior
 from optimal_frontier.scheduling.credit import LEAST_CARRY, MOST_CARRY, credit_at, deadline
-from optimal_frontier.scheduling.planning import PRIOR_SHAPE
 from optimal_frontier.simulation.interval_rules import IntervalRule
+from optimal_frontier.simulation.learning import Learner, learn_in_turn
 from optimal_frontier.simulation.policies import Knowledge, Planner
 from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.worlds import Realised
@@ -44,7 +43,7 @@ def first_visits(world: Realised, slots: int) -> Visits:
     return Visits(order, np.arange(len(order)) / world.budget)
 
 
-def planned_visits(world: Realised, planner: Planner, horizon: float, replan: float, rng: np.random.Generator) -> Visits:
+def planned_visits(world: Realised, planner: Planner, learner: Learner, horizon: float, replan: float, rng: np.random.Generator) -> Visits:
     """Return the visits of a policy that plans every so often, by credit and earliest deadline.
 
     Parameters
@@ -53,6 +52,8 @@ def planned_visits(world: Realised, planner: Planner, horizon: float, replan: fl
         Pages, changes and budget.
     planner : callable
         The policy.
+    learner : Learner
+        What it goes by; it takes in all visits.
     horizon : float
         Length of the crawl.
     replan : float
@@ -69,12 +70,11 @@ def planned_visits(world: Realised, planner: Planner, horizon: float, replan: fl
     made = [begun]
     last = np.zeros(n)
     last[begun.pages] = begun.times
-    shape, time = np.zeros(n), np.zeros(n)
     carry, rate, base_time, base_credit = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     slot = len(begun.pages)
     while slot < slots:
         now = slot / world.budget
-        planned = planner(Knowledge(now, horizon, world.importance, world.budget, shape, time, rng, world.known_rates))
+        planned = planner(Knowledge(now, horizon, world.importance, world.budget, learner.shape, learner.time, rng, world.known_rates))
         # A page's first plan counts from its first visit, as in a live crawl.
         earned = credit_at(now, carry, last, rate, base_time, base_credit)
         base_credit = np.maximum(np.where(base_time > 0, earned, carry + planned * (now - last)), LEAST_CARRY)
@@ -82,7 +82,7 @@ def planned_visits(world: Realised, planner: Planner, horizon: float, replan: fl
         due = deadline(carry, last, rate, base_time, base_credit, last, 0.0)
         end = min(slots, max(slot + 1, slots_until(now + replan, world.budget)))
         pages, times = _earliest_first(due, base_credit, rate, now, np.arange(slot, end) / world.budget, carry)
-        shape, time = _learned(world, pages, times, last, shape, time)
+        learn_in_turn(world, learner, pages, times, last)
         last[pages] = times  # of several visits the last
         made.append(Visits(pages, times))
         slot = end
@@ -121,26 +121,6 @@ def _earliest_first(due: Floats, credit: Floats, rate: Floats, now: float, times
     visited = np.array(pages, dtype=np.int64)
     carry[visited] = np.array(credits_)[visited]
     return visited, np.array(taken)
-
-
-def _learned(world: Realised, pages: Ints, times: Floats, last: Floats, shape: Floats, time: Floats) -> tuple[Floats, Floats]:
-    """Posteriors after visits, one bit of each page after the other."""
-    order = np.argsort(pages, kind="stable")
-    page, at = pages[order], times[order]
-    again = np.zeros(len(page), bool)
-    again[1:] = page[1:] == page[:-1]
-    since = np.where(again, np.concatenate([[0.0], at[:-1]]), last[page])
-    changed = world.changed(page, since, at)
-    turn = np.arange(len(page)) - np.maximum.accumulate(np.where(again, 0, np.arange(len(page))))
-    shape, time = shape.copy(), time.copy()
-    prior_time = len(world) / world.budget
-    for number in range(int(turn.max(initial=-1)) + 1):
-        now = turn == number
-        which = page[now]
-        known = shape[which] > 0
-        a, b = np.where(known, shape[which], PRIOR_SHAPE), np.where(known, time[which], prior_time)
-        shape[which], time[which] = update_posterior(a, b, at[now] - since[now], changed[now])
-    return shape, time
 
 
 def ruled_visits(world: Realised, rule: IntervalRule, horizon: float) -> Visits:

@@ -12,6 +12,7 @@ import numpy as np
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.simulation.crawl import Visits, planned_visits, ruled_visits
 from optimal_frontier.simulation.interval_rules import RULES, IntervalRule
+from optimal_frontier.simulation.learning import LEARNERS
 from optimal_frontier.simulation.policies import PLANNERS, Planner
 from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.worlds import Realised, World, synthetic_world
@@ -77,6 +78,7 @@ def simulate(
     *,
     burn_in: float | None = None,
     replan: float | None = None,
+    learner: str = "plain",
 ) -> Report:
     """Simulate a crawl.
 
@@ -95,6 +97,8 @@ def simulate(
     replan : float, optional
         Time between two plans; 0.4 of the time in which the budget visits every page once unless given. A quarter of that, or twice as
         much, changes freshness by less than 0.0003.
+    learner : str
+        Who learns, a key of `LEARNERS`; for policies that plan.
 
     Returns
     -------
@@ -130,13 +134,15 @@ def simulate(
     if not (isinstance(seed, int | np.integer) and seed >= 0):
         raise InvalidProblemError(f"seed must be a whole number, 0 or more, got {seed!r}")
     realised = world.realise(horizon, int(seed))
+    if learner not in LEARNERS:
+        raise InvalidProblemError(f"learner {learner!r}: unknown; known are {', '.join(LEARNERS)}")
     even = len(realised) / realised.budget
     interval = _positive(REPLAN_ROUNDS * even if replan is None else replan, "replan")
     name, chosen = _policy(policy, even / realised.day)
     if isinstance(chosen, IntervalRule):
         visits = ruled_visits(realised, chosen, horizon)
     else:
-        visits = planned_visits(realised, chosen(), horizon, interval, np.random.default_rng([int(seed), 1]))
+        visits = planned_visits(realised, chosen(), LEARNERS[learner](realised), horizon, interval, np.random.default_rng([int(seed), 1]))
     edges = np.unique(np.concatenate([np.linspace(0.0, horizon, STRETCHES + 1), [start]]))
     by_time = freshness_by_time(realised, visits, edges)
     measured = edges[:-1] >= start

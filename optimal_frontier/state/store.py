@@ -20,7 +20,7 @@ from optimal_frontier.state.records import Handout, NewPage, Observation, Publis
 from optimal_frontier.state.scripts import source
 
 #: Version of everything that ``docs/redis.md`` describes. Another one is refused.
-SCHEMA: Final = "1"
+SCHEMA: Final = "2"
 
 #: Singleton keys and their types, checked when a namespace is opened.
 KEY_TYPES: Final = {

@@ -106,7 +106,7 @@ def test_many_batches(run, store):
 def test_an_empty_namespace_may_begin_with_an_import(run, namespace, redis_client):
     """The first spider claims it later."""
     assert run("import", "-", input=f"{A}\n").exit_code == 0
-    assert redis_client.hget(f"{namespace}:{{0}}:meta", "schema") == b"1"
+    assert redis_client.hget(f"{namespace}:{{0}}:meta", "schema") == b"2"
     assert redis_client.hget(f"{namespace}:{{0}}:meta", "spider") is None
 
 

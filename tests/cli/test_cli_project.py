@@ -146,7 +146,7 @@ def test_another_schema_and_another_type_are_refused(run, redis_client, namespac
         result = run(*command.split())
         assert result.exit_code == 1
         assert "schema '99'" in only_line(result)
-    redis_client.hset(f"{namespace}:{{0}}:meta", "schema", "1")
+    redis_client.hset(f"{namespace}:{{0}}:meta", "schema", "2")
     redis_client.set(f"{namespace}:{{0}}:stats", "mine")
     result = run("status")
     assert result.exit_code == 1

@@ -15,6 +15,7 @@ from optimal_frontier.scheduling.exploration import learning_rate
 from optimal_frontier.simulation import POLICY_NAMES, Exploring, Nutch, simulate, synthetic_world
 from optimal_frontier.simulation.crawl import credit_after, deadline_after, planned_visits, ruled_visits
 from optimal_frontier.simulation.interval_rules import RULES
+from optimal_frontier.simulation.learning import Filtering
 from optimal_frontier.simulation.policies import PLANNERS
 
 SMALL = synthetic_world("A", pages=60)
@@ -23,7 +24,7 @@ SMALL = synthetic_world("A", pages=60)
 def visits_of(policy, world, horizon, replan=2.0):
     if policy in RULES:
         return ruled_visits(world, RULES[policy](len(world) / world.budget), horizon)
-    return planned_visits(world, PLANNERS[policy](), horizon, replan, np.random.default_rng(0))
+    return planned_visits(world, PLANNERS[policy](), Filtering(world), horizon, replan, np.random.default_rng(0))
 
 
 def equal(one, other):
@@ -79,7 +80,7 @@ def test_visits_are_those_of_the_live_formulas():
         plans.append((what.now, rng.random(12) ** 3 * (rng.random(12) < 0.8)))
         return plans[-1][1]
 
-    visits = planned_visits(world, planner, 40.0, 3.0, np.random.default_rng(0))
+    visits = planned_visits(world, planner, Filtering(world), 40.0, 3.0, np.random.default_rng(0))
     carry, last, rate, base, credit = (np.zeros(12) for _ in range(5))
     last[visits.pages[:12]] = visits.times[:12]
     waiting = list(plans)
@@ -104,7 +105,7 @@ def test_posteriors_are_those_of_one_page_at_a_time():
         seen.append((what.now, what.shape.copy(), what.time.copy()))
         return np.array([2.0, 1.0, 0.5, 0.5])
 
-    visits = planned_visits(world, planner, 30.0, 5.0, np.random.default_rng(0))
+    visits = planned_visits(world, planner, Filtering(world), 30.0, 5.0, np.random.default_rng(0))
     changes = world.drawn.changes
     for page in range(4):
         posterior, updated = RatePosterior(1.0, 1.0), False
@@ -147,7 +148,7 @@ def test_no_page_is_left_alone_for_good(exploration):
     """Lemma 2: a page that the optimum would never visit keeps getting visits at bounded intervals, however long the crawl."""
     realised = synthetic_world("A", pages=20).realise(9000.0, seed=1)
     planner = Exploring(exploration)
-    visits = planned_visits(realised, planner, 9000.0, 45.0, np.random.default_rng(1))
+    visits = planned_visits(realised, planner, Filtering(realised), 9000.0, 45.0, np.random.default_rng(1))
     bound = 1.05 / learning_rate(20, realised.budget)
     for page in range(20):
         times = visits.times[visits.pages == page]
@@ -160,7 +161,9 @@ def test_no_page_is_left_alone_for_good(exploration):
 def test_doubling_comes_back_to_every_page():
     """Lemma 2 with explore-then-commit: each exploration of three rounds or more has two visits to a page, a round apart."""
     realised = synthetic_world("A", pages=20).realise(1270.0, seed=1)
-    visits = planned_visits(realised, Exploring("explore-then-commit", knows_horizon=False), 1270.0, 1.0, np.random.default_rng(1))
+    visits = planned_visits(
+        realised, Exploring("explore-then-commit", knows_horizon=False), Filtering(realised), 1270.0, 1.0, np.random.default_rng(1)
+    )
     for begin, length in ((15, 4), (31, 6), (63, 8), (127, 12)):
         inside = (visits.times >= 5.0 * begin) & (visits.times < 5.0 * (begin + length))
         assert np.bincount(visits.pages[inside], minlength=20).min() >= 2
