@@ -128,6 +128,12 @@ def _host_max_rate(name: str, value: object) -> float | None:
     return _number(name, value, "fetches per second above 0, or None", lambda x: 0 < x < math.inf and 1 / x < math.inf)
 
 
+def _half_life(name: str, value: object) -> float | None:
+    if value is None or value == "None":
+        return None
+    return _number(name, value, "seconds above 0, or None", lambda x: 0 < x < math.inf)
+
+
 def _choice(*choices: str) -> Callable[[str, object], str]:
     def parse(name: str, value: object) -> str:
         if value not in choices:
@@ -241,11 +247,18 @@ TABLE: Final = (
         "how the visits of a page follow each other: evenly spaced, or memoryless at Azar's rates",
     ),
     Setting(
+        "DISPATCH",
+        "edf",
+        _choice("edf", "index"),
+        "which page comes next: the earliest deadline, or the one whose visit is worth most, by a live price that follows the budget",
+    ),
+    Setting(
         "EXPLORATION",
         "median",
         _choice("median", "mean", "thompson", "epsilon", "explore-then-commit"),
         "which change rates plans are made from, and how pages that are not worth a visit go on being looked at",
     ),
+    Setting("HALF_LIFE", None, _half_life, "seconds after which what was learned of a change rate counts half; None: it is kept"),
     Setting("RESOLVE_INTERVAL", 60.0, _positive, "seconds between plans"),
     Setting("MIN_INTERVAL", 1.0, _positive, "least seconds between two visits of a page"),
     Setting("MAX_INTERVAL", 30 * DAY_S, _positive, "most seconds between two visits of a page"),
@@ -269,7 +282,9 @@ class FrontierSettings:
     discovery_share: float
     objective: Literal["freshness", "changes"]
     policy: Literal["periodic", "poisson"]
+    dispatch: Literal["edf", "index"]
     exploration: Literal["median", "mean", "thompson", "epsilon", "explore-then-commit"]
+    half_life: float | None
     resolve_interval: float
     min_interval: float
     max_interval: float
@@ -327,6 +342,11 @@ class FrontierSettings:
             raise ConfigurationError(
                 f"{PREFIX}POLICY = 'poisson': expected {PREFIX}OBJECTIVE = 'freshness' with it, not {parsed['objective']!r}; "
                 "rates of memoryless visits are known for freshness only"
+            )
+        if parsed["policy"] == "poisson" and parsed["dispatch"] == "index":
+            raise ConfigurationError(
+                f"{PREFIX}DISPATCH = 'index': expected {PREFIX}POLICY = 'periodic' with it, not 'poisson'; "
+                "visits by their worth are evenly spaced"
             )
         return cls(**parsed)
 

@@ -27,6 +27,7 @@ REJECTED = {
     "DISCOVERY_SHARE": [-0.1, 1, 1.5, "x", None, False, "nan"],
     "OBJECTIVE": ["fresh", None, 1, "", ["freshness"]],
     "POLICY": ["Poisson", "uniform", None, 1, "", ["poisson"]],
+    "DISPATCH": ["Index", "fifo", None, 1, "", ["index"]],
     "EXPLORATION": ["Median", "explore", None, 1, "", ["median"], "explore_then_commit"],
     "RESOLVE_INTERVAL": [0, -5, "soon", None, "inf", True],
     "MIN_INTERVAL": [0, -1, "x", None, "inf"],
@@ -131,6 +132,7 @@ def test_defaults_are_those_of_the_table():
         ("HOST_MAX_RATE", "0.5", 0.5),
         ("HOST_MAX_RATE", "None", None),
         ("POLICY", "poisson", "poisson"),
+        ("DISPATCH", "index", "index"),
         ("EXPLORATION", "explore-then-commit", "explore-then-commit"),
         ("CLOSE_AFTER", "3", 3),
         ("CLOSE_AFTER", "None", None),
@@ -175,6 +177,15 @@ def test_memoryless_visits_are_for_freshness():
     assert "\n" not in str(caught.value)
     assert parse(POLICY="poisson", OBJECTIVE="freshness").policy == "poisson"
     assert parse(OBJECTIVE="changes").policy == "periodic"
+
+
+def test_memoryless_visits_are_not_for_dispatch_by_price():
+    """What a visit is worth says when it is made; the line names both settings."""
+    with pytest.raises(ConfigurationError, match=r"^OPTIMAL_FRONTIER_DISPATCH = 'index'.*OPTIMAL_FRONTIER_POLICY.*'poisson'") as caught:
+        parse(POLICY="poisson", DISPATCH="index")
+    assert "\n" not in str(caught.value)
+    assert parse(DISPATCH="index").policy == "periodic"
+    assert parse(POLICY="poisson").dispatch == "edf"
 
 
 def test_intervals_that_exclude_each_other_are_refused():

@@ -8,7 +8,7 @@ import click
 
 from optimal_frontier.cli.output import number, printable, show_json
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
-from optimal_frontier.frontier.deadlines import deadlines
+from optimal_frontier.frontier.deadlines import deadlines_at_most
 from optimal_frontier.frontier.dispatcher import horizon_s
 from optimal_frontier.state.consistency import check_state
 
@@ -24,7 +24,7 @@ def check(ctx: click.Context, as_json: bool) -> None:
     options: Options = ctx.obj
     workplace = find_workplace(options)
     with opened_store(workplace) as store:
-        report = check_state(store, deadlines, horizon_s(workplace.settings))
+        report = check_state(store, deadlines_at_most, horizon_s(workplace.settings))
     if as_json:
         show_json({"ok": not report.violations, **asdict(report)})
     else:

@@ -22,7 +22,7 @@ def prior_of(published: Mapping[str, str]) -> tuple[float, float] | None:
     return (float(published.get("prior_shape", PRIOR_SHAPE)), time) if time > 0 else None
 
 
-def change_rates(seen: np.ndarray, prior: tuple[float, float] | None) -> np.ndarray:
+def change_rates(seen: np.ndarray, prior: tuple[float, float] | None, taught: np.ndarray) -> np.ndarray:
     """Return posterior medians, per second; nan for a page without a bit while there is no prior.
 
     Parameters
@@ -31,9 +31,13 @@ def change_rates(seen: np.ndarray, prior: tuple[float, float] | None) -> np.ndar
         The column group of that name.
     prior : tuple of float or None
         Shape and time (s) for pages without a bit.
+    taught : ndarray, shape (n,)
+        What siblings taught of each page, rows of `state.columns.PRIOR`; it goes before `prior`, where its shape is not 0.
     """
     known = (seen["shape"] > 0) & (seen["time"] > 0) & np.isfinite(seen["shape"]) & np.isfinite(seen["time"])
-    shape, time = prior or (1.0, 1.0)
+    default_shape, default_time = prior or (1.0, 1.0)
+    shape = np.where(taught["shape"] > 0, taught["shape"], default_shape)
+    time = np.where(taught["shape"] > 0, taught["time"], default_time)
     rates = posterior_median(np.where(known, seen["shape"], shape), np.where(known, seen["time"], time))
     return rates if prior is not None else np.where(known, rates, np.nan)
 

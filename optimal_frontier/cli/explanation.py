@@ -9,11 +9,15 @@ import numpy as np
 
 from optimal_frontier.cli.estimates import Chosen, chosen_of, marginal_value, prior_of
 from optimal_frontier.cli.output import duration, number
+from optimal_frontier.cli.siblings import sibling_facts
+from optimal_frontier.cli.trust import trust_facts
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.frontier.deadlines import deadlines
+from optimal_frontier.estimation.change_points import ALARM
+from optimal_frontier.frontier.deadlines import LivePrice, deadlines, goes_by_price
 from optimal_frontier.scheduling import credit_at
+from optimal_frontier.scheduling.index import visit_value
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.columns import ACTIVE, DONE, ONCE, PAGE, PLAN, RETIRED, SEEN, STATE_NAMES
+from optimal_frontier.state.columns import ACTIVE, DONE, INDEX, ONCE, PAGE, PLAN, RETIRED, SEEN, STATE_NAMES
 from optimal_frontier.state.reading import PageReading
 
 #: Probability inside the interval of the change rate.
@@ -46,7 +50,8 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
         ``change_rate`` is the posterior median, ``planned_change_rate`` what the last plan's EXPLORATION makes of the posterior as it
         stands; ``policy`` tells whether ``interval`` is kept evenly (``periodic``) or as a mean (``poisson``); ``threshold`` the
         multiplier of the last plan; ``marginal`` what one more visit per second to this page would add by the planned change rate, at its
-        rate (``marginal_at_rate_0``: at none).
+        rate (``marginal_at_rate_0``: at none); under DISPATCH "index" ``visit_value`` what a visit is worth now, and ``live_price`` what it
+        has to be worth.
     """
     page, seen, plan = reading.page, reading.seen, reading.plan
     estimate = _estimate(reading)
@@ -71,6 +76,8 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
         "changes": seen["changes"],
         "bits": format(seen["bits"], f"0{_KEPT_BITS}b")[_KEPT_BITS - min(seen["observations"], _KEPT_BITS) :],
         **estimate,
+        "siblings": sibling_facts(reading),
+        "habits": {"relearned": reading.watch.relearned, "evidence": reading.watch.evidence, "alarm": ALARM},
         "min_interval": _inverse(page["max_rate"]),
         "max_interval": _inverse(page["min_rate"]),
         "min_gap": page["gap"],
@@ -84,6 +91,7 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
         "marginal": None if used is None or rate is None else marginal_value(page["importance"], used, rate, settings.objective, policy),
         "marginal_at_rate_0": None if used is None else marginal_value(page["importance"], used, 0.0, settings.objective),
         "planned_at": plan["base_time"] or None,
+        **_by_price(reading),
         "credit": _credit(reading),
         "deadline": due,
         "due_in_seconds": None if due is None else due - reading.now,
@@ -97,6 +105,8 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
         "last_attempt_seconds_ago": reading.now - seen["last_attempt"] if seen["attempts"] else None,
         "last_seen_seconds_ago": reading.now - seen["last_seen"] if seen["visits"] else None,
         "content_fingerprint": reading.content.hex() if reading.content_tag else None,
+        "last_modified": trust_facts(reading.header_trust),
+        "lastmod": trust_facts(reading.sitemap_trust),
         "time": reading.now,
     }
     # RETIRED, DONE and ONCE requests have no next visit to speak of.
@@ -110,6 +120,19 @@ def _row(values: dict[str, Any], layout: np.dtype) -> np.ndarray:
     return np.array([tuple(values[name] for name in layout.names or ())], layout)
 
 
+def _rows(reading: PageReading) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    return _row(reading.page, PAGE), _row(reading.seen, SEEN), _row(reading.plan, PLAN), _row(reading.index, INDEX)
+
+
+def _by_price(reading: PageReading) -> dict[str, float | None]:
+    """Return what a visit is worth now, and the price at which it is made; None for a page that does not go by price."""
+    live = LivePrice.of(reading.price)
+    if live is None or not goes_by_price(*_rows(reading))[0]:
+        return {"visit_value": None, "live_price": None}
+    value = visit_value(reading.page["importance"], reading.index["change_rate"], reading.now - reading.seen["last_seen"], live.objective)
+    return {"visit_value": value, "live_price": float(live.of_hosts(np.array([reading.page["host"]]))[0])}
+
+
 def _inverse(value: float) -> float | None:
     return None if value <= 0 else 0.0 if value > 1e299 else 1.0 / value
 
@@ -118,6 +141,8 @@ def _estimate(reading: PageReading) -> dict[str, Any]:
     shape, time = reading.seen["shape"], reading.seen["time"]
     has_bits = shape > 0 and time > 0
     known = (shape, time) if has_bits else prior_of(reading.published)
+    if not has_bits and known is not None and reading.prior["shape"] > 0:
+        known = reading.prior["shape"], reading.prior["time"]
     if known is None or not all(math.isfinite(value) for value in known):
         return {"posterior": None, "change_rate": None, "change_rate_mean": None, "change_rate_interval": None}
     posterior = RatePosterior(*known)
@@ -147,7 +172,8 @@ def _deadline(reading: PageReading) -> float | None:
         return float(reading.lease["due"])
     if reading.seen["visits"] > 0 and reading.plan["base_time"] == 0 and reading.queued is not None:
         return reading.queued  # set by the multiplier that was published when it was visited
-    due = float(deadlines(_row(reading.page, PAGE), _row(reading.seen, SEEN), _row(reading.plan, PLAN))[0])
+    page, seen, plan, index = _rows(reading)
+    due = float(deadlines(page, seen, plan, index, LivePrice.of(reading.price))[0])
     return due if math.isfinite(due) else None
 
 
@@ -240,9 +266,22 @@ def _when(answer: dict[str, Any]) -> str:
     if answer["in_flight"]:
         return "A request for it is under way."
     due = answer["due_in_seconds"]
+    if answer["visit_value"] is not None:
+        return _when_by_price(answer)
     if due is None:
         return ""
     if due < 0:
         return f"Its deadline passed {duration(-due)} ago."
     waits = "" if answer["queued"] else ", beyond what is queued ahead"
     return f"Due in {duration(due)}{waits}."
+
+
+def _when_by_price(answer: dict[str, Any]) -> str:
+    value, price, due = number(answer["visit_value"]), number(answer["live_price"]), answer["due_in_seconds"]
+    if answer["visit_value"] >= answer["live_price"]:
+        return f"A visit is worth {value} now, as much as the live price {price} or more: it is among the next."
+    if due is None:
+        return f"A visit is worth {value} now; at the live price {price} it is not visited again."
+    if due < 0:
+        return f"A visit is worth {value} now, below the live price {price}; its longest interval ended {duration(-due)} ago."
+    return f"A visit is worth {value} now; it reaches the live price {price}, or its longest interval ends, in {duration(due)}."

@@ -9,6 +9,8 @@ import click
 from optimal_frontier.cli.explanation import LEVEL, explain
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
+from optimal_frontier.cli.siblings import sibling_line
+from optimal_frontier.cli.trust import trust_line
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.state.reading import read_page
 
@@ -77,6 +79,8 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("last bits", f"{answer['bits'] or NOTHING}  (1 changed, newest last)"),
         ("posterior", f"Gamma, shape and time {gamma}" + (" (the prior)" if posterior and posterior["is_prior"] else "")),
         ("change rate", f"{per_second(answer['change_rate'])}{spread}, mean {number(answer['change_rate_mean'])}"),
+        ("habits", _habits(answer["habits"])),
+        ("siblings", sibling_line(answer["siblings"])),
         ("planned with", f"{per_second(answer['planned_change_rate'])}{choice}"),
         ("interval bounds", f"{duration(answer['min_interval'])} to {longest}, at least {duration(answer['min_gap'])} apart"),
         (
@@ -85,13 +89,24 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("threshold", number(answer["threshold"])),
         ("marginal", f"{number(answer['marginal'])} at this rate, {number(answer['marginal_at_rate_0'])} at rate 0"),
-        ("credit", f"{number(answer['credit'])} (due at 1)"),
+        ("credit", f"{number(answer['credit'])} (due at 1)") if answer["visit_value"] is None else ("visit value", _by_price(answer)),
         ("next deadline", due),
         ("last attempt", _ago(answer["last_attempt_seconds_ago"])),
         ("last seen", _ago(answer["last_seen_seconds_ago"])),
         ("content", answer["content_fingerprint"] or NOTHING),
+        ("Last-Modified", trust_line(answer["last_modified"])),
+        *([("lastmod", trust_line(answer["lastmod"]))] if answer["lastmod"] else []),
         ("why", answer["why"]),
     ]
+
+
+def _habits(habits: dict[str, Any]) -> str:
+    often = {0: "never", 1: "once"}.get(habits["relearned"], f"{habits['relearned']} times")
+    return f"learned anew {often}; evidence of a change since {number(habits['evidence'])}, from {number(habits['alarm'])} on it is again"
+
+
+def _by_price(answer: dict[str, Any]) -> str:
+    return f"{number(answer['visit_value'])} now, to be {number(answer['live_price'])} (the live price)"
 
 
 def _ago(seconds: float | None) -> str:

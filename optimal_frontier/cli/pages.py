@@ -11,7 +11,7 @@ from optimal_frontier.cli.estimates import change_rates, prior_of
 from optimal_frontier.cli.output import duration, number, show_json, show_table
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
 from optimal_frontier.errors import StateError
-from optimal_frontier.frontier.deadlines import deadlines
+from optimal_frontier.frontier.deadlines import LivePrice, deadlines
 from optimal_frontier.state.columns import ACTIVE, RETIRED, STATE_NAMES
 from optimal_frontier.state.reading import TableReading, read_queued, read_table, read_urls
 from optimal_frontier.state.store import Store
@@ -53,7 +53,7 @@ def list_pages(store: Store, sort: str, limit: int, host: str | None) -> list[di
         chosen = chosen[np.isin(table.page["host"][chosen], numbers)]
         if not len(chosen):
             raise StateError(f"no page of host {host!r} is known")
-    change_rate = change_rates(table.seen[chosen], prior_of(table.published))
+    change_rate = change_rates(table.seen[chosen], prior_of(table.published), table.priors[table.page["pattern"][chosen]])
     due = _deadlines(store, table, chosen) - table.now
     late = np.where(table.leased[chosen] | np.isnan(due), -np.inf, -due)
     planned = table.plan["base_time"][chosen] > 0
@@ -89,7 +89,7 @@ def list_pages(store: Store, sort: str, limit: int, host: str | None) -> list[di
 
 def _deadlines(store: Store, table: TableReading, chosen: np.ndarray) -> np.ndarray:
     page, seen, plan = table.page[chosen], table.seen[chosen], table.plan[chosen]
-    due = np.where(page["state"] == ACTIVE, deadlines(page, seen, plan), np.nan)
+    due = np.where(page["state"] == ACTIVE, deadlines(page, seen, plan, table.index[chosen], LivePrice.of(table.price)), np.nan)
     # Between its first visit and its first plan a page's deadline stands in the queue alone.
     unplanned = np.flatnonzero((page["state"] == ACTIVE) & (seen["visits"] > 0) & (plan["base_time"] == 0))
     if len(unplanned):

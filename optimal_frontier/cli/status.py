@@ -10,6 +10,7 @@ import numpy as np
 
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
+from optimal_frontier.frontier.deadlines import LivePrice
 from optimal_frontier.frontier.exploring import Progress
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.reading import StatusReading, read_status
@@ -46,6 +47,7 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
     learned = plan if plan.get("pages") else {}
     late = np.percentile(reading.lateness, [50, 99]) if len(reading.lateness) else (None, None)
     planned = "time" in plan
+    live = LivePrice.of(reading.price)
     # Without a plan the first one counts as due since the namespace was opened.
     since = plan.get("time") if planned else float(reading.meta.get("opened", reading.now)) if counts.get("fetched", 0) else None
     return {
@@ -66,6 +68,8 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
         "budget": plan.get("budget", settings.crawl_rate),
         "revisit_budget": plan.get("revisit_budget"),
         "policy": published.get("policy"),
+        "dispatch": published.get("dispatch", "edf") if planned else None,
+        "live_price": None if live is None else live.price,
         "exploration": published.get("exploration"),
         "exploration_rounds": plan.get("exploration_rounds"),
         "exploration_number": int(plan["exploration_number"]) if "exploration_number" in plan else None,
@@ -111,9 +115,16 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("planned", f"{per_second(answer['planned_rate'])}{memoryless}{feasible}{bound}"),
         ("exploration", _exploration(answer)),
         ("multiplier", number(answer["multiplier"])),
+        ("dispatch", _dispatch(answer)),
         ("freshness", NOTHING if freshness is None else f"{freshness:.1%} (estimated{by}, weighted by importance)"),
         ("last plan", plan + overdue),
     ]
+
+
+def _dispatch(answer: dict[str, Any]) -> str:
+    if answer["live_price"] is None:
+        return NOTHING if answer["dispatch"] is None else "edf: the earliest deadline first"
+    return f"index: what a visit is worth, live price {number(answer['live_price'])}"
 
 
 def _exploration(answer: dict[str, Any]) -> str:

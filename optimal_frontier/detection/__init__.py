@@ -6,5 +6,6 @@ Nothing here knows of Scrapy, Frontera or Redis: a response is anything with a `
 from __future__ import annotations
 
 from optimal_frontier.detection.fingerprint import fingerprint, settings_tag
+from optimal_frontier.detection.modified import modified_age, parse_lastmod
 
-__all__ = ["fingerprint", "settings_tag"]
+__all__ = ["fingerprint", "modified_age", "parse_lastmod", "settings_tag"]

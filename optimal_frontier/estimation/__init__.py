@@ -5,8 +5,11 @@ Pure numpy: nothing here knows of Scrapy, Frontera or Redis.
 
 from __future__ import annotations
 
+from optimal_frontier.estimation.change_points import Watch, watch_habits
 from optimal_frontier.estimation.counting import bias_reduced_rate, naive_rate
 from optimal_frontier.estimation.filtering import update_posterior
+from optimal_frontier.estimation.forgetting import forget
+from optimal_frontier.estimation.last_modified import update_with_age, update_with_first_age
 from optimal_frontier.estimation.likelihood import mle_rate
 from optimal_frontier.estimation.median import posterior_median
 from optimal_frontier.estimation.moments import moment_confidence, moment_rate
@@ -15,7 +18,9 @@ from optimal_frontier.estimation.quantile import posterior_quantile
 
 __all__ = [
     "RatePosterior",
+    "Watch",
     "bias_reduced_rate",
+    "forget",
     "mle_rate",
     "moment_confidence",
     "moment_rate",
@@ -23,4 +28,7 @@ __all__ = [
     "posterior_median",
     "posterior_quantile",
     "update_posterior",
+    "update_with_age",
+    "update_with_first_age",
+    "watch_habits",
 ]

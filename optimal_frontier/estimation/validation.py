@@ -45,6 +45,21 @@ def positive_array(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return array
 
 
+def age_array(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return `values` as a float64 array, any shape; NaN stands for what is not known.
+
+    Raises
+    ------
+    InvalidProblemError
+        If they are not numbers, or one is negative or infinite; the message names the first.
+    """
+    array = _floats(values, name)
+    good = np.isnan(array) | ((array >= 0.0) & (array < np.inf))
+    if not good.all():
+        raise InvalidProblemError(f"{name}{_first(good)} must be 0 or more and finite, or NaN, got {array[~good].flat[0]}")
+    return array
+
+
 def probability_array(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return `values` as a float64 array, any shape.
 

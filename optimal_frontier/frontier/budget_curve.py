@@ -14,7 +14,8 @@ import numpy as np
 
 from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.exploring import Progress
-from optimal_frontier.frontier.planner import Planner, with_prior
+from optimal_frontier.frontier.planner import Planner
+from optimal_frontier.frontier.siblings import learned_priors, with_prior
 from optimal_frontier.optimization import changes_periodic
 from optimal_frontier.scheduling import LOAD, RatePlan
 from optimal_frontier.scheduling.budget_curve import BudgetCurve, CurvePoint
@@ -92,7 +93,7 @@ class CrawlCurve:
     published : dict of str
         The last plan.
     prior_time : float
-        Time of the prior of pages without a bit, seconds: that of a plan at the present budget. What is believed of a page does not
+        Time of the default prior of pages without a bit, seconds: that of a plan at the present budget. What is believed of a page does not
         change with the budget that is asked about.
     progress : Progress
         Exploration at the last plan, under the present EXPLORATION: its draw, its phase, what it has committed to.
@@ -109,7 +110,7 @@ class CrawlCurve:
         present: float,
         revisit_budget: Callable[[float], float],
     ) -> None:
-        page, seen = columns
+        page, seen = all_pages, all_seen = columns
         active = page["state"] == ACTIVE
         self._slots = np.flatnonzero(active & (seen["visits"] > 0))
         self.active, self._total = int(np.count_nonzero(active)), float(page["importance"][active].sum())
@@ -118,8 +119,7 @@ class CrawlCurve:
         self._committed = planner.committed(self.progress, self._slots)
         self.page, self.published, self.present, self.waiting = page, published, present, len(waiting)
         self.prior_time = len(page) / revisit_budget(present)
-        self.seen = seen
-        self.seen["shape"], self.seen["time"] = with_prior(seen, self.prior_time)
+        self.seen = with_prior(page, seen, learned_priors(all_pages, all_seen, self.prior_time))
         self._planner = planner
         self._waiting = waiting
         self.revisit_budget = revisit_budget

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from optimal_frontier.frontier.patterns import pattern_of
 from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.columns import ACTIVE, ONCE
 from optimal_frontier.state.records import Handout, NewPage, Observation, Published
@@ -51,8 +52,11 @@ def _names_of_origin(origin: str) -> tuple[str, str]:
 
 
 def horizon_s(settings: FrontierSettings) -> float:
-    """Return the seconds ahead for which pages are queued: two plan intervals, four where an ``auto`` budget anticipates deadlines."""
-    return (2 if settings.crawl_rate is not None else 4) * settings.resolve_interval
+    """Return the seconds ahead for which pages are queued: two plan intervals, four where deadlines are anticipated.
+
+    They are with an ``auto`` budget, and by price: where the budget is more than the plan knew.
+    """
+    return (2 if settings.crawl_rate is not None and settings.dispatch == "edf" else 4) * settings.resolve_interval
 
 
 @dataclass(frozen=True)
@@ -114,23 +118,26 @@ class Dispatcher:
         kind: int = ACTIVE,
         importance: float | None = None,
         priority: float = 0.0,
+        lastmod: tuple[float, float] | None = None,
     ) -> NewPage:
         """Return the page to add, with what RULES and the interval bounds say of ``url``.
 
-        ``importance`` None: not stated by the request; then RULES, then 1.
+        ``importance`` None: not stated by the request; then RULES, then 1. ``lastmod``: see `NewPage`.
         """
         rule = self.settings.rules.of(url)
         if kind == ACTIVE and not rule.revisit:
             kind = ONCE
         min_rate, max_rate, gap = rate_bounds(rule, self.settings)
         weight = importance if importance is not None else rule.importance or 0.0
-        return NewPage(fingerprint, host_of(url), record, kind, weight, min_rate, max_rate, gap, priority, is_stated=importance is not None)
+        stated = importance is not None
+        return NewPage(fingerprint, host_of(url), record, kind, weight, min_rate, max_rate, gap, priority, stated, lastmod, pattern_of(url))
 
     def exchange(self, work: Exchange) -> Outcome:
         """Do everything in ``work`` in one round trip: pages first, so that what a page links to is safe before the page is done."""
         calls: list[Call] = []
         calls += self.store.add_calls(work.pages)
         adding = len(calls)
+        calls += self.store.lastmod_calls(work.pages)
         calls += self.store.observe_calls(work.observations, horizon_s(self.settings), self.settings.policy)
         settings = self.settings
         budget = settings.crawl_rate or 0.0

@@ -6,10 +6,13 @@ import struct
 from typing import Literal
 
 from optimal_frontier.estimation import RatePosterior
+from optimal_frontier.estimation.change_points import watch_one
+from optimal_frontier.estimation.forgetting import forget_one
+from optimal_frontier.frontier.ages import learn, learn_at_first, words_of
 from optimal_frontier.optimization.single import periodic_rate_at, poisson_rate_at
 from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE
 from optimal_frontier.state.columns import ACTIVE
-from optimal_frontier.state.records import Handout, Observation, Published
+from optimal_frontier.state.records import Handout, Observation, Published, Watched
 
 
 def change_bit(handout: Handout, fingerprint: bytes, tag: int) -> int:
@@ -29,6 +32,8 @@ def judge_visit(
     objective: Literal["freshness", "changes"] = "freshness",
     policy: Literal["periodic", "poisson"] = "periodic",
     lateness: float | None = None,
+    age: float | None = None,
+    half_life: float | None = None,
 ) -> Observation:
     """Return the observation of a successful fetch.
 
@@ -50,6 +55,10 @@ def judge_visit(
         ``periodic`` or ``poisson``.
     lateness : float, optional
         Seconds from the deadline to the start of the download.
+    age : float, optional
+        Seconds since the page last changed, by the header of the response; used as far as the host is trusted.
+    half_life : float, optional
+        HALF_LIFE, seconds; None forgets nothing.
 
     Returns
     -------
@@ -61,20 +70,39 @@ def judge_visit(
     bit = change_bit(handout, fingerprint, tag)
     shape, time = handout.shape, handout.time
     interval = handout.elapsed + (responded - handout.received)
+    words, watch = "", None
+    said = words_of(handout, age, responded)
     if bit >= 0 and interval > 0:
-        prior_time = published.prior_time or interval
-        posterior = RatePosterior(shape, time) if shape > 0 else RatePosterior(PRIOR_SHAPE, prior_time)
-        posterior.update(interval, bool(bit))
-        shape, time = posterior.shape, posterior.time
+        prior = prior_of(handout, published) or (PRIOR_SHAPE, interval)
+        known = (shape, time) if shape > 0 else prior
+        if half_life is not None:
+            known = forget_one(*known, interval, half_life, *prior)
+        recent, is_other = watch_one(handout.watch[:3], *known, *prior, interval, bool(bit))
+        watch = Watched(*recent, handout.watch.relearned + is_other)
+        shape, time, words = learn(*known, interval, bool(bit), said, handout.visits == 1 and shape <= 0)
+        if is_other:
+            shape, time, _ = recent
+    elif handout.visits == 0 and (believed := prior_of(handout, published)):
+        shape, time, words = learn_at_first(*believed, said) or (shape, time, words)
     rate = 0.0
     if not handout.planned and published.multiplier <= 0 and published.prior_time > 0:
         # The last plan explores at even intervals, or has budget for all: a new page gets what every page gets.
         rate = min(max(LOAD / published.prior_time, handout.min_rate), handout.max_rate)
     elif not handout.planned and published.prior_time > 0:
-        known = (shape, time) if shape > 0 else (PRIOR_SHAPE, published.prior_time)
+        known = (shape, time) if shape > 0 else prior_of(handout, published) or (PRIOR_SHAPE, published.prior_time)
         rate = rate_between_plans(handout, RatePosterior(*known).median, published, objective, policy)
     content = struct.pack("<I16s", tag, fingerprint)
-    return Observation(handout.slot, handout.token, "ok", responded, bit, shape, time, content, rate, lateness)
+    return Observation(handout.slot, handout.token, "ok", responded, bit, shape, time, content, rate, lateness, words, watch)
+
+
+def prior_of(handout: Handout, published: Published) -> tuple[float, float] | None:
+    """Return shape and time (s) of what is believed of a page without a bit; None before the first plan.
+
+    What its siblings taught by the last plan, or the default prior if that is not known: of a pattern that is new since.
+    """
+    if handout.prior_shape > 0:
+        return handout.prior_shape, handout.prior_time
+    return (PRIOR_SHAPE, published.prior_time) if published.prior_time > 0 else None
 
 
 def rate_between_plans(

@@ -18,13 +18,15 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import OptimalFrontierError
-from optimal_frontier.frontier.deadlines import deadlines
+from optimal_frontier.frontier.deadlines import LivePrice, deadlines
 from optimal_frontier.frontier.dispatcher import horizon_s
 from optimal_frontier.frontier.exploring import Pages, Progress, choice_of, host_shares
+from optimal_frontier.frontier.siblings import learned_priors, prior_column, with_prior
 from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, CarriedPrice, RatePlan, backoff, credit_at, plan_rates
 from optimal_frontier.scheduling.credit import LEAST_CARRY
+from optimal_frontier.scheduling.index import LOOK_ROUNDS
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.columns import ACTIVE, CHUNK, COMMITTED, ONCE, PLAN, TRANSIENT
+from optimal_frontier.state.columns import ACTIVE, CHUNK, COMMITTED, INDEX, ONCE, PLAN, TRANSIENT
 from optimal_frontier.state.store import Store
 
 logger = logging.getLogger(__name__)
@@ -37,8 +39,10 @@ _EXTRA_SHARE: Final = 0.01
 _QUEUE_BATCH: Final = 200
 #: A crawl that has grown by this factor since the last plan gets one within a tenth of RESOLVE_INTERVAL.
 _GROWTH: Final = 1.1
-#: After a change of POLICY or EXPLORATION a plan is made this many seconds after the last one.
+#: After a change of POLICY, DISPATCH or EXPLORATION a plan is made this many seconds after the last one.
 _SWITCH_S: Final = 1.0
+#: Stands for "no bound".
+_FAR: Final = 1e300
 #: Weight of the newest measurement of an ``auto`` budget.
 _NEWEST: Final = 0.5
 
@@ -86,10 +90,11 @@ class Planner:
         rows = self.store.commands(
             [
                 ["HMGET", self.store.key("published"), "time", "first_time", "fetched", "policy", "exploration", "exploration_turns"],
+                ["HGET", self.store.key("published"), "dispatch"],
                 ["HGET", self.store.key("stats"), "fetched"],
             ]
         )
-        (last, first, known, policy, exploration, turns), fetched = rows
+        (last, first, known, policy, exploration, turns), dispatch, fetched = rows
         if last is None:
             return 0.0 if fetched and int(fetched) > 0 else None
         interval = self.settings.resolve_interval
@@ -99,6 +104,8 @@ class Planner:
             warm = min(warm, max(1.0, 0.1 * interval))
         if (policy or b"periodic").decode() != self.settings.policy:
             warm = min(warm, _SWITCH_S)  # rates of one policy are not worth much to visits of the other
+        if (dispatch or b"edf").decode() != self.settings.dispatch:
+            warm = min(warm, _SWITCH_S)
         if (exploration or b"median").decode() != self.settings.exploration:
             warm = min(warm, _SWITCH_S)
         elif turns is not None:
@@ -138,7 +145,9 @@ class Planner:
         waiting = page["host"][np.isin(page["state"], (ACTIVE, ONCE, TRANSIENT)) & (seen["attempts"] == 0)]
         progress = self.progress(previous).after(counts.get("observations", 0), len(chosen))
         committed = self.committed(progress, chosen)
-        plan = self._solve(now_page, now_seen, revisit_budget, waiting, chosen, previous, progress, committed)
+        priors = learned_priors(page, seen, max(len(chosen), 1) / revisit_budget)
+        believed = with_prior(now_page, now_seen, priors)
+        plan = self._solve(now_page, believed, revisit_budget, waiting, chosen, previous, progress, committed)
         self._warn(plan, revisit_budget, now_page)
 
         new = np.zeros(len(page), PLAN)
@@ -149,7 +158,9 @@ class Planner:
             progress = replace(progress, committed=progress.number)
             if not self._write(fence, "committed", _commitment(len(page), chosen, now_page, now_seen)):
                 return None
-        if not self._write(fence, "plan", new):
+        if not self._write(fence, "plan", new) or not self._write(fence, "prior", prior_column(priors)):
+            return None
+        if not self._set_price(fence, len(page), chosen, plan, revisit_budget):
             return None
         queued = self._queue(fence, chosen, page, seen, old, new, base_time)
         if queued is None:
@@ -229,8 +240,7 @@ class Planner:
         if self._price is None and self.settings.policy == "periodic":
             self._price = CarriedPrice(self.settings.objective, float(previous.get("multiplier", 0.0)))
         min_rate = np.minimum(page["min_rate"], max_rate)
-        believed = with_prior(seen, len(slots) / budget)
-        pages = Pages(slots, page["generation"], min_rate, max_rate, *believed, committed)
+        pages = Pages(slots, page["generation"], min_rate, max_rate, seen["shape"], seen["time"], committed)
         choice = choice_of(progress, pages, budget, host_shares(hosts, host_max_rate))
         return plan_rates(
             page["importance"].copy(),
@@ -282,6 +292,20 @@ class Planner:
             )
         self._warned = not plan.feasible
 
+    def _set_price(self, fence: int, slots: int, chosen: np.ndarray, plan: RatePlan, budget: float) -> bool:
+        """Write what pages are dispatched by under DISPATCH "index"; end dispatch by price under "edf"."""
+        if self.settings.dispatch == "index":
+            index = np.zeros(slots, INDEX)
+            # Lua knows no infinity, and 0 would mean that the page is not planned.
+            most = np.clip(plan.most, np.finfo(np.float64).tiny, _FAR)
+            for name, values in (("change_rate", plan.change_rate), ("least_rate", plan.least), ("most_rate", most)):
+                index[name][chosen] = values
+            if not self._write(fence, "index", index):
+                return False
+        look = LOOK_ROUNDS * max(len(chosen), 1) / budget
+        start = [fence, self.settings.dispatch, self.settings.objective, repr(plan.multiplier), repr(look)]
+        return bool(self.store.run([("set_price", start)])[0])
+
     def _write(self, fence: int, group: str, new: np.ndarray) -> bool:
         calls = []
         for at in range(0, len(new), 16 * CHUNK):
@@ -295,10 +319,16 @@ class Planner:
         self, fence: int, chosen: np.ndarray, page: np.ndarray, seen: np.ndarray, old: np.ndarray, new: np.ndarray, now: float
     ) -> int | None:
         horizon = horizon_s(self.settings)
+        limit = now + horizon + self.settings.resolve_interval
+        live = LivePrice.read(self.store)
         soon = np.zeros(len(chosen), bool)
         for plan in (old, new):
             # By the old plan too: what it queued may have to move back.
-            soon |= deadlines(page[chosen], seen[chosen], plan[chosen]) <= now + horizon + self.settings.resolve_interval
+            soon |= deadlines(page[chosen], seen[chosen], plan[chosen]) <= limit
+        if live is not None:
+            # What is looked at again before the horizon is on the queue whatever its deadline.
+            index = self.store.columns("index")[0][chosen]
+            soon |= np.minimum(deadlines(page[chosen], seen[chosen], new[chosen], index, live), now + live.look_s) <= limit
         slots = chosen[soon]
         pairs = np.stack([slots.astype("<u4"), page["generation"][slots].astype("<u4")], axis=1)
         queued = 0
@@ -327,6 +357,7 @@ class Planner:
             "first_time": previous.get("first_time", f"{report.time:.6f}"),
             "seconds": f"{report.seconds:.6f}",
             "policy": self.settings.policy,
+            "dispatch": self.settings.dispatch,
             "pages": report.pages,
             "fetched": counts.get("fetched", 0),
             "queued": report.queued,
@@ -351,12 +382,6 @@ class Planner:
         } | progress.fields()
         arguments = [fence, *(value for pair in fields.items() for value in pair)]
         return bool(self.store.run([("publish_plan", arguments)])[0])
-
-
-def with_prior(seen: np.ndarray, prior_time: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return shape and time (s) of the posteriors, the prior where a page has no bit."""
-    known = seen["shape"] > 0
-    return np.where(known, seen["shape"], PRIOR_SHAPE), np.where(known, seen["time"], prior_time)
 
 
 def _commitment(size: int, chosen: np.ndarray, page: np.ndarray, seen: np.ndarray) -> np.ndarray:

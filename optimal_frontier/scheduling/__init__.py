@@ -6,6 +6,7 @@ from optimal_frontier.scheduling.credit import backoff, carry_after_visit, credi
 from optimal_frontier.scheduling.edf import EdfCarousel, edf_schedule
 from optimal_frontier.scheduling.planning import LOAD, PRIOR_SHAPE, RatePlan, plan_rates
 from optimal_frontier.scheduling.price import CarriedPrice
+from optimal_frontier.scheduling.slots import assign_slots
 
 __all__ = [
     "LOAD",
@@ -13,6 +14,7 @@ __all__ = [
     "CarriedPrice",
     "EdfCarousel",
     "RatePlan",
+    "assign_slots",
     "backoff",
     "carry_after_visit",
     "credit_at",

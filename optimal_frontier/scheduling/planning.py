@@ -49,6 +49,8 @@ class RatePlan:
         False if minima of the crawl had to be scaled down to fit.
     least : ndarray, shape (n,)
         Minima that were used, those of exploration among them, visits per second.
+    most : ndarray, shape (n,)
+        Maxima that were used, no less, visits per second.
     held : int
         Pages that are at a bound which exploration asks for.
     """
@@ -63,6 +65,7 @@ class RatePlan:
     unused: float
     feasible: bool
     least: Floats
+    most: Floats
     held: int
 
 
@@ -174,7 +177,7 @@ def plan_rates(
     n = len(importance)
     if n == 0 or budget <= 0:
         none = np.zeros(n)
-        return RatePlan(none, none, none, 0.0, 0.0, 0.0, 0.0, max(budget, 0.0), True, none, 0)
+        return RatePlan(none, none, none, 0.0, 0.0, 0.0, 0.0, max(budget, 0.0), True, none, none, 0)
     prior_time = n / budget
     known = shape > 0
     median = posterior_median(np.where(known, shape, PRIOR_SHAPE), np.where(known, time, prior_time))
@@ -206,7 +209,7 @@ def plan_rates(
     believed = freshness if change_rate is median else _freshness(importance, median, rates, pinned)
     held = np.count_nonzero(((rates <= low) & (low > own_low)) | ((rates >= high) & (high < own_high)))
     said = (solution.multiplier, prior_time, freshness, believed, solution.unused, feasible)
-    return RatePlan(rates, change_rate, median, *said, low, int(held))
+    return RatePlan(rates, change_rate, median, *said, low, np.maximum(low, high), int(held))
 
 
 def _within_reach(rate: Floats) -> Floats:

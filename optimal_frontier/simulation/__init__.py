@@ -6,25 +6,32 @@ from optimal_frontier.simulation.azar_figure_1 import Bar, Measurement, Point, b
 from optimal_frontier.simulation.azar_figure_2 import RefreshRates, azar_figure_2
 from optimal_frontier.simulation.azar_pages import Pages, azar_pages
 from optimal_frontier.simulation.azar_policies import POLICIES
-from optimal_frontier.simulation.comparing import Interval, Standing, compare, standings
+from optimal_frontier.simulation.bandwidth import BandwidthChange
+from optimal_frontier.simulation.comparing import Interval, Standing, compare, pairings, standings
 from optimal_frontier.simulation.cycle import cycle_freshness, cycle_slots
 from optimal_frontier.simulation.interval_rules import Frontera, IntervalRule, Nutch, StormCrawler
 from optimal_frontier.simulation.policies import Exploring, Knowledge, Planner
 from optimal_frontier.simulation.processes import Drifting, Jumping, Pareto, Poisson, QuasiDeterministic, Weibull
 from optimal_frontier.simulation.ragged import Ragged
-from optimal_frontier.simulation.simulating import POLICY_NAMES, Report, simulate
+from optimal_frontier.simulation.search_log import SearchLog, search_log
+from optimal_frontier.simulation.simulating import DISPATCHES, INDEXED_POLICIES, POLICY_NAMES, DispatchName, Report, simulate
 from optimal_frontier.simulation.traces import Trace, events_of, read_trace, write_trace
 from optimal_frontier.simulation.upadhyay_figure_2 import EstimationError, upadhyay_figure_2
 from optimal_frontier.simulation.upadhyay_regret import REGRET_POLICIES, Growth, Regret, growths, regrets
-from optimal_frontier.simulation.worlds import PROCESSES, WORLDS, SyntheticWorld, TraceWorld, World, synthetic_world
+from optimal_frontier.simulation.worlds import PROCESSES, STANDARD_WORLDS, WORLDS, SyntheticWorld, TraceWorld, World, synthetic_world
 
 __all__ = [
+    "DISPATCHES",
+    "INDEXED_POLICIES",
     "POLICIES",
     "POLICY_NAMES",
     "PROCESSES",
     "REGRET_POLICIES",
+    "STANDARD_WORLDS",
     "WORLDS",
+    "BandwidthChange",
     "Bar",
+    "DispatchName",
     "Drifting",
     "EstimationError",
     "Exploring",
@@ -46,6 +53,7 @@ __all__ = [
     "RefreshRates",
     "Regret",
     "Report",
+    "SearchLog",
     "Standing",
     "StormCrawler",
     "SyntheticWorld",
@@ -62,9 +70,11 @@ __all__ = [
     "events_of",
     "growths",
     "measurements",
+    "pairings",
     "points",
     "read_trace",
     "regrets",
+    "search_log",
     "simulate",
     "standings",
     "synthetic_world",

@@ -9,9 +9,11 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from optimal_frontier.estimation import update_posterior
+from optimal_frontier.estimation import forget, update_posterior, watch_habits
 from optimal_frontier.scheduling.planning import PRIOR_SHAPE
+from optimal_frontier.simulation.last_modified_learning import LastModified, with_liars
 from optimal_frontier.simulation.ragged import Floats, Ints
+from optimal_frontier.simulation.sibling_learning import Siblings
 from optimal_frontier.simulation.worlds import Realised
 
 
@@ -27,12 +29,15 @@ class Seen:
         When each was visited before, and now.
     changed : ndarray of bool (m,)
         Whether it had changed.
+    ages : ndarray (m,)
+        How long ago it last changed; NaN where that is not known.
     """
 
     pages: Ints
     since: Floats
     until: Floats
     changed: np.ndarray
+    ages: Floats
 
     @property
     def intervals(self) -> Floats:
@@ -49,15 +54,20 @@ class Learner(Protocol):
         Gamma posteriors that plans are made from; shape 0 where a page has no bit yet and the prior of a live crawl is meant.
     """
 
-    shape: Floats
-    time: Floats
+    @property
+    def shape(self) -> Floats:
+        """Of the posteriors."""
+
+    @property
+    def time(self) -> Floats:
+        """Of the posteriors."""
 
     def learn(self, seen: Seen) -> None:
         """Take in visits."""
 
 
 class Filtering:
-    """The Gamma posterior alone, as in a live crawl without anything more.
+    """The Gamma posterior alone.
 
     Parameters
     ----------
@@ -71,13 +81,70 @@ class Filtering:
 
     def learn(self, seen: Seen) -> None:
         """Take in visits."""
+        self.shape[seen.pages], self.time[seen.pages] = update_posterior(*self.before(seen), seen.intervals, seen.changed)
+
+    def before(self, seen: Seen) -> tuple[Floats, Floats]:
+        """Return the posteriors of visited pages before the visit."""
         known = self.shape[seen.pages] > 0
-        a, b = np.where(known, self.shape[seen.pages], PRIOR_SHAPE), np.where(known, self.time[seen.pages], self.prior_time)
-        self.shape[seen.pages], self.time[seen.pages] = update_posterior(a, b, seen.intervals, seen.changed)
+        return np.where(known, self.shape[seen.pages], PRIOR_SHAPE), np.where(known, self.time[seen.pages], self.prior_time)
 
 
+class Watching(Filtering):
+    """The Gamma posterior, and one that takes over when habits change: what a live crawl does with bits.
+
+    Parameters
+    ----------
+    world : Realised
+        Its size and budget give the prior.
+    """
+
+    def __init__(self, world: Realised) -> None:
+        super().__init__(world)
+        self.watch = np.zeros((3, len(world)))
+
+    def learn(self, seen: Seen) -> None:
+        """Take in visits."""
+        pages = seen.pages
+        shape, time = self.before(seen)
+        watch, alarm = watch_habits(tuple(self.watch[:, pages]), shape, time, PRIOR_SHAPE, self.prior_time, seen.intervals, seen.changed)
+        super().learn(seen)
+        self.watch[:, pages] = watch
+        self.shape[pages[alarm]], self.time[pages[alarm]] = watch.shape[alarm], watch.time[alarm]
+
+
+class Forgetting(Filtering):
+    """The Gamma posterior, which forgets at a half-life: HALF_LIFE of a live crawl, but for the change points that are watched there too.
+
+    Parameters
+    ----------
+    world : Realised
+        Its size and budget give the prior.
+    half_life : float, optional
+        In the world's unit of time; `HALF_LIFE_ROUNDS` rounds unless given.
+    """
+
+    def __init__(self, world: Realised, half_life: float | None = None) -> None:
+        super().__init__(world)
+        self.half_life = HALF_LIFE_ROUNDS * self.prior_time if half_life is None else half_life
+
+    def before(self, seen: Seen) -> tuple[Floats, Floats]:
+        """Return what is left of the posteriors before the visit."""
+        return forget(*super().before(seen), seen.intervals, self.half_life, PRIOR_SHAPE, self.prior_time)
+
+
+#: Half-life of `Forgetting` unless told: 70 days in world B, 35 in A and C.
+HALF_LIFE_ROUNDS: Final = 7.0
 #: Makers of learners by name.
-LEARNERS: Final[Mapping[str, Callable[[Realised], Learner]]] = MappingProxyType({"plain": Filtering})
+LEARNERS: Final[Mapping[str, Callable[[Realised], Learner]]] = MappingProxyType(
+    {
+        "plain": Filtering,
+        "watching": Watching,
+        "forgetting": Forgetting,
+        "siblings": Siblings,
+        "last-modified": LastModified,
+        "last-modified-liars": with_liars,
+    }
+)
 
 
 def learn_in_turn(world: Realised, learner: Learner, pages: Ints, times: Floats, last: Floats) -> None:
@@ -99,8 +166,8 @@ def learn_in_turn(world: Realised, learner: Learner, pages: Ints, times: Floats,
     again = np.zeros(len(page), bool)
     again[1:] = page[1:] == page[:-1]
     since = np.where(again, np.concatenate([[0.0], at[:-1]]), last[page])
-    changed = world.changed(page, since, at)
+    changed, ages = world.changed(page, since, at), world.ages(page, at)
     turn = np.arange(len(page)) - np.maximum.accumulate(np.where(again, 0, np.arange(len(page))))
     for number in range(int(turn.max(initial=-1)) + 1):
         now = turn == number
-        learner.learn(Seen(page[now], since[now], at[now], changed[now]))
+        learner.learn(Seen(page[now], since[now], at[now], changed[now], ages[now]))

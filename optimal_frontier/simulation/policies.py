@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 
 from optimal_frontier.scheduling.exploration import Choice, Exploration, choose, explores, page_uniforms, phase
-from optimal_frontier.scheduling.planning import PRIOR_SHAPE, plan_rates
+from optimal_frontier.scheduling.planning import PRIOR_SHAPE, RatePlan, plan_rates
 from optimal_frontier.simulation.ragged import Floats
 
 
@@ -53,8 +53,19 @@ class Knowledge:
 Planner = Callable[[Knowledge], Floats]
 
 
-def _solved(what: Knowledge, choice: Choice) -> Floats:
-    """Rates by the arithmetic of a live plan. (It may start from the price of the last one, which pays from some 10,000 pages on.)"""
+@runtime_checkable
+class Solver(Protocol):
+    """A planner that solves for its rates, and can say what they were solved from: what dispatch by price goes by."""
+
+    def __call__(self, what: Knowledge) -> Floats:
+        """Return revisit rates."""
+
+    def plan(self, what: Knowledge) -> RatePlan:
+        """Return revisit rates and what they were solved from."""
+
+
+def _solved(what: Knowledge, choice: Choice) -> RatePlan:
+    """A plan by the arithmetic of a live plan. (It may start from the price of the last one, which pays from some 10,000 pages on.)"""
     return plan_rates(
         what.importance,
         what.shape,
@@ -65,7 +76,7 @@ def _solved(what: Knowledge, choice: Choice) -> Floats:
         change_rate=choice.change_rate,
         least_rate=choice.least_rate,
         most_rate=choice.most_rate,
-    ).rates
+    )
 
 
 @dataclass
@@ -84,10 +95,14 @@ class Exploring:
     knows_horizon: bool = True
     _committed: tuple[Floats, Floats] | None = field(default=None, init=False)
     _phase: int = field(default=0, init=False)
-    _uniform: Floats | None = field(default=None, init=False)
+    _seed: int | None = field(default=None, init=False)
 
     def __call__(self, what: Knowledge) -> Floats:
         """Return revisit rates."""
+        return self.plan(what).rates
+
+    def plan(self, what: Knowledge) -> RatePlan:
+        """Return revisit rates and what they were solved from."""
         n = len(what.importance)
         shape, time = what.believed()
         rounds = what.now * what.budget / n
@@ -97,23 +112,33 @@ class Exploring:
                 self._committed = None
             elif self._committed is None:
                 self._committed = shape, time
-            shape, time = self._committed or (shape, time)
+            if self._committed is not None:
+                # Pages that came since then stand behind the others: for them what is known now.
+                old = len(self._committed[0])
+                shape, time = np.append(self._committed[0], shape[old:]), np.append(self._committed[1], time[old:])
         choice = choose(self.exploration, shape, time, what.budget, self._numbers(what, rounds), rounds, horizon)
         return _solved(what, choice)
 
     def _numbers(self, what: Knowledge, rounds: float) -> Floats:
         """New numbers for every plan, or for every phase."""
         number = phase(rounds)
-        if self._uniform is None or self.exploration != "epsilon" or number != self._phase:
-            self._uniform = page_uniforms(np.arange(len(what.importance)), int(what.rng.integers(2**62)))
+        if self._seed is None or self.exploration != "epsilon" or number != self._phase:
+            self._seed = int(what.rng.integers(2**62))
             self._phase = number
-        return self._uniform
+        return page_uniforms(np.arange(len(what.importance)), self._seed)
 
 
-def clairvoyant(what: Knowledge) -> Floats:
-    """Return the solver's rates at the true change rates, which no crawl knows."""
-    known = what.known_rates(what.now)
-    return _solved(what, Choice(known, np.zeros(known.shape), np.full(known.shape, np.inf)))
+class Clairvoyant:
+    """The solver's rates at the true change rates, which no crawl knows."""
+
+    def __call__(self, what: Knowledge) -> Floats:
+        """Return revisit rates."""
+        return self.plan(what).rates
+
+    def plan(self, what: Knowledge) -> RatePlan:
+        """Return revisit rates and what they were solved from."""
+        known = what.known_rates(what.now)
+        return _solved(what, Choice(known, np.zeros(known.shape), np.full(known.shape, np.inf)))
 
 
 def uniform(what: Knowledge) -> Floats:
@@ -145,6 +170,6 @@ PLANNERS: Final[Mapping[str, Callable[[], Planner]]] = MappingProxyType(
         "uniform": lambda: uniform,
         "change-rate": lambda: by_change_rate,
         "importance": lambda: by_importance,
-        "clairvoyant": lambda: clairvoyant,
+        "clairvoyant": Clairvoyant,
     }
 )

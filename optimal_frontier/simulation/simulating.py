@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal, get_args
 
 import numpy as np
 
 from optimal_frontier.errors import InvalidProblemError
+from optimal_frontier.simulation.bandwidth import BandwidthChange
 from optimal_frontier.simulation.crawl import Visits, planned_visits, ruled_visits
+from optimal_frontier.simulation.index_crawl import indexed_visits
 from optimal_frontier.simulation.interval_rules import RULES, IntervalRule
 from optimal_frontier.simulation.learning import LEARNERS
-from optimal_frontier.simulation.policies import PLANNERS, Planner
+from optimal_frontier.simulation.policies import PLANNERS, Planner, Solver
 from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.worlds import Realised, World, synthetic_world
 
@@ -23,6 +25,11 @@ STRETCHES: Final = 40
 REPLAN_ROUNDS: Final = 0.4
 #: Names of all policies.
 POLICY_NAMES: Final = (*PLANNERS, *RULES)
+#: Those that can be dispatched by live price.
+INDEXED_POLICIES: Final = tuple(name for name, make in PLANNERS.items() if isinstance(make(), Solver))
+
+DispatchName = Literal["edf", "index"]
+DISPATCHES: Final[tuple[DispatchName, ...]] = get_args(DispatchName)
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,8 @@ class Report:
         Stretches of time from 0 to the horizon.
     by_time : ndarray (k,)
         Freshness in each.
+    dispatch : str
+        ``edf`` or ``index``.
     """
 
     world: str
@@ -68,6 +77,7 @@ class Report:
     visited: int
     edges: Floats
     by_time: Floats
+    dispatch: DispatchName = "edf"
 
 
 def simulate(
@@ -79,6 +89,8 @@ def simulate(
     burn_in: float | None = None,
     replan: float | None = None,
     learner: str = "plain",
+    dispatch: DispatchName = "edf",
+    bandwidth: BandwidthChange | None = None,
 ) -> Report:
     """Simulate a crawl.
 
@@ -99,6 +111,10 @@ def simulate(
         much, changes freshness by less than 0.0003.
     learner : str
         Who learns, a key of `LEARNERS`; for policies that plan.
+    dispatch : str
+        What makes visits of plans: ``edf``, the earliest deadline, or ``index``, the live price; the latter for `INDEXED_POLICIES` only.
+    bandwidth : BandwidthChange, optional
+        When the real budget is not the one that plans count with. The optimum is that at the real one, on average over the time measured.
 
     Returns
     -------
@@ -108,7 +124,7 @@ def simulate(
     Raises
     ------
     InvalidProblemError
-        A name is unknown or a number out of range; the message says which.
+        A name is unknown, a number out of range, or a policy cannot be dispatched so; the message says which.
 
     Notes
     -----
@@ -139,15 +155,24 @@ def simulate(
     even = len(realised) / realised.budget
     interval = _positive(REPLAN_ROUNDS * even if replan is None else replan, "replan")
     name, chosen = _policy(policy, even / realised.day)
+    if dispatch not in DISPATCHES:
+        raise InvalidProblemError(f"dispatch {dispatch!r}: unknown; known are {', '.join(DISPATCHES)}")
     if isinstance(chosen, IntervalRule):
-        visits = ruled_visits(realised, chosen, horizon)
+        if dispatch == "index":
+            raise InvalidProblemError(
+                f'policy {name!r} keeps intervals and plans nothing; dispatch "index" needs one that solves for rates'
+            )
+        visits = ruled_visits(realised, chosen, horizon, bandwidth)
     else:
-        visits = planned_visits(realised, chosen(), LEARNERS[learner](realised), horizon, interval, np.random.default_rng([int(seed), 1]))
+        make, planner = (indexed_visits if dispatch == "index" else planned_visits), chosen()
+        if dispatch == "index" and not isinstance(planner, Solver):
+            raise InvalidProblemError(f'policy {name!r} has rates only; dispatch "index" needs one that solves for them')
+        visits = make(realised, planner, LEARNERS[learner](realised), horizon, interval, np.random.default_rng([int(seed), 1]), bandwidth)
     edges = np.unique(np.concatenate([np.linspace(0.0, horizon, STRETCHES + 1), [start]]))
     by_time = freshness_by_time(realised, visits, edges)
     measured = edges[:-1] >= start
     freshness = float(np.average(by_time[measured], weights=np.diff(edges)[measured]))
-    optimum = realised.optimum
+    optimum = _optimum(realised, float(start), float(horizon), bandwidth)
     return Report(
         world.name,
         name,
@@ -163,7 +188,15 @@ def simulate(
         len(np.unique(visits.pages[visits.times >= start])),
         edges,
         by_time,
+        dispatch,
     )
+
+
+def _optimum(world: Realised, start: float, end: float, bandwidth: BandwidthChange | None) -> float:
+    if bandwidth is None:
+        return world.optimum
+    changed = bandwidth.share(start, end)
+    return (1.0 - changed) * world.optimum + changed * replace(world, budget=world.budget * bandwidth.factor).optimum
 
 
 def freshness_by_time(world: Realised, visits: Visits, edges: Floats) -> Floats:
@@ -174,13 +207,14 @@ def freshness_by_time(world: Realised, visits: Visits, edges: Floats) -> Floats:
     world : Realised
         Pages and changes.
     visits : Visits
-        To them; a page that was not visited yet is not fresh.
+        To them; a page that has arrived and was not visited yet is not fresh.
     edges : ndarray (k + 1,)
         Where stretches begin and end, rising.
 
     Returns
     -------
     ndarray (k,)
+        A page counts from its arrival on.
     """
     order = np.argsort(visits.pages, kind="stable")
     pages, fetched = visits.pages[order], visits.times[order]
@@ -191,7 +225,8 @@ def freshness_by_time(world: Realised, visits: Visits, edges: Floats) -> Floats:
     copy, stretch, start, stop = _cut(begin, end, edges)
     fresh = world.fresh_time(pages[copy], fetched[copy], start, stop) * world.importance[pages[copy]]
     total = np.bincount(stretch, weights=fresh, minlength=len(edges) - 1)
-    return np.asarray(total / (np.diff(edges) * world.importance.sum()))
+    there = np.clip(edges[1:, None] - np.maximum(edges[:-1, None], world.arrival), 0.0, None) @ world.importance
+    return np.asarray(total / np.maximum(there, np.finfo(np.float64).tiny))
 
 
 def _cut(begin: Floats, end: Floats, edges: Floats) -> tuple[Ints, Ints, Floats, Floats]:

@@ -24,9 +24,11 @@ from optimal_frontier.simulation.processes import (
     Weibull,
 )
 from optimal_frontier.simulation.ragged import Floats, Ints, Ragged
+from optimal_frontier.simulation.sites import SiteHabits, Sites, one_site
 
 #: What worlds have unless told.
 POISSON: Final = Poisson()
+NO_HABITS: Final = SiteHabits()
 
 DrawImportance = Callable[[np.random.Generator, int], Floats]
 
@@ -45,15 +47,23 @@ class Realised:
         Visits per unit of time, over all pages.
     day : float
         Length of a day in the unit of time.
+    sites : Sites
+        Groups of the pages, and when they arrive.
     """
 
     importance: Floats
     drawn: Drawn
     budget: float
     day: float
+    sites: Sites
 
     def __len__(self) -> int:
         return len(self.importance)
+
+    @property
+    def arrival(self) -> Floats:
+        """When each page arrives."""
+        return self.sites.arrival
 
     def known_rates(self, now: float) -> Floats:
         """Return what who knows everything but the times of changes knows: rates at present, or in the long run."""
@@ -63,10 +73,10 @@ class Realised:
     def optimum(self) -> float:
         """Share of the importance up to date under the best evenly spaced visits (Azar eq. 6).
 
-        NaN unless changes are Poisson at constant rates.
+        NaN unless changes are Poisson at constant rates, and all pages there from the start.
         """
         hazard = self.drawn.hazard
-        if hazard is None or len(hazard.rates) > len(self):
+        if hazard is None or len(hazard.rates) > len(self) or (self.arrival > 0.0).any():
             return float("nan")
         return solve_periodic(self.importance, hazard.rates, self.budget).objective / float(self.importance.sum())
 
@@ -74,6 +84,25 @@ class Realised:
         """Return whether pages changed after one time and up to another."""
         changes = self.drawn.changes
         return np.asarray(changes.after(pages, until) > changes.after(pages, since))
+
+    def ages(self, pages: Ints, at: Floats) -> Floats:
+        """Return how long ago pages changed, as they would say themselves: the time since the last change before each time.
+
+        Changes begin to be drawn at time 0. How long before that a page last changed has the distribution of the time until its first
+        change, so it is taken from that of another page, its neighbour, in proportion to the two mean times between changes. NaN where the
+        neighbour never changed: not known.
+        """
+        changes = self.drawn.changes
+        latest = changes.after(pages, at) - 1
+        inside = latest >= changes.starts[pages]
+        found = np.full(len(pages), np.nan)
+        found[inside] = at[inside] - changes.times[latest[inside]]
+        outside = pages[~inside]
+        other = (outside + 1) % len(self)
+        rates = self.known_rates(0.0)
+        first = np.append(changes.times, np.nan)[np.where(changes.counts[other] > 0, changes.starts[other], -1)]
+        found[~inside] = at[~inside] + first * rates[other] / rates[outside]
+        return found
 
     def fresh_time(self, pages: Ints, fetched: Floats, begin: Floats, end: Floats) -> Floats:
         """Return for how long copies are current between two times.
@@ -148,6 +177,8 @@ class SyntheticWorld:
         How the pages change.
     pages : int
         How many.
+    habits : SiteHabits
+        What pages of a host or section have in common, and which arrive late. (Rates that a process draws anew have nothing of it.)
     """
 
     name: str
@@ -156,14 +187,17 @@ class SyntheticWorld:
     visits_per_page: float
     process: ChangeProcess = POISSON
     pages: int = 1000
+    habits: SiteHabits = NO_HABITS
 
     def realise(self, horizon: float, seed: int) -> Realised:
         """Return how it comes out."""
         rng = np.random.default_rng([seed, 0])
         importance = self.draw_importance(rng, self.pages)
-        rates = self.draw_rates(rng, self.pages)
+        # A generator of their own: what groups mean nothing for is the same with and without them.
+        sites, factor = self.habits.draw(np.random.default_rng([seed, 2]), self.pages, horizon)
+        rates = self.draw_rates(rng, self.pages) * factor
         drawn = self.process.draw(rng, rates, horizon, self.draw_rates)
-        return Realised(importance, drawn, self.visits_per_page * self.pages, 1.0)
+        return Realised(importance, drawn, self.visits_per_page * self.pages, 1.0, sites)
 
 
 @dataclass(frozen=True)
@@ -190,7 +224,7 @@ class TraceWorld:
     def realise(self, horizon: float, seed: int) -> Realised:
         """Return the same for every seed. What is known are the mean rates, at least half a change in all that time."""
         rates = np.maximum(self.changes.counts, 0.5) / horizon
-        return Realised(self.importance, Drawn(self.changes, None, rates), self.budget, 86_400.0)
+        return Realised(self.importance, Drawn(self.changes, None, rates), self.budget, 86_400.0, one_site(len(self.importance)))
 
 
 def _uniform(rng: np.random.Generator, n: int) -> Floats:
@@ -201,14 +235,28 @@ def _zipf(rng: np.random.Generator, n: int) -> Floats:
     return azar_pages(n, "zipf", int(rng.integers(2**63))).importance
 
 
+def _two_kinds(rng: np.random.Generator, n: int) -> Floats:
+    return np.asarray(np.where(rng.random(n) < 0.5, 0.01, 2.0) * rng.lognormal(0.0, 0.3, n))
+
+
+def _pareto(rng: np.random.Generator, n: int) -> Floats:
+    return np.asarray(rng.pareto(1.2, n) + 0.1)
+
+
 #: Worlds by name, 1,000 pages each. A: importance and rate uniform; B: importance Pareto, rate lognormal; C: importance Zipf, rate uniform.
+#: S: importance uniform, rate lognormal by host, section and page, half of the pages arrive during the crawl. M: the same with two kinds of
+#: pages in every section, changing every 100 and every half day: what siblings taught of the one is wrong for the other.
 WORLDS: Final[Mapping[str, SyntheticWorld]] = MappingProxyType(
     {
         "A": SyntheticWorld("A", _uniform, _uniform, 0.2),
-        "B": SyntheticWorld("B", lambda rng, n: rng.pareto(1.2, n) + 0.1, lambda rng, n: rng.lognormal(np.log(0.1), 1.5, n), 0.1),
+        "B": SyntheticWorld("B", _pareto, lambda rng, n: rng.lognormal(np.log(0.1), 1.5, n), 0.1),
         "C": SyntheticWorld("C", _zipf, _uniform, 0.2),
+        "S": SyntheticWorld("S", _uniform, lambda rng, n: rng.lognormal(np.log(0.1), 0.5, n), 0.1, habits=SiteHabits(1.0, 1.0, 0.5)),
+        "M": SyntheticWorld("M", _uniform, _two_kinds, 0.1, habits=SiteHabits(newcomers=0.5)),
     }
 )
+#: Worlds without newcomers, in which policies are compared unless told.
+STANDARD_WORLDS: Final = ("A", "B", "C")
 #: Ways to change by name.
 PROCESSES: Final[Mapping[str, ChangeProcess]] = MappingProxyType(
     {process.name: process for process in (POISSON, Weibull(), Pareto(), QuasiDeterministic(), Drifting(), Jumping())}

@@ -16,7 +16,8 @@ CHUNK: Final = 4096
 FREE, ACTIVE, ONCE, TRANSIENT, RETIRED, DONE = range(6)
 STATE_NAMES: Final = ("free", "active", "once", "transient", "retired", "done")
 
-#: Written when a page is added: importance, bounds on its revisit rate (1/s), least seconds between two visits, host, generation, state.
+#: Written when a page is added: importance, bounds on its revisit rate (1/s), least seconds between two visits, host, generation, state,
+#: pattern of the URL (0: none).
 PAGE: Final = np.dtype(
     [
         ("importance", "<f8"),
@@ -26,6 +27,7 @@ PAGE: Final = np.dtype(
         ("host", "<u4"),
         ("generation", "<u4"),
         ("state", "<u4"),
+        ("pattern", "<u4"),
     ]
 )
 #: Written by `observe`: times in seconds of the partition's clock; shape and time of the Gamma posterior (0: no bit yet).
@@ -48,13 +50,33 @@ SEEN: Final = np.dtype(
 )
 #: Written by the planner: revisit rate (1/s), and the credit that the page had at ``base_time`` (0: not planned yet).
 PLAN: Final = np.dtype([("rate", "<f8"), ("base_time", "<f8"), ("base_credit", "<f8")])
+#: Written by the planner with DISPATCH "index": change rate (1/s) and bounds on the revisit rate (1/s) that the plan was made from;
+#: most_rate 0: not planned by price.
+INDEX: Final = np.dtype([("change_rate", "<f8"), ("least_rate", "<f8"), ("most_rate", "<f8")])
 #: Written by `observe`: tag of the fingerprint settings (0: none) and the fingerprint.
 CONTENT: Final = np.dtype([("tag", "<u4"), ("fingerprint", "V16")])
 #: Written by the planner when EXPLORATION "explore-then-commit" ceases to explore: the posterior that it commits to (shape 0: none), and
 #: the generation of the slot that it is of.
 COMMITTED: Final = np.dtype([("shape", "<f8"), ("time", "<f8"), ("generation", "<u4")])
 
-LAYOUTS: Final = {"page": PAGE, "seen": SEEN, "plan": PLAN, "content": CONTENT, "committed": COMMITTED}
+#: Written by the planner, at the place of a pattern, not of a slot: the prior of its pages without a bit, time in seconds (shape 0: the
+#: default one), and how many pages of the pattern taught it.
+PRIOR: Final = np.dtype([("shape", "<f8"), ("time", "<f8"), ("siblings", "<f8")])
+
+#: Written by `observe`: the recent posterior that takes over when a page's habits change (shape 0: none yet), the evidence that they have
+#: (see `estimation.change_points`), and how often it took over.
+WATCH: Final = np.dtype([("shape", "<f4"), ("time", "<f4"), ("evidence", "<f4"), ("relearned", "<u4")])
+
+LAYOUTS: Final = {
+    "page": PAGE,
+    "seen": SEEN,
+    "plan": PLAN,
+    "index": INDEX,
+    "content": CONTENT,
+    "committed": COMMITTED,
+    "prior": PRIOR,
+    "watch": WATCH,
+}
 
 
 def join_chunks(layout: np.dtype, chunks: list[bytes | None], slots: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,8 +19,8 @@ PAUSE_S: Final = 0.3
 #: Looks after the first.
 LOOKS: Final = 2
 
-#: Columns ``page``, ``seen`` and ``plan`` -> deadlines, seconds since the epoch, inf for none.
-Deadlines = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+#: Columns ``page``, ``seen``, ``plan`` and ``index``, and the hash ``price`` -> deadlines, seconds since the epoch, inf for none.
+Deadlines = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Mapping[str, str]], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def check_state(store: Store, deadlines: Deadlines, horizon_s: float, *, sleep: 
     store : Store
         Opened.
     deadlines : callable
-        The deadlines that columns stand for.
+        The latest deadlines that pages can have been queued by.
     horizon_s : float
         Seconds after a plan for which it queues pages.
     sleep : callable
@@ -144,7 +144,7 @@ def _check_identities(s: Snapshot) -> Iterator[Finding]:
 
 def _check_values(s: Snapshot) -> Iterator[Finding]:
     live = s.page["state"] != FREE
-    for name, array in (("page", s.page), ("seen", s.seen), ("plan", s.plan)):
+    for name, array in (("page", s.page), ("seen", s.seen), ("plan", s.plan), ("index", s.index)):
         for field in array.dtype.names or ():
             if array.dtype[field].kind == "f":
                 yield from _slots(f"finite {name}.{field}", _where(live & ~np.isfinite(array[field])), f"{field} is not finite")
@@ -153,6 +153,7 @@ def _check_values(s: Snapshot) -> Iterator[Finding]:
             "importance is not above 0": s.page["importance"] <= 0,
             "a bound on its rate is below 0": (s.page["min_rate"] < 0) | (s.page["max_rate"] < 0) | (s.page["gap"] < 0),
             "its rate is below 0": s.plan["rate"] < 0,
+            "its change rate or a bound of its plan is below 0": (s.index["change_rate"] < 0) | (s.index["least_rate"] < 0),
             "half of its posterior is missing": (s.seen["shape"] > 0) != (s.seen["time"] > 0),
             "more changes than observations": s.seen["changes"] > s.seen["observations"],
             "more observations than visits": s.seen["observations"] > s.seen["visits"],
@@ -230,7 +231,10 @@ def _check_horizon(s: Snapshot, deadlines: Deadlines, horizon_s: float) -> Itera
     if "time" not in s.published:
         return
     limit = float(s.published["time"]) + horizon_s
+    by_price = "price" in s.price
+    if by_price != (s.published.get("dispatch") == "index"):
+        yield Finding("price", "price", f"{'there' if by_price else 'not there'}, which is not how the last plan is dispatched")
     planned = (s.page["state"] == ACTIVE) & (s.seen["visits"] > 0) & (s.plan["base_time"] > 0)
     there = _members(s, s.due[0]) | _members(s, (lease.slot for lease in s.leases))
-    due = deadlines(s.page, s.seen, s.plan) <= limit
+    due = deadlines(s.page, s.seen, s.plan, s.index, s.price) <= limit
     yield from _slots("horizon", _where(planned & due & ~there), "falls due before the next plans, but is not queued")

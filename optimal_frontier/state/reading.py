@@ -6,14 +6,14 @@ What is read is given as it is stored; judging it (change rates, deadlines) is t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from optimal_frontier.errors import StateError
 from optimal_frontier.state import columns
-from optimal_frontier.state.records import decode_record
+from optimal_frontier.state.records import NO_CHECKS, Counts, Watched, decode_record, parse_counts
 from optimal_frontier.state.store import Store
 
 #: Commands per pipeline and elements per scan.
@@ -32,8 +32,8 @@ class StatusReading:
     ----------
     now : float
         The partition's time, seconds since the epoch.
-    meta, published : dict of str
-        The hashes of these names; ``published`` is empty before the first plan.
+    meta, published, price : dict of str
+        The hashes of these names; ``published`` is empty before the first plan, ``price`` unless pages are dispatched by it.
     counts : dict of int
         The counters.
     in_flight, due, hosts, crawlers : int
@@ -45,6 +45,7 @@ class StatusReading:
     now: float
     meta: dict[str, str]
     published: dict[str, str]
+    price: dict[str, str]
     counts: dict[str, int]
     in_flight: int
     due: int
@@ -79,6 +80,18 @@ class PageReading:
         The last plan.
     committed : dict
         See `state.columns`.
+    prior : dict
+        Of its pattern, see `state.columns`; shape 0 before the first plan.
+    shares_pattern : bool
+        Its pattern is the one of all pages of its host that have none of their own, as the host has too many.
+    header_trust, sitemap_trust : tuple of float
+        What checks of its host's Last-Modified and sitemaps found, see `NO_CHECKS`.
+    watch : Watched
+        What stands by in case that its habits change.
+    index : dict
+        See `state.columns`.
+    price : dict of str
+        The live price; empty unless pages are dispatched by it.
     """
 
     now: float
@@ -95,6 +108,13 @@ class PageReading:
     host_opens: float | None
     published: dict[str, str]
     committed: Raw
+    prior: Raw
+    shares_pattern: bool
+    header_trust: Counts = NO_CHECKS
+    sitemap_trust: Counts = NO_CHECKS
+    index: Raw = field(default_factory=dict)
+    watch: Watched = Watched()
+    price: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -103,12 +123,16 @@ class TableReading:
 
     Attributes
     ----------
-    page, seen, plan : ndarray, shape (slots,)
+    page, seen, plan, index : ndarray, shape (slots,)
         See `state.columns`; not one snapshot.
     leased : ndarray of bool, shape (slots,)
         Whether a request for it is under way.
     hosts : dict
         Host number -> name.
+    priors : ndarray, shape (patterns,)
+        See `state.columns`.
+    price : dict of str
+        The live price; empty unless pages are dispatched by it.
     """
 
     now: float
@@ -118,6 +142,9 @@ class TableReading:
     leased: np.ndarray
     hosts: dict[int, str]
     published: dict[str, str]
+    priors: np.ndarray
+    index: np.ndarray
+    price: dict[str, str]
 
 
 def is_empty(store: Store) -> bool:
@@ -143,6 +170,7 @@ def read_status(store: Store) -> StatusReading:
         now,
         store.hash("meta"),
         store.hash("published"),
+        store.hash("price"),
         counts,
         in_flight,
         due,
@@ -157,12 +185,13 @@ def read_page(store: Store, fingerprint: bytes) -> PageReading | None:
     reply = store.run([("read_page", [fingerprint])])[0]
     if not reply:
         return None
-    now, slot, page, seen, plan, content, record, lease, queued, host, host_opens, published = reply
+    now, slot, page, seen, plan, content, record, lease, queued, host, host_opens, published, *trust = reply
+    of_page = _fields(page, columns.PAGE)
     fields = ("token", "owner", "at", "due", "first")
     return PageReading(
         float(now),
         int(slot),
-        _fields(page, columns.PAGE),
+        of_page,
         _fields(seen, columns.SEEN),
         _fields(plan, columns.PLAN),
         int.from_bytes(content[:4], "little"),
@@ -175,18 +204,25 @@ def read_page(store: Store, fingerprint: bytes) -> PageReading | None:
         {k.decode(): v.decode() for k, v in zip(published[::2], published[1::2], strict=True)},
         # Not of the same moment, but of the same slot and generation.
         _fields(store.records_at("committed", [int(slot)]).tobytes(), columns.COMMITTED),
+        _fields(store.records_at("prior", [of_page["pattern"]]).tobytes(), columns.PRIOR),
+        of_page["pattern"] == int(store.command("HGET", store.key("patterns"), f"{of_page['host']} ") or -1),
+        parse_counts(trust[0]),
+        parse_counts(trust[1]),
+        index=_fields(store.records_at("index", [int(slot)]).tobytes(), columns.INDEX),
+        price=store.hash("price"),
+        watch=Watched(*_fields(store.records_at("watch", [int(slot)]).tobytes(), columns.WATCH).values()),
     )
 
 
 def read_table(store: Store) -> TableReading:
-    """Read the columns of all slots. About 144 bytes a page."""
+    """Read the columns of all slots. About 168 bytes a page."""
     leased_slots, names = store.commands([["HKEYS", store.key("leases")], ["HGETALL", store.key("hosts:names")]])
-    page, seen, plan = store.columns("page", "seen", "plan")
+    page, seen, plan, index = store.columns("page", "seen", "plan", "index")
     leased = np.zeros(len(page), bool)
     at = np.array([int(slot) for slot in leased_slots], np.int64)
     leased[at[at < len(leased)]] = True
     hosts = {int(number): name.decode("utf-8", "replace") for number, name in names.items()}
-    return TableReading(store.now(), page, seen, plan, leased, hosts, store.hash("published"))
+    return TableReading(store.now(), page, seen, plan, leased, hosts, store.hash("published"), store.priors(), index, store.hash("price"))
 
 
 def read_urls(store: Store, slots: Sequence[int]) -> list[str | None]:

@@ -5,8 +5,9 @@ No pickle: whoever can write to Redis must not be able to run code in a spider.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgpack
 import numpy as np
@@ -17,6 +18,14 @@ from optimal_frontier.state.columns import ACTIVE
 _TUPLE: Final = 1
 _SET: Final = 2
 _FROZENSET: Final = 3
+
+#: Checks of what a host says about its pages' last changes: at visits without a change, those of them that it failed, with one, failed.
+Counts = tuple[float, float, float, float]
+NO_CHECKS: Final[Counts] = (0.0, 0.0, 0.0, 0.0)
+
+_WATCH: Final = struct.Struct("<3fI")
+#: Below the largest 32-bit float.
+_MOST_STORED: Final = 3e38
 
 
 def _extend(value: Any) -> Any:
@@ -70,6 +79,25 @@ def decode_record(raw: bytes) -> Any:
     return msgpack.unpackb(raw, ext_hook=_unextend, strict_map_key=False, unicode_errors="surrogatepass")
 
 
+class Watched(NamedTuple):
+    """The column group *watch* of a page: a recent posterior (shape 0: none yet; time in seconds), the evidence that the page's habits have
+    changed, and how often it was learned anew."""
+
+    shape: float = 0.0
+    time: float = 0.0
+    evidence: float = 0.0
+    relearned: int = 0
+
+    @classmethod
+    def unpack(cls, raw: bytes) -> Watched:
+        """Read what is stored."""
+        return cls(*_WATCH.unpack(raw))
+
+    def pack(self) -> bytes:
+        """Return what is stored: 32-bit floats are exact enough for what forgets."""
+        return _WATCH.pack(min(self.shape, _MOST_STORED), min(self.time, _MOST_STORED), self.evidence, self.relearned)
+
+
 @dataclass(frozen=True, slots=True)
 class NewPage:
     """A page or request to add.
@@ -94,6 +122,10 @@ class NewPage:
         Of the first visit; higher goes first.
     is_stated : bool
         The importance is the request's own word, which a known page takes over too (not that of RULES, and never 0).
+    lastmod : tuple of float or None
+        When a sitemap says that it last changed (seconds since the epoch), and the resolution of that (s). Stored apart, by `note_lastmod`.
+    pattern : str
+        Of the URL within its host: pages of one pattern learn from each other.
     """
 
     fingerprint: bytes
@@ -106,10 +138,12 @@ class NewPage:
     gap: float = 0.0
     priority: float = 0.0
     is_stated: bool = True
+    lastmod: tuple[float, float] | None = None
+    pattern: str = ""
 
     def arguments(self) -> tuple[Any, ...]:
         bounds = (_number(self.importance), _number(self.min_rate), _number(self.max_rate), _number(self.gap), _number(self.priority))
-        return (self.fingerprint, self.host, self.kind, *bounds, self.record, int(self.is_stated))
+        return (self.fingerprint, self.host, self.kind, *bounds, self.record, int(self.is_stated), self.pattern)
 
 
 @dataclass(slots=True)
@@ -117,7 +151,10 @@ class Handout:
     """A request handed out under a lease, with what is needed to judge what comes back.
 
     ``lateness`` (s) is None on a first visit; ``elapsed`` (s since the page was last seen) is -1 if it never was; ``received`` is the
-    local monotonic time of the reply.
+    local monotonic time of the reply. ``header_trust`` and ``sitemap_trust`` are what checks of the host's Last-Modified and sitemaps
+    found; ``lastmod`` is what a sitemap said of the page: how long ago, how long before that it had changed, and with what resolution (s).
+    ``prior_shape`` and ``prior_time`` (s) are what siblings taught of pages without a bit; 0: nothing, the default prior holds.
+    ``watch`` is what stands by in case that the page's habits change.
     """
 
     slot: int
@@ -138,6 +175,12 @@ class Handout:
     content: bytes
     record: dict[Any, Any]
     received: float
+    header_trust: Counts = NO_CHECKS
+    sitemap_trust: Counts = NO_CHECKS
+    lastmod: tuple[float, float, float] | None = None
+    prior_shape: float = 0.0
+    prior_time: float = 0.0
+    watch: Watched = Watched()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +203,11 @@ class Observation:
         Revisit rate to use for the next deadline if the page has no plan, visits per second.
     lateness : float or None
         Seconds from the deadline to the start of the download.
+    words : str
+        What became of what the page said about its last change: ``kind:verdict:use`` for each kind of it, separated by blanks; kind
+        ``header`` or ``sitemap``, verdict ``agrees``, ``lies`` or ``none``, use ``used``, ``distrusted`` or ``none``.
+    watch : Watched or None
+        What stands by after it, in case that the page's habits change; None leaves what is stored.
     """
 
     slot: int
@@ -172,12 +220,16 @@ class Observation:
     content: bytes = b""
     rate: float = 0.0
     lateness: float | None = None
+    words: str = ""
+    watch: Watched | None = None
 
     def arguments(self, now: float) -> tuple[Any, ...]:
         late = "-" if self.lateness is None else f"{self.lateness:.6f}"
         age = _number(max(0.0, now - self.responded))
         posterior = (_number(self.shape), _number(self.time))
-        return (self.slot, self.token, self.outcome, self.bit, *posterior, age, self.content, _number(self.rate), late)
+        watch = b"" if self.watch is None else self.watch.pack()
+        rest = (self.content, _number(self.rate), late, self.words, watch)
+        return (self.slot, self.token, self.outcome, self.bit, *posterior, age, *rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +240,14 @@ class Published:
     prior_time: float = 0.0
     revisit_budget: float = 0.0
     time: float = 0.0
+
+
+def parse_counts(text: bytes | None) -> Counts:
+    """Read a field of the key ``trust``; None is a host that was never checked."""
+    if not text:
+        return NO_CHECKS
+    unchanged, moved, changed, wrong = map(float, text.split(b" "))
+    return unchanged, moved, changed, wrong
 
 
 def _number(value: float) -> str:

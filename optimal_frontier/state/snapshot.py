@@ -50,7 +50,7 @@ class Snapshot:
         Number of slots.
     lengths : dict
         Column group -> bytes of each of its chunks.
-    page, seen, plan : ndarray, shape (slots,)
+    page, seen, plan, index : ndarray, shape (slots,)
         See `state.columns`.
     ids : dict
         Fingerprint -> slot.
@@ -70,8 +70,8 @@ class Snapshot:
         Host numbers.
     counts : dict
         The counters before everything else was read.
-    published : dict
-        The last plan.
+    published, price : dict
+        The last plan; the live price, empty unless pages are dispatched by it.
     events : int
         How many changes at most happened while reading: recounts may be off by as many.
     """
@@ -81,6 +81,7 @@ class Snapshot:
     page: np.ndarray
     seen: np.ndarray
     plan: np.ndarray
+    index: np.ndarray
     ids: dict[bytes, int]
     records: np.ndarray
     unreadable: np.ndarray
@@ -94,14 +95,15 @@ class Snapshot:
     hosts: np.ndarray
     counts: dict[str, int]
     published: dict[str, str]
+    price: dict[str, str]
     events: int
 
 
 def read_snapshot(store: Store) -> Snapshot:
     """Read everything. O(pages), in replies of bounded size."""
     before = _activity(store)
-    counts, published = store.counts(), store.hash("published")
-    page, seen, plan = store.columns("page", "seen", "plan")
+    counts, published, price = store.counts(), store.hash("published"), store.hash("price")
+    page, seen, plan, index = store.columns("page", "seen", "plan", "index")
     leases = [_lease(slot, text) for slot, text in dict(scan_hash(store, "leases")).items()]
     hosts = _slots(number for number, _ in dict(scan_hash(store, "hosts:names")).items())
     due = _queue(store, "due", hosts, lambda member: _integer(member))
@@ -114,6 +116,7 @@ def read_snapshot(store: Store) -> Snapshot:
         page,
         seen,
         plan,
+        index,
         ids,
         records,
         unreadable,
@@ -127,6 +130,7 @@ def read_snapshot(store: Store) -> Snapshot:
         hosts,
         counts,
         published,
+        price,
         _events(before, _activity(store)),
     )
 

@@ -16,7 +16,7 @@ from redis.exceptions import NoScriptError, ResponseError
 from optimal_frontier.errors import SchemaMismatchError, StateError
 from optimal_frontier.state import columns
 from optimal_frontier.state.connection import HASH_TAG, Connection, translated
-from optimal_frontier.state.records import Handout, NewPage, Observation, Published, decode_record
+from optimal_frontier.state.records import Handout, NewPage, Observation, Published, Watched, decode_record, parse_counts
 from optimal_frontier.state.scripts import source
 
 #: Version of everything that ``docs/redis.md`` describes. Another one is refused.
@@ -34,10 +34,15 @@ KEY_TYPES: Final = {
     "hosts:first": "zset",
     "hosts:firsthead": "hash",
     "hosts:blocked": "zset",
+    "patterns": "hash",
+    "patterns:hosts": "hash",
+    "trust": "hash",
+    "lastmod": "hash",
     "leases": "hash",
     "leases:expiry": "zset",
     "owners": "zset",
     "bucket": "hash",
+    "price": "hash",
     "stats": "hash",
     "lateness": "list",
     "changes": "stream",
@@ -50,9 +55,10 @@ KEY_TYPES: Final = {
 _BATCH: Final = 200
 
 # For one record struct is much quicker than numpy; the layouts are those of `columns`.
-_PAGE: Final = struct.Struct("<4d3I")
+_PAGE: Final = struct.Struct("<4d4I")
 _SEEN: Final = struct.Struct("<6d7I")
 _PLAN: Final = struct.Struct("<3d")
+_PRIOR: Final = struct.Struct("<3d")
 
 #: One script call: its name and arguments.
 Call = tuple[str, Sequence[Any]]
@@ -171,6 +177,12 @@ class Store:
         ]
 
     @staticmethod
+    def lastmod_calls(pages: Sequence[NewPage]) -> list[Call]:
+        """Return the calls that note what sitemaps say of ``pages``, which were added before; each yields how many were noted."""
+        told = [value for page in pages if page.lastmod is not None for value in (page.fingerprint, *map(repr, page.lastmod))]
+        return [("note_lastmod", told[at : at + 3 * _BATCH]) for at in range(0, len(told), 3 * _BATCH)]
+
+    @staticmethod
     def observe_calls(observations: Sequence[Observation], horizon_s: float, policy: str = "periodic") -> list[Call]:
         """Return the calls that end leases; each yields 1 (counted) or 0 (the lease was no longer valid) per observation.
 
@@ -200,10 +212,11 @@ class Store:
             float(fields.get(b"time", 0)),
         )
         handouts = []
-        for slot, token, lateness, elapsed, page_raw, seen_raw, plan_raw, content_raw, record in reply[4:]:
-            importance, min_rate, max_rate, _, _, _, kind = _PAGE.unpack(page_raw)
+        for slot, token, lateness, elapsed, page_raw, seen_raw, plan_raw, content_raw, record, words, prior_raw, watch_raw in reply[4:]:
+            importance, min_rate, max_rate, _, _, _, kind, _ = _PAGE.unpack(page_raw)
             _, _, shape, posterior_time, _, _, visits, _, _, _, _, _, attempts = _SEEN.unpack(seen_raw)
             rate, base_time, _ = _PLAN.unpack(plan_raw)
+            prior_shape, prior_time, _ = _PRIOR.unpack(prior_raw)
             handouts.append(
                 Handout(
                     int(slot),
@@ -224,6 +237,12 @@ class Store:
                     content_raw[4:],
                     decode_record(record),
                     received,
+                    parse_counts(words[0]),
+                    parse_counts(words[1]),
+                    tuple(map(float, words[2:])) if len(words) > 2 else None,  # type: ignore[arg-type]  # three, as dispatch.lua has it
+                    prior_shape,
+                    prior_time,
+                    Watched.unpack(watch_raw),
                 )
             )
         return float(reply[1]), reply[2], published, handouts
@@ -250,6 +269,12 @@ class Store:
                     raw += client.mget([self.key(f"{name}:{c}") for c in range(at, min(chunks, at + 64))])
                 result.append(columns.join_chunks(columns.LAYOUTS[name], raw, slots))
         return tuple(result)
+
+    def priors(self) -> np.ndarray:
+        """Read the priors of all patterns (`columns.PRIOR`), number 0, which stands for no pattern, included."""
+        count = 1 + int(self.command("HLEN", self.key("patterns")))
+        chunks = self.commands([["GET", self.key(f"prior:{c}")] for c in range(-(-count // columns.CHUNK))])
+        return columns.join_chunks(columns.PRIOR, chunks, count)
 
     def records_at(self, name: str, slots: Sequence[int]) -> np.ndarray:
         """Read the records of a few slots from the column group ``name``; shape (len(slots),)."""

@@ -8,6 +8,7 @@ from clocked_store import ClockedStore
 
 from optimal_frontier.cli.page import identity
 from optimal_frontier.frontier.dispatcher import host_of
+from optimal_frontier.frontier.patterns import pattern_of
 from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.records import Handout, NewPage, encode_record
@@ -54,7 +55,9 @@ class Crawl:
 
     @staticmethod
     def page(url: str, **values: Any) -> NewPage:
-        return NewPage(identity(url), host_of(url), encode_record({"url": url}), **{"max_rate": 1.0, "gap": 1.0, **values})
+        return NewPage(
+            identity(url), host_of(url), encode_record({"url": url}), **{"max_rate": 1.0, "gap": 1.0, "pattern": pattern_of(url), **values}
+        )
 
     def visit(self, url: str, outcome: str = "ok", **values: Any) -> None:
         """Force a page, fetch it and observe it."""

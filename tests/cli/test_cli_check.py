@@ -10,7 +10,7 @@ import pytest
 from clocked_store import ClockedStore
 
 from optimal_frontier.cli.page import identity
-from optimal_frontier.frontier.deadlines import deadlines
+from optimal_frontier.frontier.deadlines import deadlines_at_most
 from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.state import consistency
 from optimal_frontier.state.columns import CHUNK, ONCE, PAGE, PLAN, SEEN, TRANSIENT
@@ -137,7 +137,7 @@ def test_a_page_that_fell_out_of_its_queue_is_a_warning(ask, crawl):
     head = crawl.store.command("ZRANGE", crawl.store.key("due:1"), 0, 0, "WITHSCORES")
     if head:
         crawl.store.command("ZADD", crawl.store.key("hosts:due"), head[0][1] if isinstance(head[0], tuple) else head[1], 1)
-    report = consistency.check_state(crawl.store, deadlines, 2e6)
+    report = consistency.check_state(crawl.store, deadlines_at_most, 2e6)
     assert [finding.subject for finding in report.warnings if finding.subject == f"slot {crawl.slot_of(near)}"]
     Planner(crawl.store, SETTINGS).plan()
 

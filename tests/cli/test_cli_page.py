@@ -76,13 +76,41 @@ def test_a_page_that_is_not_worth_a_visit_says_so(ask, run, crawl):
 
 def test_a_page_without_a_visit_has_the_prior(ask, crawl):
     answer = ask("page", UNSEEN)
-    prior_time = float(crawl.store.hash("published")["prior_time"])
-    assert answer["posterior"] == {"shape": 1.0, "time": prior_time, "is_prior": True}
+    taught = crawl.store.priors()[-1]
+    assert answer["posterior"] == {"shape": taught["shape"], "time": taught["time"], "is_prior": True}
     assert answer["waiting_for_first_visit"] is answer["queued"] is True
     assert answer["bits"] == ""
     nulls = ("rate", "deadline", "credit", "last_seen_seconds_ago", "last_attempt_seconds_ago", "content_fingerprint")
     assert {answer[name] for name in nulls} == {None}
     assert "Not visited yet" in answer["why"]
+
+
+def test_a_page_says_where_its_prior_comes_from(ask, run, crawl):
+    """Its pattern, how many siblings, what they taught: one that changes often is all that it has on its host."""
+    facts = ask("page", UNSEEN)["siblings"]
+    assert facts["pattern"] == "/*"
+    assert 0.5 < facts["pages"] < 1.0
+    default = np.log(2) / float(crawl.store.hash("published")["prior_time"])
+    assert default < facts["change_rate"] < 4.7 / 2.0
+    assert facts["change_rate"] == ask("page", UNSEEN)["change_rate"]
+    shown = run("page", UNSEEN).stdout
+    assert f"/*: {facts['pages']:.3g} taught {facts['change_rate']:.4g}/s" in shown
+    crawl.store.add(crawl.page("http://c.example/?id=1"), crawl.page("http://a.example/other?b", pattern=""))
+    crawl.replan()
+    assert (
+        ask("page", "http://c.example/?id=1")["siblings"] | {"pages": 0.0, "pattern": "/?id"}
+        == ask("page", "http://c.example/?id=1")["siblings"]
+    )
+    assert "none yet; its host and the crawl teach" in run("page", "http://c.example/?id=1").stdout
+    assert ask("page", "http://a.example/other?b")["siblings"]["pattern"] is None
+    assert "other patterns of its host" in run("page", "http://a.example/other?b").stdout
+
+
+def test_before_a_plan_siblings_have_taught_nothing(ask, run, store, crawl):
+    crawl.store.add(crawl.page("http://d.example/x/1"))
+    facts = ask("page", "http://d.example/x/1")["siblings"]
+    assert facts == {"pattern": "/x/*", "pages": 0.0, "shape": None, "time": None, "change_rate": None}
+    assert "/x/*: nothing learned yet" in run("page", "http://d.example/x/1").stdout
 
 
 def test_before_the_first_plan_there_is_no_prior(ask, store, crawl):

@@ -7,10 +7,11 @@ import dataclasses
 import pytest
 
 from optimal_frontier.estimation import RatePosterior
+from optimal_frontier.estimation.change_points import ALARM, watch_one
 from optimal_frontier.frontier.judgement import change_bit, judge_visit
 from optimal_frontier.optimization import solve_periodic, solve_poisson
 from optimal_frontier.state.columns import ACTIVE, ONCE
-from optimal_frontier.state.records import Handout, Published
+from optimal_frontier.state.records import Handout, Published, Watched
 
 OLD, NEW = b"o" * 16, b"n" * 16
 HANDOUT = Handout(5, b"1@1", 0.5, 40.0, 2.0, 0.0, 1.0, ACTIVE, 3.0, 100.0, 4, 4, 0.1, True, 77, OLD, {}, 1000.0)
@@ -85,3 +86,30 @@ def test_a_new_page_is_visited_as_often_as_the_others_while_all_are_explored():
     assert observation.rate == pytest.approx(0.97 / 50.0)
     assert judge_visit(dataclasses.replace(handout, max_rate=1e-3), OLD, 77, 1000.0, Published(0.0, 50.0)).rate == 1e-3
     assert judge_visit(handout, OLD, 77, 1000.0, Published()).rate == 0.0
+
+
+def test_what_stands_by_goes_along_and_takes_over():
+    """A page of which 400 s without a change are known changes at every visit."""
+    page = dataclasses.replace(HANDOUT, shape=1.0, time=400.0)
+    observation = judge_visit(page, NEW, 77, 1000.0, Published(1.0, 50.0))
+    assert observation.watch == pytest.approx((*watch_one((0.0, 0.0, 0.0), 1.0, 400.0, 1.0, 50.0, 40.0, True)[0], 0))
+    assert observation.watch.evidence > 0
+    on_alarm = dataclasses.replace(page, watch=Watched(2.0, 30.0, ALARM - 0.1, 3))
+    observation = judge_visit(on_alarm, NEW, 77, 1000.0, Published(1.0, 50.0))
+    assert observation.watch.relearned == 4
+    assert observation.watch.evidence == 0.0
+    assert (observation.shape, observation.time) == (observation.watch.shape, observation.watch.time)
+    assert observation.time < 100.0
+    assert judge_visit(page, NEW, 78, 1000.0, Published(1.0, 50.0)).watch is None
+
+
+def test_what_stands_by_falls_back_to_what_siblings_taught():
+    page = dataclasses.replace(HANDOUT, prior_shape=2.0, prior_time=500.0)
+    observation = judge_visit(page, NEW, 77, 1000.0, Published(1.0, 50.0))
+    assert observation.watch[:3] == watch_one((0.0, 0.0, 0.0), 3.0, 100.0, 2.0, 500.0, 40.0, True)[0]
+
+
+def test_a_half_life_forgets_before_the_bit_counts():
+    observation = judge_visit(HANDOUT, OLD, 77, 1000.0, Published(1.0, 50.0), half_life=40.0)
+    # Half of what lies between Gamma(3, 100) and half of the prior Gamma(1, 50) is left after 40 s; then 40 s without a change.
+    assert (observation.shape, observation.time) == pytest.approx((1.75, 62.5 + 40.0))

@@ -11,6 +11,9 @@ It runs on an event loop in a thread of its own. The first part of a path says h
 ``/redirect/PATH``  sends to ``/PATH``;  ``/away`` to the host ``offsite.invalid``;  ``/loop`` to itself
 ``/slow/SECONDS``   answers after a while;  ``/hang`` never does;  ``/drop`` hangs up
 ``/private/...``    forbidden by robots.txt
+``/modified/H/N``   another page at every request, whose Last-Modified was ``ages[H]`` seconds ago; to be cached for ``max_age``
+                    seconds; who asks whether it still holds is told yes
+``/sitemap.xml``    ``sitemap``: pairs of path and lastmod
 ==================  ==================================================================================================
 """
 
@@ -22,6 +25,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from urllib.parse import unquote
 
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
@@ -44,6 +48,9 @@ class MisbehavingSite:
     def __init__(self) -> None:
         self.fetches: list[Fetch] = []
         self.port = 0
+        self.ages: dict[str, float] = {}
+        self.max_age: int | None = None
+        self.sitemap: list[tuple[str, str | None]] = []
         self._versions: Counter[str] = Counter()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -97,11 +104,11 @@ class MisbehavingSite:
                 headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
                 self.fetches.append(Fetch(time.monotonic(), method, unquote(path), headers, body))
-                if not await self._answer(unquote(path), writer):
+                if not await self._answer(unquote(path), headers, writer):
                     break
         writer.close()
 
-    async def _answer(self, path: str, writer: asyncio.StreamWriter) -> bool:
+    async def _answer(self, path: str, headers: dict[str, str], writer: asyncio.StreamWriter) -> bool:
         first, _, rest = path[1:].partition("/")
         status, extra, text = 200, "", f"<html><body><p>{first}</p></body></html>"
         if path == "/robots.txt":
@@ -130,8 +137,22 @@ class MisbehavingSite:
             await asyncio.sleep(3600)
         elif first == "drop":
             return False
+        elif first == "modified":
+            status = 304 if "if-modified-since" in headers else 200
+            self._versions[path] += status == 200
+            text = f"<html><body><p>version {self._versions[path]}</p></body></html>"
+            extra = self._times(self.ages[rest.partition("/")[0]])
+        elif first == "sitemap.xml":
+            entries = ((self.url(at), f"<lastmod>{when}</lastmod>" if when else "") for at, when in self.sitemap)
+            urls = "".join(f"<url><loc>{url}</loc>{lastmod}</url>" for url, lastmod in entries)
+            text = f'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'
         payload = b"" if status == 304 else text.encode()
         head = f"HTTP/1.1 {status} X\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(payload)}\r\n{extra}\r\n"
         writer.write(head.encode() + payload)
         await writer.drain()
         return True
+
+    def _times(self, age: float) -> str:
+        now = time.time()
+        cache = "" if self.max_age is None else f"Cache-Control: max-age={self.max_age}\r\n"
+        return f"Date: {formatdate(now, usegmt=True)}\r\nLast-Modified: {formatdate(now - age, usegmt=True)}\r\n{cache}"

@@ -13,7 +13,7 @@ from clocked_store import START, ClockedStore, fingerprint, new_page, open_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from optimal_frontier.state.columns import ONCE, TRANSIENT
+from optimal_frontier.state.columns import ONCE, PAGE, TRANSIENT
 
 
 def fetched(store: ClockedStore, *names: str, gap: float = 0.0) -> list[int]:
@@ -203,7 +203,7 @@ def test_an_auto_budget_anticipates_but_never_before_the_gap(store):
     early, late, held = fetched(store, "a/early", "a/late", "b/held")
     for slot, rate in ((early, 0.1), (late, 0.01), (held, 1.0)):
         store.plan(slot, rate)
-    store.command("SETRANGE", store.key("page:0"), held * 44 + 24, struct.pack("<d", 60.001))  # its gap: ten seconds are over
+    store.command("SETRANGE", store.key("page:0"), held * PAGE.itemsize + 24, struct.pack("<d", 60.001))  # its gap: ten seconds are over
     handouts, wait = store.dispatch(5)
     assert [handout.slot for handout in handouts] == [early, late]
     assert [handout.lateness for handout in handouts] == [0.0, 0.0]
@@ -291,7 +291,7 @@ def test_full_slots_do_not_touch_what_they_hide(store):
     slots = fetched(store, "a/1", "a/2", "a/3")
     for slot in slots:
         store.plan(slot, 0.01)
-    store.command("SETRANGE", store.key("page:0"), slots[0] * 44 + 24, struct.pack("<d", 15.0))  # its gap
+    store.command("SETRANGE", store.key("page:0"), slots[0] * PAGE.itemsize + 24, struct.pack("<d", 15.0))  # its gap
     handouts, _ = store.dispatch(5, per_host=1)
     assert [handout.slot for handout in handouts] == [slots[1]]
     store.advance(6)

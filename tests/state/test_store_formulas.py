@@ -98,7 +98,7 @@ def test_a_page_is_due_when_its_credit_reaches_one(store, carry, settled, rate, 
 
 def test_the_layouts_in_lua_are_the_dtypes(store):
     """Chunk size, widths, field order and types; and nothing is padded."""
-    groups = "{'page','seen','plan','content','committed'}"
+    groups = "{'page','seen','plan','index','content','committed','prior','watch'}"
     body = f"local r = {{tostring(CHUNK)}} for _, k in ipairs({groups}) do r[#r+1] = tostring(WIDTH[k]) end return r"
     assert [int(value) for value in probe(store, body)] == [CHUNK, *(layout.itemsize for layout in LAYOUTS.values())]
     for name, layout in LAYOUTS.items():
@@ -121,14 +121,15 @@ def test_the_states_in_lua_are_those_in_python(store):
 def test_columns_are_read_back_field_by_field_across_chunks(store):
     """What `write_*` puts at a slot beyond the first chunk is what numpy reads there, and nowhere else."""
     body = """
-    write_page(4097, {importance = 1.5, min_rate = 0.25, max_rate = 2, gap = 3, host = 4294967295, generation = 7, state = 1})
+    write_page(4097, {importance = 1.5, min_rate = 0.25, max_rate = 2, gap = 3, host = 4294967295, generation = 7, state = 1,
+      pattern = 9})
     write_seen(4097, {last_attempt = 1, last_seen = 2, shape = 3, time = 4, carry = -0.5, settled = 6, visits = 7, observations = 8,
       changes = 9, bits = 4294967295, failures = 11, gone = 12, attempts = 13})
     redis.call('HSET', P .. 'meta', 'slots', 4100)
     return 1"""
     probe(store, body)
     page, seen, plan = store.columns("page", "seen", "plan")
-    assert page[4097].item() == (1.5, 0.25, 2.0, 3.0, 2**32 - 1, 7, 1)
+    assert page[4097].item() == (1.5, 0.25, 2.0, 3.0, 2**32 - 1, 7, 1, 9)
     assert seen[4097].item() == (1.0, 2.0, 3.0, 4.0, -0.5, 6.0, 7, 8, 9, 2**32 - 1, 11, 12, 13)
     assert len(page) == len(seen) == len(plan) == 4100
     assert not any(column[np.arange(4100) != 4097].tobytes().strip(b"\0") for column in (page, seen))

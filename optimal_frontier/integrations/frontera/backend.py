@@ -12,7 +12,7 @@ from typing import Any, Final
 from frontera.core.components import Backend
 from w3lib.util import to_bytes
 
-from optimal_frontier.detection import settings_tag
+from optimal_frontier.detection import modified_age, parse_lastmod, settings_tag
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.dispatcher import SlotRoom, names_of
 from optimal_frontier.frontier.judgement import judge_visit
@@ -24,6 +24,7 @@ from optimal_frontier.integrations.frontera.requests import (
     HANDOUT,
     IMPORTANCE,
     KIND,
+    LASTMOD,
     OBSERVATION,
     SOURCE,
     decode_request,
@@ -68,7 +69,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._known: dict[bytes, float] = {}
         self._known_generation = 0
         self._hosts: dict[str, list[str]] = {}
-        self._warned = False
+        self._warned = self._warned_lastmod = False
         self._queue = FrontierQueue(lambda: self.session, self._take, self._add)
         self._metadata = FrontierMetadata()
         self._states = FrontierStates(lambda: self.session)
@@ -149,7 +150,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             kind = ACTIVE if to_bytes(request.method) == b"GET" else ONCE
         importance = request.meta.get(IMPORTANCE, request.meta.get(b"importance", request.meta.get("importance")))
         identity = identity_of(request)
-        if kind != TRANSIENT:
+        lastmod = self._lastmod(request) if kind == ACTIVE else None
+        # A sitemap's word is news also where it is the old one: the page has not changed since.
+        if kind != TRANSIENT and lastmod is None:
             known = self._known.get(identity)
             if known is not None and (importance is None or known == importance):
                 return None
@@ -160,7 +163,23 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
                 self._known.clear()
             self._known[identity] = importance if importance is not None else 0.0
         priority = float((request.meta.get(b"scrapy_request") or {}).get("priority", 0))
-        return self.session.dispatcher.new_page(identity, request.url, record, kind=kind, importance=importance, priority=priority)
+        return self.session.dispatcher.new_page(
+            identity, request.url, record, kind=kind, importance=importance, priority=priority, lastmod=lastmod
+        )
+
+    def _lastmod(self, request: Any) -> tuple[float, float] | None:
+        value = request.meta.get(LASTMOD, request.meta.get(b"lastmod", request.meta.get("lastmod")))
+        if value is None:
+            return None
+        try:
+            return parse_lastmod(value)
+        except ValueError as error:
+            if not self._warned_lastmod:
+                self._warned_lastmod = True
+                logger.warning(
+                    "meta['lastmod'] = %r of %s: %s; it is ignored (further ones are ignored without a word)", value, request.url, error
+                )
+            return None
 
     # Requests go out.
 
@@ -222,7 +241,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         if handout is None:
             return
         if observation is None:
-            observation = self._judge(handout, int(response.status_code), content_hash)
+            observation = self._judge(handout, int(response.status_code), content_hash, response.headers)
         self.session.courier.observe(observation)
         if not self._attached:
             self._settle()
@@ -244,7 +263,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             return False
         return self.session.is_complete()
 
-    def _judge(self, handout: Handout, status: int, content_hash: bytes | None) -> Observation:
+    def _judge(self, handout: Handout, status: int, content_hash: bytes | None, headers: Any) -> Observation:
         now = time.monotonic()
         if status in (404, 410):
             return Observation(handout.slot, handout.token, "gone", now)
@@ -270,6 +289,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             self.session.courier.published,
             objective=self.settings.objective,
             policy=self.settings.policy,
+            age=None if status == 304 else modified_age(headers, time.time()),
+            half_life=self.settings.half_life,
         )
 
     def _settle(self) -> None:

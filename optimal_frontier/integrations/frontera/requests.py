@@ -21,8 +21,20 @@ SOURCE: Final = b"optimal_frontier_source"
 FINGERPRINT: Final = b"scrapy_fingerprint"
 KIND: Final = b"optimal_frontier_kind"
 IMPORTANCE: Final = b"optimal_frontier_importance"
+LASTMOD: Final = b"optimal_frontier_lastmod"
 
-_TRANSIENT_META: Final = {HANDOUT, OBSERVATION, SOURCE, FINGERPRINT, KIND, IMPORTANCE, b"state", b"content_hash", b"origin_is_frontier"}
+_TRANSIENT_META: Final = {
+    HANDOUT,
+    OBSERVATION,
+    SOURCE,
+    FINGERPRINT,
+    KIND,
+    IMPORTANCE,
+    LASTMOD,
+    b"state",
+    b"content_hash",
+    b"origin_is_frontier",
+}
 
 
 def _plain_headers(headers: Any) -> dict[bytes, list[bytes]]:

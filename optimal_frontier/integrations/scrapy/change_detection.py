@@ -10,13 +10,12 @@ from typing import Any, Final
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from optimal_frontier.detection import fingerprint, settings_tag
+from optimal_frontier.detection import fingerprint, modified_age, settings_tag
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.frontier.judgement import judge_visit
+from optimal_frontier.frontier.judgement import judge_visit, prior_of
 from optimal_frontier.frontier.pacing import hold_s
 from optimal_frontier.integrations.scrapy.lease import LEASE, META, Lease
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
-from optimal_frontier.scheduling import PRIOR_SHAPE
 from optimal_frontier.state.columns import ACTIVE
 from optimal_frontier.state.records import Observation, Published
 
@@ -94,7 +93,7 @@ class ChangeDetectionMiddleware:
         published = self.scheduler.published
         if is_good and lease.handout.kind == ACTIVE:
             lease.observation = self._judged(lease, response, published)
-        request.meta[META] = _told(lease, published.prior_time)
+        request.meta[META] = _told(lease, published)
         if lease.observation is not None and lease.observation.bit == 0 and self.scheduler.settings.callback_on == "change":
             request.callback = _unchanged
             self.crawler.stats.inc_value("optimal_frontier/callbacks_spared")
@@ -103,6 +102,8 @@ class ChangeDetectionMiddleware:
     def _judged(self, lease: Lease, response: Any, published: Published) -> Observation:
         assert self._scheduler is not None  # process_response looked
         settings, handout, now = self._scheduler.settings, lease.handout, time.monotonic()
+        # What a cache answers has the headers of an earlier visit, also where it asked whether they still hold.
+        is_cached = "cached" in response.flags
         observation = judge_visit(
             handout,
             fingerprint(response, kind=settings.fingerprint),
@@ -112,12 +113,14 @@ class ChangeDetectionMiddleware:
             objective=settings.objective,
             policy=settings.policy,
             lateness=lease.lateness,
+            age=None if is_cached else modified_age(response.headers, time.time()),
+            half_life=settings.half_life,
         )
-        if lease.responded or "cached" not in response.flags:
+        if lease.responded or not is_cached:
             return observation
         # It never passed the downloader and shows nothing new: no bit now, nor from the content, and last seen when it was before.
         seen = handout.received - handout.elapsed if handout.visits else now
-        return replace(observation, responded=seen, bit=-1, shape=handout.shape, time=handout.time, content=b"")
+        return replace(observation, responded=seen, bit=-1, shape=handout.shape, time=handout.time, content=b"", words="", watch=None)
 
     def process_exception(self, request: Any, exception: Exception, spider: Any = None) -> None:
         """Note why the request failed; its lease ends when the engine is done with it."""
@@ -126,17 +129,17 @@ class ChangeDetectionMiddleware:
             lease.error = "IgnoreRequest" if isinstance(exception, IgnoreRequest) else type(exception).__name__
 
 
-def _told(lease: Lease, prior_time: float) -> dict[str, Any]:
+def _told(lease: Lease, published: Published) -> dict[str, Any]:
     """What the callback reads; after a failed visit, what was known before it."""
     observation, handout = lease.observation, lease.handout
     if handout.kind != ACTIVE:
         return dict(_NOTHING_KNOWN)
     known = observation if observation is not None else handout
-    shape, time_ = (known.shape, known.time) if known.shape > 0 else (PRIOR_SHAPE, prior_time)
+    estimate = (known.shape, known.time) if known.shape > 0 else prior_of(handout, published)
     rate = handout.rate if handout.planned else known.rate
     return {
         "changed": None if observation is None or observation.bit < 0 else bool(observation.bit),
-        "change_rate": RatePosterior(shape, time_).median if time_ > 0 else None,
+        "change_rate": RatePosterior(*estimate).median if estimate is not None else None,
         "interval": 1 / rate if rate > 0 else None,
         "visits": handout.visits + (observation is not None),
     }

@@ -10,7 +10,7 @@ from frontera.core.models import Response as FrontierResponse
 from scrapy import Request
 from w3lib.util import to_bytes, to_unicode
 
-from optimal_frontier.integrations.frontera.requests import FINGERPRINT, IMPORTANCE, KIND
+from optimal_frontier.integrations.frontera.requests import FINGERPRINT, IMPORTANCE, KIND, LASTMOD
 from optimal_frontier.integrations.scrapy.lease import LEASE, META
 
 #: Runtime companions that Scrapy and we put into meta; they say nothing about the next fetch.
@@ -78,6 +78,8 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             meta[KIND] = kind
         if "importance" in scrapy_request.meta:
             meta[IMPORTANCE] = scrapy_request.meta["importance"]
+        if "lastmod" in scrapy_request.meta:
+            meta[LASTMOD] = scrapy_request.meta["lastmod"]
         return FrontierRequest(
             url=scrapy_request.url,
             method=to_bytes(scrapy_request.method),

@@ -24,6 +24,7 @@ from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
+from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.errors import OptimalFrontierError
 from optimal_frontier.frontier.dispatcher import SlotRoom, host_of
 from optimal_frontier.frontier.session import Session
@@ -50,7 +51,7 @@ from optimal_frontier.integrations.scrapy.converters import (
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, ONCE, TRANSIENT
-from optimal_frontier.state.records import Handout, Published
+from optimal_frontier.state.records import Handout, Observation, Published
 
 logger = logging.getLogger(__name__)
 
@@ -230,10 +231,17 @@ class OptimalScheduler(BaseScheduler):
 
     def _store(self, request: Any) -> None:
         start = self._is_start(request)
+        parent = self._parents.pop(request, None)
         importance = request.meta.get("importance", 1.0)
         if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance < float("inf"):
             self._warn_once("importance", "meta['importance'] = %r of %s: expected a number above 0; 1.0 is used", importance, request)
             request = request.replace(meta={k: v for k, v in request.meta.items() if k != "importance"})
+        if "lastmod" in request.meta:
+            try:
+                parse_lastmod(request.meta["lastmod"])
+            except ValueError as error:
+                self._warn_once("lastmod", "meta['lastmod'] = %r of %s: %s; it is ignored", request.meta["lastmod"], request.url, error)
+                request = request.replace(meta={k: v for k, v in request.meta.items() if k != "lastmod"})
         if request.dont_filter and not start:
             kind = TRANSIENT
         elif request.method != "GET" or request.meta.get("revisit", True) is False:
@@ -241,7 +249,6 @@ class OptimalScheduler(BaseScheduler):
         else:
             kind = ACTIVE
         frontier_request = self._requests.to_frontier(request, kind)
-        parent = self._parents.pop(request, None)
         lease = parent.meta.get(LEASE) if parent is not None else None
         frontier_request.meta[SOURCE] = request
         self._found.setdefault(lease, []).append(frontier_request)
@@ -407,6 +414,7 @@ class OptimalScheduler(BaseScheduler):
                 if lease.observation is not None and lease.observation.bit >= 0:
                     self.stats.inc_value("optimal_frontier/observations")
                     self.stats.inc_value("optimal_frontier/changes", lease.observation.bit)
+                self._count_ages(lease.observation)
             else:
                 self._manager.request_error(request, error)
                 self.stats.inc_value(f"optimal_frontier/failed/{error}")
@@ -416,6 +424,12 @@ class OptimalScheduler(BaseScheduler):
             self.backend.request_error(request, error)
         # The request's meta leads to the lease: without this loop a page's memory is free at once, not at some later collection.
         lease.request = lease.response = lease.frontier_request = None
+
+    def _count_ages(self, observation: Observation | None) -> None:
+        words = "" if observation is None else observation.words
+        for use, name in (("used", "ages"), ("distrusted", "ages_distrusted")):
+            if f":{use}" in words:
+                self.stats.inc_value(f"optimal_frontier/{name}", words.count(f":{use}"))
 
     # Staying open.
 

@@ -6,19 +6,29 @@
 -- P.ids             HASH   request fingerprint (20 bytes) -> slot
 -- P.records         HASH   slot -> msgpack of what a fetch needs
 -- P.free            LIST   slots given back by forget and by requests that are not pages
--- P.page:C          STRING 44 bytes a slot, chunk C: importance, min_rate, max_rate (1/s), gap (s), host, generation, state
+-- P.page:C          STRING 48 bytes a slot, chunk C: importance, min_rate, max_rate (1/s), gap (s), host, generation, state, pattern
 -- P.seen:C          STRING 76 bytes a slot: last_attempt, last_seen, shape, time (s), carry, settled (s), visits, observations,
 --                          changes, bits (last 32, newest lowest), failures, gone, attempts
 -- P.plan:C          STRING 24 bytes a slot: rate (1/s), base_time (s), base_credit; base_time 0: not planned yet
 -- P.content:C       STRING 20 bytes a slot: tag of the fingerprint settings (0: none), fingerprint
 -- P.committed:C     STRING 20 bytes a slot: shape, time (s) of the posterior that explore-then-commit goes by (0: none), generation
--- P.due:H           ZSET   slot -> deadline (s), of host H
+-- P.index:C         STRING 24 bytes a slot: change_rate (1/s), least_rate, most_rate (1/s; 0: not planned by price); DISPATCH index only
+-- P.price           HASH   there while pages are dispatched by price: price, at (s), objective, look (s), highest (since the last plan),
+--                          and of hosts at their limit h:H -> price of H
+-- P.patterns        HASH   "H pattern" -> G (number of the pattern, from 1);  P.patterns:hosts HASH H -> how many patterns it has
+-- P.prior:C         STRING 24 bytes a pattern, chunk C of the numbers G: shape, time (s) of the prior of its pages without a bit (0: the
+--                          default), siblings that taught it
+-- P.due:H           ZSET   slot -> deadline (s), of host H; by price, when to look at it if that is sooner
 -- P.first:H         ZSET   first visits of host H: score -priority, member = 1/importance, arrival (big-endian, so that
 --                          equal scores come by importance, then arrival), slot
 -- P.hosts           HASH   host -> H;  P.hosts:names HASH H -> host
 -- P.hosts:due       ZSET   H -> head of P.due:H, of hosts that are open
 -- P.hosts:first     ZSET   head of P.first:H followed by H;  P.hosts:firsthead HASH H -> that member
 -- P.hosts:blocked   ZSET   H -> when it opens (s)
+-- P.watch:C         STRING 16 bytes a slot: shape, time (s) of the recent posterior (0: none), evidence of changed habits (as 32-bit
+--                          floats), how often they were learned anew
+-- P.trust           HASH   H:header, H:sitemap -> faded counts of what checks of the host's word found: "unchanged moved changed wrong"
+-- P.lastmod         HASH   slot -> what a sitemap said: "last change (s), resolution (s), when it said so (s)"
 -- P.leases          HASH   slot -> "token owner dispatched_at deadline first"
 -- P.leases:expiry   ZSET   slot -> when it expires (s);  P.owner:O SET slots;  P.owners ZSET O -> last sign of life (s)
 -- P.bucket          HASH   tokens, at (s), discovery
@@ -27,12 +37,15 @@
 -- P.changes         STREAM pages that changed, about 10,000;  P.published HASH  the last plan
 local P = KEYS[1]
 local CHUNK = 4096
-local FORMAT = {page = '<ddddI4I4I4', seen = '<ddddddI4I4I4I4I4I4I4', plan = '<ddd', content = '<I4c16', committed = '<ddI4'}
-local WIDTH = {page = 44, seen = 76, plan = 24, content = 20, committed = 20}
+local FORMAT = {page = '<ddddI4I4I4I4', seen = '<ddddddI4I4I4I4I4I4I4', plan = '<ddd', index = '<ddd', content = '<I4c16', committed = '<ddI4',
+  prior = '<ddd', watch = '<fffI4'}
+local WIDTH = {page = 48, seen = 76, plan = 24, index = 24, content = 20, committed = 20, prior = 24, watch = 16}
 local ACTIVE, ONCE, TRANSIENT, RETIRED, DONE = 1, 2, 3, 4, 5
 local OWNER_SILENCE_S = 15
 local REQUEUE_LIMIT = 256
 local INFINITE = 1e300
+-- Credit that no page earns: somebody wants it now.
+local FORCED = 1e12
 
 local function number(value) return string.format('%.17g', value) end
 
@@ -64,12 +77,14 @@ end
 
 local function read_page(slot)
   local p = {}
-  p.importance, p.min_rate, p.max_rate, p.gap, p.host, p.generation, p.state = struct.unpack(FORMAT.page, read_raw('page', slot))
+  p.importance, p.min_rate, p.max_rate, p.gap, p.host, p.generation, p.state, p.pattern =
+    struct.unpack(FORMAT.page, read_raw('page', slot))
   return p
 end
 
 local function write_page(slot, p)
-  write_raw('page', slot, struct.pack(FORMAT.page, p.importance, p.min_rate, p.max_rate, p.gap, p.host, p.generation, p.state))
+  write_raw('page', slot, struct.pack(FORMAT.page, p.importance, p.min_rate, p.max_rate, p.gap, p.host, p.generation, p.state,
+    p.pattern))
 end
 
 local function parse_seen(raw)
@@ -112,6 +127,82 @@ local function deadline(p, s, q)
   due = math.max(due, s.last_attempt + p.gap)
   if s.failures > 0 then due = math.max(due, s.last_attempt + backoff(s.failures)) end
   return due
+end
+
+-- What pages are dispatched by while DISPATCH is index; false while it is not.
+local function read_live()
+  local f = redis.call('HMGET', P .. 'price', 'price', 'objective', 'look', 'highest')
+  if not f[1] then return false end
+  return {price = tonumber(f[1]), is_freshness = f[2] ~= 'changes', look = tonumber(f[3]), highest = tonumber(f[4]), hosts = {}}
+end
+
+local function read_index(slot)
+  local x = {}
+  x.change_rate, x.least_rate, x.most_rate = struct.unpack(FORMAT.index, read_raw('index', slot))
+  return x
+end
+
+-- The price of a visit to a host: its own where it is at its limit.
+local function price_at(live, host)
+  if not live.hosts[host] then live.hosts[host] = tonumber(redis.call('HGET', P .. 'price', 'h:' .. host) or '0') end
+  return math.max(live.price, live.hosts[host])
+end
+
+-- Python reference: scheduling/index.py
+local function value_share(r)
+  if r < 0.03 then
+    r = math.max(r, 0)
+    return r * r * (1 / 2 - r * (1 / 3 - r * (1 / 8 - r * (1 / 30 - r * (1 / 144 - r * (1 / 840 - r * (1 / 5760 - r / 45360)))))))
+  end
+  if r > 700 then return 1 end
+  local decay = math.exp(-r)
+  return 1 - decay - r * decay
+end
+
+-- Its inverse, by Newton's method from close by.
+local function changes_until(q)
+  if q < 1e-8 then return math.sqrt(2 * q) + 2 * q / 3 end
+  local r = q < 0.5 and math.sqrt(2 * q) + 2 * q / 3 or 1 - math.log(1 - q) + math.log(1 - math.log(1 - q))
+  for _ = 1, 60 do
+    local step = (value_share(r) - q) / (r * math.exp(-r))
+    r = r - step
+    if math.abs(step) <= 1e-12 * r then break end
+  end
+  return r
+end
+
+local function visit_bound(importance, change_rate, is_freshness)
+  if change_rate <= 0 then return 0 end
+  return is_freshness and importance / change_rate or importance
+end
+
+-- By price go pages that a plan has seen, but for those with one rate only, those that were gone, and those that somebody wants now.
+local function goes_by_price(p, s, q, x)
+  local have = q.base_time > s.settled and q.base_credit or s.carry
+  return x.most_rate > 0 and x.least_rate < x.most_rate and p.min_rate < p.max_rate and s.visits > 0 and s.gone == 0 and have < FORCED
+end
+
+-- When a page may be visited at all.
+local function earliest(p, s)
+  return s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0)
+end
+
+local function deadline_by_price(p, s, x, price, is_freshness)
+  local bound, wait = visit_bound(p.importance, x.change_rate, is_freshness), INFINITE
+  if bound > price then wait = price > 0 and changes_until(price / bound) / x.change_rate or 0 end
+  if x.least_rate > 0 then wait = math.min(wait, 1 / x.least_rate) end
+  return math.max(s.last_seen + math.max(wait, 1 / x.most_rate), earliest(p, s))
+end
+
+-- The deadline of a page, and the time at which to queue it.
+local function deadline_of(slot, p, s, q, live, now)
+  local x = live and read_index(slot)
+  if not x or not goes_by_price(p, s, q, x) then
+    local due = deadline(p, s, q)
+    return due, due
+  end
+  local due = deadline_by_price(p, s, x, price_at(live, p.host), live.is_freshness)
+  return due, math.min(due, now + live.look)
 end
 
 -- The two sets of host heads follow the queues of the host; a blocked host is in neither.
@@ -176,8 +267,10 @@ end
 -- Forgets everything of a slot but its generation, and gives it back.
 local function free_slot(slot, p)
   write_page(slot, {importance = 0, min_rate = 0, max_rate = 0, gap = 0, host = 0, generation = (p.generation + 1) % 4294967296,
-    state = 0})
-  for _, kind in ipairs({'seen', 'plan', 'content'}) do write_raw(kind, slot, string.rep('\0', WIDTH[kind])) end
+    state = 0, pattern = 0})
+  for _, kind in ipairs({'seen', 'plan', 'content', 'watch'}) do write_raw(kind, slot, string.rep('\0', WIDTH[kind])) end
+  if redis.call('EXISTS', P .. 'price') == 1 then write_raw('index', slot, string.rep('\0', WIDTH.index)) end
   redis.call('HDEL', P .. 'records', slot)
+  redis.call('HDEL', P .. 'lastmod', slot)
   redis.call('RPUSH', P .. 'free', slot)
 end

@@ -4,7 +4,10 @@
 --       all hosts of the group (a downloader slot; 0: it is full)
 -- Returns  {now, wait (s; -1: nothing to wait for), epoch, published plan as a flat list,
 --          then per request {slot, token, lateness (s; "-" on a first visit), seconds since last seen (-1: never), page, seen, plan,
---          content, record}}
+--          content, record, {trust in the host's Last-Modified, in its sitemaps (both as stored, or nil); where a sitemap said
+--          something: seconds since then, seconds from the last change until then, resolution (s)},
+--          prior of its pattern (24 bytes, zeros: the default), watch}}
+-- While there is a live price (P.price), pages that go by it are handed out by what a visit is worth, due or not: see _by_price.lua.
 -- O(log n) a request; at most REQUEUE_LIMIT expired leases and REQUEUE_LIMIT stale queue entries are put right per call.
 local owner, n, lease_s = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local budget, share = tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -77,7 +80,16 @@ for group, left in pairs(room) do if left < 1 then close_group(group) end end
 local published = redis.call('HGETALL', P .. 'published')
 local reply = {'', '', redis.call('HGET', P .. 'meta', 'epoch') or '0', published}
 local aside = {}
+local shut, passed = {}, {}  -- host that this call has closed -> true; pages that it closed them for
 local guard = 2 * n + REQUEUE_LIMIT
+local function words_of(slot, host)
+  local words = redis.call('HMGET', P .. 'trust', host .. ':header', host .. ':sitemap')
+  local modified, resolution, told = string.match(redis.call('HGET', P .. 'lastmod', slot) or '', '^(%S+) (%S+) (%S+)$')
+  if modified then
+    words[3], words[4], words[5] = number(now - tonumber(told)), number(math.max(0, told - modified)), resolution
+  end
+  return words
+end
 local function hand_out(slot, p, seen_raw, plan_raw, due, first)
   -- With the time in it a token stays unique when a crashed server has lost its last second.
   local token = string.format('%d@%.6f', redis.call('HINCRBY', P .. 'meta', 'lease_seq', 1), now)
@@ -87,12 +99,14 @@ local function hand_out(slot, p, seen_raw, plan_raw, due, first)
   local s = parse_seen(seen_raw)
   local elapsed = s.visits > 0 and now - s.last_seen or -1
   reply[#reply + 1] = {slot, token, first == '-' and number(now - due) or '-', number(elapsed), read_raw('page', slot), seen_raw, plan_raw,
-    read_raw('content', slot), redis.call('HGET', P .. 'records', slot)}
+    read_raw('content', slot), redis.call('HGET', P .. 'records', slot), words_of(slot, tostring(p.host)),
+    read_raw('prior', p.pattern), read_raw('watch', slot)}
   tokens = tokens - 1
   -- By what a round trip took the next request is not late as well: in no time T are there more than T / period + 2.
   local pause = math.max(host_delay, host_period - math.min(host_period, late[tostring(p.host)] or 0, ROUND_TRIP_S))
   late[tostring(p.host)] = nil
   if pause > 0 then
+    shut[tostring(p.host)] = true
     redis.call('ZADD', P .. 'hosts:blocked', string.format('%.6f', now + pause), p.host)
     hide_host(tostring(p.host))
   else
@@ -110,12 +124,32 @@ local function hand_out(slot, p, seen_raw, plan_raw, due, first)
   end
 end
 
+local live = read_live()
+-- Nothing is looked at before there is a token; then something may be ready.
+local ready, early, ready_at, at = {}, {}, redis.call('EXISTS', P .. 'hosts:due') == 1 and now or math.huge, 1
+if live and tokens >= 1 and n > 0 then
+  local paced = host_delay > 0 or host_period > 0
+  ready, early, ready_at = gather(live, now, math.min(n, math.floor(tokens)), budget == 0, function(host)
+    local left = group_of[host] and room[group_of[host]] or (per_host > 0 and per_host or math.huge)
+    return paced and math.min(1, left) or left
+  end)
+end
+local function most_wanted()
+  while ready[at] and (shut[ready[at].host] or hidden[ready[at].host]) do
+    passed[#passed + 1] = ready[at]
+    at = at + 1
+  end
+  return ready[at]
+end
+
 while #reply - 4 < n and tokens >= 1 and guard > 0 do
   guard = guard - 1
+  local wanted = live and most_wanted()
   local head = redis.call('ZRANGE', P .. 'hosts:due', 0, 0, 'WITHSCORES')
   local first = redis.call('ZRANGE', P .. 'hosts:first', 0, 0)
   local due_now = head[1] and (budget == 0 or tonumber(head[2]) <= now)
   if due_now and budget == 0 and tonumber(head[2]) > now and first[1] then due_now = false end
+  if live then due_now = wanted and (wanted.by_price or wanted.due <= now or not first[1]) end
   if not due_now and not first[1] then break end
   if first[1] and due_now then discovery = math.min(1 + share, discovery + share) end
   if first[1] and (not due_now or discovery >= 1) then
@@ -125,6 +159,12 @@ while #reply - 4 < n and tokens >= 1 and guard > 0 do
     local _, _, slot = struct.unpack('>ddI4', popped[1])
     local p = read_page(slot)
     hand_out(slot, p, read_raw('seen', slot), read_raw('plan', slot), now, popped[2])
+  elseif live then
+    local due = deadline_of_candidate(wanted, live)
+    at = at + 1
+    follow(live, wanted, now, late[wanted.host] ~= nil)
+    redis.call('ZREM', P .. 'due:' .. wanted.host, wanted.slot)
+    hand_out(wanted.slot, wanted.p, wanted.seen_raw, wanted.plan_raw, due, '-')
   else
     local host = head[1]
     local popped = redis.call('ZPOPMIN', P .. 'due:' .. host)
@@ -156,6 +196,15 @@ local head = redis.call('ZRANGE', P .. 'hosts:due', 0, 0, 'WITHSCORES')
 if head[2] then
   -- With deadlines anticipated what is left could go now, unless this call came to its limit among pages put aside.
   if budget > 0 then wait = math.max(0, tonumber(head[2]) - now) else wait = guard > 0 and 0 or 1 end
+end
+if live then
+  wait = most_wanted() and 0 or math.max(0, ready_at - now)
+  local touched = {}
+  for i = at, #ready do passed[#passed + 1] = ready[i] end
+  put_back(live, now, passed, touched)
+  put_back(live, now, early, touched)
+  for host in pairs(touched) do if not hidden[host] then sync_host(host) end end
+  if #reply > 4 then store_price(live, now) end
 end
 if redis.call('EXISTS', P .. 'hosts:first') == 1 then wait = 0 end
 for _, a in ipairs(aside) do

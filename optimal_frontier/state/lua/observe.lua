@@ -1,14 +1,33 @@
 -- Ends leases: records what a fetch showed and sets the page's next deadline.
--- ARGV  horizon (s: deadlines further away are left to the planner), policy (periodic, poisson), then per lease 10 values: slot, token,
+-- ARGV  horizon (s: deadlines further away are left to the planner), policy (periodic, poisson), then per lease 12 values: slot, token,
 --       outcome (ok, failed, refused, gone, released), bit (-1: none), shape, time, age (s since the response came),
---       content (20 bytes, or empty), rate for a page that has no plan (1/s; 0: none), lateness (s, or "-")
+--       content (20 bytes, or empty), rate for a page that has no plan (1/s; 0: none), lateness (s, or "-"), what became of the page's own
+--       word about its last change (kind:verdict:use, separated by blanks), watch (16 bytes, or empty)
 -- Returns  per lease 1 if it was counted, 0 if the lease was no longer valid. O(log n) a lease; idempotent by token.
-local now = clock()
+local now, live = clock(), read_live()
 local horizon, is_memoryless = tonumber(ARGV[1]), ARGV[2] == 'poisson'
 local stats = {}
 local function count(name, by) stats[name] = (stats[name] or 0) + (by or 1) end
+-- Python reference: estimation/trust.py
+local KEPT = 0.975
+local function note_word(host, kind, verdict, use, changed)
+  if verdict ~= 'none' then
+    local field = host .. ':' .. kind
+    local counts = {0, 0, 0, 0}
+    local at = 0
+    for text in string.gmatch(redis.call('HGET', P .. 'trust', field) or '', '%S+') do
+      at = at + 1
+      counts[at] = tonumber(text)
+    end
+    local total = changed and 3 or 1
+    counts[total] = counts[total] * KEPT + 1
+    counts[total + 1] = counts[total + 1] * KEPT + (verdict == 'lies' and 1 or 0)
+    redis.call('HSET', P .. 'trust', field, string.format('%.9g %.9g %.9g %.9g', unpack(counts)))
+  end
+  if use == 'used' then count('ages') elseif use == 'distrusted' then count('ages_distrusted') end
+end
 local result = {}
-for i = 3, #ARGV, 10 do
+for i = 3, #ARGV, 12 do
   local slot, token, outcome, bit_ = ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
   local text = redis.call('HGET', P .. 'leases', slot)
   local lease = text and parse_lease(text)
@@ -61,6 +80,13 @@ for i = 3, #ARGV, 10 do
               'record', redis.call('HGET', P .. 'records', slot) or '')
           end
         end
+        for kind, verdict, use in string.gmatch(ARGV[i + 10], '(%a+):(%a+):(%a+)') do
+          note_word(tostring(p.host), kind, verdict, use, bit_ == 1)
+        end
+        if #ARGV[i + 11] > 0 then
+          if struct.unpack('<I4', ARGV[i + 11], 13) > struct.unpack('<I4', read_raw('watch', index), 13) then count('relearned') end
+          write_raw('watch', index, ARGV[i + 11])
+        end
         if #ARGV[i + 7] > 0 then write_raw('content', index, ARGV[i + 7]) end
         count('visits')
       else
@@ -81,7 +107,7 @@ for i = 3, #ARGV, 10 do
       end
       write_seen(index, s)
       if p.state == ACTIVE then
-        local due = deadline(p, s, q)
+        local _, due = deadline_of(index, p, s, q, live, now)
         if due <= now + horizon or s.visits == 0 or s.gone > 0 then
           if due < INFINITE then redis.call('ZADD', P .. 'due:' .. p.host, number(due), slot) end
         end

@@ -2,7 +2,7 @@
 -- ARGV  fence, horizon (s), slots and generations as packed unsigned 32-bit pairs
 -- Returns  the number queued, or -1 if another planner has taken over. O(log n) a page; idempotent.
 if redis.call('HGET', P .. 'meta', 'fence') ~= ARGV[1] then return -1 end
-local now, queued, hosts = clock(), 0, {}
+local now, queued, hosts, live = clock(), 0, {}, read_live()
 local limit = now + tonumber(ARGV[2])
 for at = 1, #ARGV[3], 8 do
   local slot, generation = struct.unpack('<I4I4', ARGV[3], at)
@@ -10,7 +10,7 @@ for at = 1, #ARGV[3], 8 do
   if p.state == ACTIVE and p.generation == generation and redis.call('HEXISTS', P .. 'leases', slot) == 0 then
     local s = parse_seen(read_raw('seen', slot))
     if s.visits > 0 then
-      local due = deadline(p, s, parse_plan(read_raw('plan', slot)))
+      local _, due = deadline_of(slot, p, s, parse_plan(read_raw('plan', slot)), live, now)
       if due <= limit then
         redis.call('ZADD', P .. 'due:' .. p.host, number(due), slot)
         queued = queued + 1

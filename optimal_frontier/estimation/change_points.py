@@ -1,0 +1,159 @@
+"""Pages whose habits change: a second, forgetful posterior stands by, and takes over when it foretells the bits clearly better.
+
+Notes
+-----
+A page's posterior keeps every bit it ever had, which is best as long as the change rate stays what it is. Beside it goes a *recent* one
+that forgets: before each visit its two numbers move by 1 - `MEMORY` of the way towards `START` of the page's prior, so it knows about the
+last 1/(1 - `MEMORY`) visits. Both foretell the next bit: under Gamma(a, b) a page stays unchanged over an interval I with probability
+(b/(b+I))^a. The sum of log(recent's probability / the other's), never below 0, is the *evidence* that habits have changed (Page's CUSUM
+with predictive likelihoods). When it passes `ALARM`, the recent posterior becomes the page's own, and the evidence is 0 again.
+
+Started at 0, evidence ever passes `ALARM` with probability at most exp(-`ALARM`) = 2% while the page keeps its habits (Wald); as it starts
+again whenever it is at 0, a false alarm comes once in 10,000 visits or less often, and what takes over then is not far off: it is made of
+the page's last bits. When a rate changes by a factor 10, and visits were and are 0.1 to 3 changes apart, the alarm comes after a median of
+6 to 14 visits, and after at most 26 visits in 95% of cases. Changes that take place beyond that range show in few bits, and take longer.
+
+References
+----------
+E. S. Page, "Continuous inspection schemes", Biometrika 41 (1954), 100-115.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optimal_frontier.estimation.filtering import update_one, update_posterior
+from optimal_frontier.estimation.validation import bit_array, broadcast_shape, page_array, positive_array
+
+#: What the recent posterior keeps from one visit to the next.
+MEMORY: Final = 0.9
+#: Of the prior, what the recent posterior falls back to.
+START: Final = 0.5
+#: Evidence at which the recent posterior takes over.
+ALARM: Final = 4.0
+#: Smallest probability whose logarithm is taken.
+_LEAST: Final = 1e-300
+
+Floats = NDArray[np.float64]
+
+
+class Watch(NamedTuple):
+    """What stands by of each page.
+
+    Attributes
+    ----------
+    shape, time : ndarray (n,)
+        Recent posterior; shape 0 where there is none yet.
+    evidence : ndarray (n,)
+        Of changed habits, 0 to `ALARM`.
+    """
+
+    shape: Floats
+    time: Floats
+    evidence: Floats
+
+
+def watch_habits(
+    watch: tuple[ArrayLike, ArrayLike, ArrayLike],
+    shape: ArrayLike,
+    time: ArrayLike,
+    prior_shape: ArrayLike,
+    prior_time: ArrayLike,
+    intervals: ArrayLike,
+    changed: ArrayLike,
+) -> tuple[Watch, NDArray[np.bool_]]:
+    """Take in one visit to each of many pages.
+
+    Parameters
+    ----------
+    watch : tuple of three array_like (n,)
+        What stands by: shape, time and evidence as in `Watch`; three zeros at the beginning.
+    shape, time : array_like (n,)
+        Posteriors of the pages before the visit, > 0.
+    prior_shape, prior_time : array_like (n,)
+        Their priors, > 0.
+    intervals : array_like (n,)
+        Time since the last successful visit, > 0, in the unit of `time`.
+    changed : array_like of bool (n,)
+        Whether the page had changed. A visit that gave no bit must be left out.
+
+    Returns
+    -------
+    watch : Watch
+        After the visit.
+    alarm : ndarray of bool (n,)
+        Where habits have changed: shape and time of `watch` are the posterior of the page from now on.
+
+    Raises
+    ------
+    InvalidProblemError
+        An argument is out of range; the message names it and the first offending index.
+
+    Notes
+    -----
+    O(n), about 0.3 us a page. `watch_one` is the same for one page in plain floats.
+
+    Examples
+    --------
+    A page that had not changed in 40 visits begins to change all the time:
+
+    >>> posterior, watch, visits = (1.0, 41.0), (0.0, 0.0, 0.0), 0
+    >>> alarm = False
+    >>> while not alarm:
+    ...     watch, alarm = watch_habits(watch, *posterior, 1.0, 1.0, 1.0, True)
+    ...     posterior, visits = update_posterior(*posterior, 1.0, True), visits + 1
+    >>> visits
+    2
+    """
+    recent_shape, recent_time, evidence = (
+        page_array(values, f"watch.{name}", np.shape(values), zero=True) for values, name in zip(watch, Watch._fields, strict=True)
+    )
+    a, b = positive_array(shape, "shape"), positive_array(time, "time")
+    a0, b0 = START * positive_array(prior_shape, "prior_shape"), START * positive_array(prior_time, "prior_time")
+    interval, bits = positive_array(intervals, "intervals"), bit_array(changed, "changed")
+    broadcast_shape(shape=a, time=b, prior_shape=a0, prior_time=b0, intervals=interval, changed=bits, watch=recent_shape)
+    known = recent_shape > 0
+    recent_shape = np.where(known, a0 + MEMORY * (recent_shape - a0), a0)
+    recent_time = np.where(known, b0 + MEMORY * (recent_time - b0), b0)
+    more = _log_probability(recent_shape, recent_time, interval, bits) - _log_probability(a, b, interval, bits)
+    evidence = np.maximum(evidence + more, 0.0)
+    alarm = evidence > ALARM
+    return Watch(*update_posterior(recent_shape, recent_time, interval, bits), np.where(alarm, 0.0, evidence)), alarm
+
+
+def watch_one(
+    watch: tuple[float, float, float],
+    shape: float,
+    time: float,
+    prior_shape: float,
+    prior_time: float,
+    interval: float,
+    changed: bool,
+) -> tuple[tuple[float, float, float], bool]:
+    """`watch_habits` of one page in plain floats, about 3 us; trusts its input."""
+    recent_shape, recent_time, evidence = watch
+    a0, b0 = START * prior_shape, START * prior_time
+    if recent_shape > 0:
+        recent_shape, recent_time = a0 + MEMORY * (recent_shape - a0), b0 + MEMORY * (recent_time - b0)
+    else:
+        recent_shape, recent_time = a0, b0
+    more = _log_probability_of_one(recent_shape, recent_time, interval, changed) - _log_probability_of_one(shape, time, interval, changed)
+    evidence = max(evidence + more, 0.0)
+    alarm = evidence > ALARM
+    return (*update_one(recent_shape, recent_time, interval, changed), 0.0 if alarm else evidence), alarm
+
+
+def _log_probability(shape: Floats, time: Floats, interval: Floats, changed: NDArray[np.bool_]) -> Floats:
+    """Logarithm of what Gamma posteriors give the bits."""
+    with np.errstate(over="ignore"):
+        unchanged = -shape * np.log1p(interval / time)
+    return np.asarray(np.where(changed, np.log(np.maximum(-np.expm1(unchanged), _LEAST)), np.maximum(unchanged, math.log(_LEAST))))
+
+
+def _log_probability_of_one(shape: float, time: float, interval: float, changed: bool) -> float:
+    unchanged = -shape * math.log1p(interval / time)
+    return math.log(max(-math.expm1(unchanged), _LEAST)) if changed else max(unchanged, math.log(_LEAST))

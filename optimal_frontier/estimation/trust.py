@@ -1,0 +1,160 @@
+"""Whether what a host says about the last change of its pages can be believed.
+
+Notes
+-----
+Every visit that gives a bit and an age, after an interval that resolves it, is a check:
+
+* unchanged content, but a last change after the last visit: a lie ("always now", or a site that touches all files at every deploy);
+* changed content, but no change since the last visit: a lie ("frozen");
+* changed content, and a change in between, but suspiciously short ago: counts as a lie. By Poisson changes at rate x the age A of the last
+  change in an interval I has the distribution function u(A) = (1 - e^(-xA)) / (1 - e^(-xI)), so u is uniform. u below `SUDDEN` comes from
+  an honest host once in 1 / `SUDDEN` changes, and always from pages that are made when they are asked for and say so.
+
+Changed and unchanged content are counted apart: a frozen host agrees at every unchanged visit. Counts fade, the last 40 checks of a kind
+count, so trust can be lost and regained. With a uniform prior on the share of lies, l lies in n checks leave Beta(1 + l, 1 + n - l). A host
+is believed if for changed content the share is below `TOLERATED` with a probability of `SURE` at least, and for unchanged content
+that is not refuted (a probability of at least 1 - `SURE`), as there may be none. It takes 15 changes without a lie, 23 if the first was
+one; 4 lies in a row end it after any number of truths, and 95 truths bring it back after any number of lies.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: u below this is sudden: the false alarm of one check.
+SUDDEN: Final = 0.01
+#: Part of the interval by which an age may miss the last visit without being a lie: resolution, and the time that answers take.
+SLACK: Final = 0.02
+#: Share of lies that is put up with.
+TOLERATED: Final = 0.2
+#: Probability with which lies must be rarer than that.
+SURE: Final = 0.95
+#: What is left of a count after one more check of its kind: the memory is 1 / (1 - KEPT) checks.
+KEPT: Final = 0.975
+#: A change rate beyond so many changes per interval is no longer told apart.
+_MOST_CHANGES: Final = 700.0
+
+_Number = TypeVar("_Number", float, NDArray[np.float64])
+
+
+def is_lie(interval: float, age: float, changed: bool, rate: float) -> bool:
+    """Tell whether an age contradicts the content, or comes too sudden.
+
+    Parameters
+    ----------
+    interval : float
+        Time since the last successful visit, > 0, long enough for the ages' resolution.
+    age : float
+        Time since the last change as the page has it, >= 0.
+    changed : bool
+        Whether the content had changed.
+    rate : float
+        Change rate as it was believed before the visit, > 0.
+
+    Examples
+    --------
+    >>> is_lie(1000.0, 5000.0, False, 1e-3), is_lie(1000.0, 0.0, False, 1e-3)
+    (False, True)
+    >>> is_lie(1000.0, 400.0, True, 1e-3), is_lie(1000.0, 5000.0, True, 1e-3), is_lie(1000.0, 1.0, True, 1e-3)
+    (False, True, True)
+    """
+    if not changed:
+        return age < (1.0 - SLACK) * interval
+    if age > (1.0 + SLACK) * interval:
+        return True
+    expected = min(rate * interval, _MOST_CHANGES)
+    return math.expm1(-expected * age / interval) >= SUDDEN * math.expm1(-expected)
+
+
+def are_lies(
+    intervals: NDArray[np.float64], ages: NDArray[np.float64], changed: NDArray[np.bool_], rates: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """`is_lie` of many visits, (n,); False where an age is NaN."""
+    expected = np.minimum(rates * intervals, _MOST_CHANGES)
+    with np.errstate(invalid="ignore"):
+        sudden = np.expm1(-expected * ages / intervals) >= SUDDEN * np.expm1(-expected)
+        return np.where(changed, (ages > (1.0 + SLACK) * intervals) | sudden, ages < (1.0 - SLACK) * intervals)
+
+
+def fade(total: _Number, lies: _Number, checks: _Number, lying: _Number) -> tuple[_Number, _Number]:
+    """Return faded counts of checks and lies after more checks, > 0 of them, so many of which were lies; floats or arrays.
+
+    Examples
+    --------
+    >>> fade(10.0, 1.0, 1.0, 0.0)
+    (10.75, 0.975)
+    """
+    kept = KEPT**checks
+    weight = (1.0 - kept) / (1.0 - KEPT)
+    return total * kept + weight, lies * kept + weight * lying / checks
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What was found out about a host; four numbers, all 0 at first. They fade (see the module), and those of two crawls add up.
+
+    Attributes
+    ----------
+    unchanged, moved : float
+        Checks at visits that found no change; of these, those that lied: the last change moved all the same.
+    changed, wrong : float
+        Checks at visits that found a change; of these, those that lied: it had not moved, or came too sudden.
+    """
+
+    unchanged: float = 0.0
+    moved: float = 0.0
+    changed: float = 0.0
+    wrong: float = 0.0
+
+    def __add__(self, other: Trust) -> Trust:
+        return Trust(self.unchanged + other.unchanged, self.moved + other.moved, self.changed + other.changed, self.wrong + other.wrong)
+
+    def after(self, changed: bool, lies: bool) -> Trust:
+        """Return what is known after one more check; the same formula stands in ``lua/observe.lua``.
+
+        Examples
+        --------
+        >>> trust = Trust()
+        >>> for _ in range(15):
+        ...     trust = trust.after(True, False)
+        >>> trust.is_earned
+        True
+        """
+        if changed:
+            return Trust(self.unchanged, self.moved, *fade(self.changed, self.wrong, 1.0, float(lies)))
+        return Trust(*fade(self.unchanged, self.moved, 1.0, float(lies)), self.changed, self.wrong)
+
+    @property
+    def is_earned(self) -> bool:
+        """Whether ages of this host are used."""
+        return rare_lies(self.changed, self.wrong) >= SURE and rare_lies(self.unchanged, self.moved) >= 1.0 - SURE
+
+
+@lru_cache(maxsize=4096)  # 20 us, and pages that are handed out together share their hosts' counts
+def rare_lies(total: float, lies: float) -> float:
+    """Return the probability that the share of lies is below `TOLERATED`, after so many checks and lies; counts may be fractions.
+
+    Notes
+    -----
+    The regularised incomplete beta function at 1 + lies, 1 + total - lies by its power series, whose terms are all positive; relative error
+    about 1e-13.
+
+    Examples
+    --------
+    >>> round(rare_lies(0.0, 0.0), 6), round(rare_lies(1.0, 1.0), 6), round(rare_lies(13.0, 0.0), 6)
+    (0.2, 0.04, 0.95602)
+    """
+    a, b = 1.0 + lies, 1.0 + max(total - lies, 0.0)
+    front = math.lgamma(a + b) - math.lgamma(a + 1.0) - math.lgamma(b) + a * math.log(TOLERATED) + b * math.log1p(-TOLERATED)
+    term, added, k = 1.0, 1.0, 0
+    while term > 1e-16 * added or (a + b + k) * TOLERATED > a + 1.0 + k:
+        term *= (a + b + k) / (a + 1.0 + k) * TOLERATED
+        added += term
+        k += 1
+    return min(1.0, math.exp(front) * added)

@@ -1,0 +1,63 @@
+"""Where the pages of a world live, and since when: hosts, sections of hosts, and pages that arrive during the crawl."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from optimal_frontier.simulation.ragged import Floats, Ints
+
+#: Hosts of a drawn world, and sections of each.
+HOSTS: Final = 8
+SECTIONS: Final = 5
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Groups and arrival of pages.
+
+    Attributes
+    ----------
+    host, pattern : ndarray of int (n,)
+        Host, and section (of all hosts, numbered through), from 0. A section belongs to one host.
+    arrival : ndarray (n,)
+        When the page is found; 0 for one that is there from the start.
+    """
+
+    host: Ints
+    pattern: Ints
+    arrival: Floats
+
+
+@dataclass(frozen=True)
+class SiteHabits:
+    """How much the pages of a site have in common.
+
+    Attributes
+    ----------
+    host_spread, section_spread : float
+        Standard deviations of the logarithms of the factors that all pages of a host, and all of a section, have on their change rates.
+        0 for groups that mean nothing.
+    newcomers : float
+        Share of the pages that arrive during the crawl, evenly over its time.
+    """
+
+    host_spread: float = 0.0
+    section_spread: float = 0.0
+    newcomers: float = 0.0
+
+    def draw(self, rng: np.random.Generator, n: int, horizon: float) -> tuple[Sites, Floats]:
+        """Return the groups and arrivals of pages, and the factor on the change rate of each."""
+        pattern = rng.integers(0, HOSTS * SECTIONS, n)
+        host = pattern // SECTIONS
+        hosts, sections = rng.standard_normal(HOSTS), rng.standard_normal(HOSTS * SECTIONS)
+        late = rng.random(n) < self.newcomers
+        arrival = np.where(late, horizon * rng.random(n), 0.0)
+        return Sites(host, pattern, arrival), np.exp(self.host_spread * hosts[host] + self.section_spread * sections[pattern])
+
+
+def one_site(n: int) -> Sites:
+    """Return the groups of pages that have nothing but the crawl in common, all there from the start."""
+    return Sites(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n))
