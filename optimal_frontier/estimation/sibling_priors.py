@@ -44,7 +44,7 @@ DEFAULT_SHAPE: Final = 1.0
 #: Largest shape of a prior: it never weighs more than so many changes.
 MOST_SHAPE: Final = 2.0
 #: Bounds on a prior's median, in medians of the default prior.
-SLOWEST, FASTEST = 1.0 / 64.0, 2.0
+SLOWEST, FASTEST = 1.0 / 64.0, 1.44
 #: Pages for which the parent of a group counts.
 PARENT_PAGES: Final = 2.0
 #: Variance of log rate of the default prior, by the formula of the notes.

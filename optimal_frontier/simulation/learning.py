@@ -12,6 +12,7 @@ import numpy as np
 from optimal_frontier.estimation import forget, update_posterior, watch_habits
 from optimal_frontier.scheduling.planning import PRIOR_SHAPE
 from optimal_frontier.simulation.last_modified_learning import LastModified, with_liars
+from optimal_frontier.simulation.live_learning import Live
 from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.sibling_learning import Siblings
 from optimal_frontier.simulation.worlds import Realised
@@ -90,7 +91,7 @@ class Filtering:
 
 
 class Watching(Filtering):
-    """The Gamma posterior, and one that takes over when habits change: what a live crawl does with bits.
+    """The Gamma posterior, and one that takes over when habits change.
 
     Parameters
     ----------
@@ -137,6 +138,7 @@ HALF_LIFE_ROUNDS: Final = 7.0
 #: Makers of learners by name.
 LEARNERS: Final[Mapping[str, Callable[[Realised], Learner]]] = MappingProxyType(
     {
+        "live": Live,
         "plain": Filtering,
         "watching": Watching,
         "forgetting": Forgetting,

@@ -8,7 +8,7 @@ import numpy as np
 
 from optimal_frontier.estimation import update_posterior
 from optimal_frontier.estimation.sibling_priors import SiblingPriors, sibling_priors
-from optimal_frontier.simulation.ragged import Floats
+from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.worlds import Realised
 
 if TYPE_CHECKING:
@@ -46,11 +46,18 @@ class Siblings:
 
     def learn(self, seen: Seen) -> None:
         """Take in visits."""
-        known, pattern = self._shape[seen.pages] > 0, self._pattern[seen.pages]
-        shape = np.where(known, self._shape[seen.pages], self.priors.shape[pattern])
-        time = np.where(known, self._time[seen.pages], self.priors.time[pattern])
-        self._shape[seen.pages], self._time[seen.pages] = update_posterior(shape, time, seen.intervals, seen.changed)
+        self._shape[seen.pages], self._time[seen.pages] = update_posterior(*self.before(seen.pages), seen.intervals, seen.changed)
         self._is_old = True
+
+    def prior(self, pages: Ints) -> tuple[Floats, Floats]:
+        """Return the priors of pages by the last plan."""
+        pattern = self._pattern[pages]
+        return self.priors.shape[pattern], self.priors.time[pattern]
+
+    def before(self, pages: Ints) -> tuple[Floats, Floats]:
+        """Return the posteriors of pages before a visit, the prior where there is no bit."""
+        known, (shape, time) = self._shape[pages] > 0, self.prior(pages)
+        return np.where(known, self._shape[pages], shape), np.where(known, self._time[pages], time)
 
     def _fitted(self) -> SiblingPriors:
         return sibling_priors(self._shape, self._time, self._host, self._pattern, self._default_time)

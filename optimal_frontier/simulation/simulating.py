@@ -88,7 +88,7 @@ def simulate(
     *,
     burn_in: float | None = None,
     replan: float | None = None,
-    learner: str = "plain",
+    learner: str = "live",
     dispatch: DispatchName = "edf",
     bandwidth: BandwidthChange | None = None,
 ) -> Report:
@@ -110,7 +110,7 @@ def simulate(
         Time between two plans; 0.4 of the time in which the budget visits every page once unless given. A quarter of that, or twice as
         much, changes freshness by less than 0.0003.
     learner : str
-        Who learns, a key of `LEARNERS`; for policies that plan.
+        Who learns, a key of `LEARNERS`; for policies that plan. ``live`` is what a live crawl makes of bits.
     dispatch : str
         What makes visits of plans: ``edf``, the earliest deadline, or ``index``, the live price; the latter for `INDEXED_POLICIES` only.
     bandwidth : BandwidthChange, optional

@@ -56,8 +56,8 @@ def assign_slots(
     -----
     Without `allowed` crawlers are alike and the problem lies on a line: O(n log n + slots), by a sweep with two heaps. That answer is kept
     where it meets all windows. Otherwise tasks are inserted one by one by shortest paths, which stay local while there are free places:
-    0.1 to 1 ms a task for up to nine tenths of the places taken, and longer and longer beyond; 100,000 tasks are the practical limit, and
-    a few thousand where every place is taken.
+    about 0.1 ms a task for up to nine tenths of the places taken, longer and longer beyond. 100,000 tasks are the practical limit, and a
+    few thousand where every place is taken.
 
     References
     ----------

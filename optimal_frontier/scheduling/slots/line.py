@@ -85,7 +85,7 @@ def used_slots(either: Floats, later: Integers, capacity: int, slots: int) -> In
 
 
 def _arrivals(either: Floats, later: Integers) -> Iterator[tuple[int, int, list[float]]]:
-    """Yield each slot, how many tasks that only move to the right are ready with it, and the places of the others, from the last slot on."""
+    """Yield each slot, how many tasks that only move right are ready with it, and the places of the others since the slot before."""
     for first in range(0, later.size, _BLOCK):
         waits = later[first : first + _BLOCK].tolist()
         starts = np.searchsorted(either, np.arange(first - 1.0, first + len(waits)), side="right")
