@@ -36,7 +36,9 @@ def main() -> None:
                 for who in LEARNERS
             )
             gains = [interval(list(other - alone)) for other in (watching, forgetting)]
-            print(f"{process:8} {name:5} {alone.mean():9.2f} " + " ".join(f"{one.mean:+7.2f} ±{one.error:.2f}" for one in gains), flush=True)
+            print(
+                f"{process:8} {name:5} {alone.mean():9.2f} " + " ".join(f"{one.mean:+7.2f} ±{one.error:.2f}" for one in gains), flush=True
+            )
 
 
 if __name__ == "__main__":

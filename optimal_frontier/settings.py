@@ -19,10 +19,51 @@ from optimal_frontier.errors import ConfigurationError
 
 PREFIX: Final = "OPTIMAL_FRONTIER_"
 DAY_S: Final = 86_400.0
+#: Update times of a page at most: a bit mask of them fits a double.
+MOST_UPDATE_TIMES: Final = 48
+#: Least seconds between two update times of a page.
+LEAST_BETWEEN_UPDATES_S: Final = 1.0
 #: Half-width of Scrapy's random download delay, as a share of it, unless it was switched off.
 _JITTER: Final = 0.5
 #: A slot that holds a request back is full until it is answered, and asks for the next one after that; 7% were measured at 0.5 s.
 _HAND_OVER: Final = 0.08
+
+
+@dataclass(frozen=True)
+class Timetable:
+    """When a page may be republished (``update_times``).
+
+    Attributes
+    ----------
+    period : float
+        Seconds after which the times come again; periods are counted from 1970-01-01 00:00 UTC.
+    times : tuple of float
+        Update times, seconds from the start of a period, rising, in [0, period).
+    probabilities : tuple of float
+        With which the page changes at each, as RULES have it: what is believed before its bits have said something.
+    """
+
+    period: float
+    times: tuple[float, ...]
+    probabilities: tuple[float, ...]
+
+    @property
+    def text(self) -> str:
+        """What is stored: the period, then time and probability in turn, separated by blanks."""
+        pairs = (value for pair in zip(self.times, self.probabilities, strict=True) for value in pair)
+        return " ".join(map(repr, (self.period, *pairs)))
+
+    @classmethod
+    def of_text(cls, text: str) -> Timetable:
+        """Read what is stored.
+
+        Examples
+        --------
+        >>> Timetable.of_text("86400.0 21600.0 0.5 64800.0 1.0")
+        Timetable(period=86400.0, times=(21600.0, 64800.0), probabilities=(0.5, 1.0))
+        """
+        period, *pairs = map(float, text.split())
+        return cls(period, tuple(pairs[::2]), tuple(pairs[1::2]))
 
 
 @dataclass(frozen=True)
@@ -37,12 +78,15 @@ class PageRule:
         Bounds on the revisit interval, seconds; equal for a pinned page (``interval``).
     revisit : bool
         False: fetch once.
+    update_times : Timetable or None
+        When the page may be republished (``update_times``, ``period``).
     """
 
     importance: float | None = None
     min_interval: float | None = None
     max_interval: float | None = None
     revisit: bool = True
+    update_times: Timetable | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +119,10 @@ class Rules:
                 if "interval" in rule.values:
                     merged.pop("min_interval", None)
                     merged.pop("max_interval", None)
+                    merged.pop("update_times", None)
                 elif "min_interval" in rule.values or "max_interval" in rule.values:
+                    merged.pop("interval", None)
+                if "update_times" in rule.values:
                     merged.pop("interval", None)
                 merged.update(rule.values)
         if "interval" in merged:
@@ -85,7 +132,7 @@ class Rules:
     def digest(self) -> str:
         """Return a text that changes when the rules do; stored beside the columns that were made from them."""
         rows = [[r.pattern.pattern if r.pattern else None, r.host, sorted(r.values.items())] for r in self.entries]
-        return json.dumps(rows, separators=(",", ":"))
+        return json.dumps(rows, separators=(",", ":"), default=lambda timetable: timetable.text)
 
 
 def _fail(name: str, value: object, expected: str) -> ConfigurationError:
@@ -172,7 +219,7 @@ def _rule(name: str, at: int, entry: object) -> Rule:
     where = f"{name}[{at}]"
     if not isinstance(entry, Mapping):
         raise _fail(where, entry, 'a dict with "pattern" or "host" and values for the pages it matches')
-    known = {"pattern", "host", "importance", "min_interval", "max_interval", "interval", "revisit"}
+    known = {"pattern", "host", "importance", "min_interval", "max_interval", "interval", "revisit", "update_times", "period"}
     for key in entry:
         if key not in known:
             raise ConfigurationError(f"{where}: unknown key {key!r}; known are {', '.join(sorted(known))}")
@@ -200,7 +247,33 @@ def _rule(name: str, at: int, entry: object) -> Rule:
         if not isinstance(entry["revisit"], bool):
             raise _fail(f"{where}['revisit']", entry["revisit"], "True or False")
         values["revisit"] = entry["revisit"]
+    if "update_times" in entry:
+        values["update_times"] = _timetable(where, entry)
+        if "interval" in values:
+            raise ConfigurationError(f"{where}: interval pins the page; it excludes update_times {entry['update_times']!r}")
+    elif "period" in entry:
+        raise ConfigurationError(f"{where}: period {entry['period']!r} is that of update_times, which are missing")
     return Rule(pattern, host, values)
+
+
+def _timetable(where: str, entry: Mapping[str, Any]) -> Timetable:
+    period = _number(f"{where}['period']", entry.get("period", DAY_S), "a number of seconds, 1 or more", lambda x: 1 <= x < math.inf)
+    name, given = f"{where}['update_times']", entry["update_times"]
+    if not isinstance(given, list | tuple) or not 0 < len(given) <= MOST_UPDATE_TIMES:
+        raise _fail(name, given, f"a list of 1 to {MOST_UPDATE_TIMES} times, each seconds or (seconds, probability)")
+    times, probabilities = [], []
+    for at, item in enumerate(given):
+        pair = item if isinstance(item, list | tuple) else (item, 1.0)
+        if len(pair) != 2:
+            raise _fail(f"{name}[{at}]", item, "seconds or (seconds, probability)")
+        within = f"seconds within the period, from 0 to below {period:g}"
+        times.append(_number(f"{name}[{at}]", pair[0], within, lambda x: 0 <= x < period))
+        probabilities.append(_number(f"{name}[{at}]", pair[1], "a probability from 0 to 1", lambda x: 0 <= x <= 1))
+        if at and times[-1] < times[-2] + LEAST_BETWEEN_UPDATES_S:
+            raise _fail(f"{name}[{at}]", item, f"rising times, {LEAST_BETWEEN_UPDATES_S:g} s or more after {times[-2]:g}")
+    if len(times) > 1 and times[0] + period < times[-1] + LEAST_BETWEEN_UPDATES_S:
+        raise _fail(name, given, f"a last time {LEAST_BETWEEN_UPDATES_S:g} s or more before the first one of the next period")
+    return Timetable(period, tuple(times), tuple(probabilities))
 
 
 def _rules(name: str, value: object) -> Rules:
@@ -262,7 +335,7 @@ TABLE: Final = (
     Setting("RESOLVE_INTERVAL", 60.0, _positive, "seconds between plans"),
     Setting("MIN_INTERVAL", 1.0, _positive, "least seconds between two visits of a page"),
     Setting("MAX_INTERVAL", 30 * DAY_S, _positive, "most seconds between two visits of a page"),
-    Setting("RULES", [], _rules, "importance, interval bounds and revisiting by URL pattern or host"),
+    Setting("RULES", [], _rules, "importance, interval bounds, update times and revisiting by URL pattern or host"),
     Setting("HOST_DELAY", None, _host_delay, "seconds between two requests to a host, over all crawlers; None: DOWNLOAD_DELAY"),
     Setting("HOST_MAX_RATE", None, _host_max_rate, "most fetches per second to a host, over all crawlers; None: no limit but HOST_DELAY"),
     Setting("LEASE_SECONDS", 60.0, _positive, "a lease that is not renewed for this long is handed out again"),

@@ -31,6 +31,7 @@ MANY_KEYS = {
     "content:C": "string",
     "committed:C": "string",
     "prior:C": "string",
+    "watch:C": "string",
     "due:H": "zset",
     "first:H": "zset",
     "owner:O": "set",

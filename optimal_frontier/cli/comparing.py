@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +16,10 @@ from optimal_frontier.cli.figures import draw_policies
 from optimal_frontier.cli.output import number, show_facts, show_json, show_table
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.simulation import (
+    DEFAULT_LEARNER,
     DISPATCHES,
     INDEXED_POLICIES,
+    LEARNERS,
     POLICY_NAMES,
     PROCESSES,
     STANDARD_WORLDS,
@@ -25,6 +28,7 @@ from optimal_frontier.simulation import (
     Interval,
     Report,
     Standing,
+    SyntheticWorld,
     compare,
     pairings,
     read_trace,
@@ -56,6 +60,13 @@ def _common_options(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             help="What makes visits of plans. Policies that have rates only keep to edf.",
         ),
+        click.option(
+            "--learner",
+            type=click.Choice(list(LEARNERS)),
+            default=DEFAULT_LEARNER,
+            show_default=True,
+            help="Who learns: a live crawl, the posterior alone, or one thing more.",
+        ),
         click.option("--policy", "policies", type=click.Choice(POLICY_NAMES), multiple=True, help="These policies only; may be repeated."),
     )
     for option in options:
@@ -65,25 +76,39 @@ def _common_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command("policies")
 @click.option("--world", "worlds", type=click.Choice(list(WORLDS)), multiple=True, help="These worlds only; may be repeated.")
-@click.option("--process", type=click.Choice(list(PROCESSES)), default="poisson", show_default=True, help="How pages change.")
+@click.option(
+    "--process",
+    "processes",
+    type=click.Choice(list(PROCESSES)),
+    multiple=True,
+    default=["poisson"],
+    show_default=True,
+    help="How pages change; may be repeated.",
+)
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Sets of pages to average over.")
 @click.option("--days", type=click.FloatRange(0, min_open=True), default=400.0, show_default=True, metavar="D", help="Length of a crawl.")
 @click.option("--pages", type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="Pages of a world.")
 @click.option(
-    "--visits", type=click.FloatRange(0, min_open=True), metavar="V", help="Budget, visits per page and day; the world's own by default."
+    "--visits",
+    "budgets",
+    type=click.FloatRange(0, min_open=True),
+    multiple=True,
+    metavar="V",
+    help="Budget, visits per page and day; the world's own by default. May be repeated.",
 )
 @_common_options
 @click.pass_context
 def policies(
     ctx: click.Context,
     worlds: tuple[str, ...],
-    process: str,
+    processes: tuple[str, ...],
     seeds: int,
     days: float,
     pages: int,
-    visits: float | None,
+    budgets: tuple[float, ...],
     policies: tuple[str, ...],
     dispatch: str,
+    learner: str,
     replan: float | None,
     out: Path | None,
     no_picture: bool,
@@ -98,13 +123,13 @@ def policies(
     edf, the default of a crawl, with a 95% confidence interval over seeds. In S and M, which are not shown unless asked for, half
     of the pages arrive during the crawl; S has sites and sections whose pages change alike, M sections of two kinds of pages.
     """
-    for option, value in (("--days", days), ("--visits", visits), ("--replan", replan)):
+    for option, value in (("--days", days), *(("--visits", visits) for visits in budgets), ("--replan", replan)):
         _finite(option, value)
     picture = checked_targets(ctx, out, no_picture, csv_path)
-    chosen = [synthetic_world(name, process, pages, visits) for name in dict.fromkeys(worlds or STANDARD_WORLDS)]
+    chosen = _worlds(worlds or STANDARD_WORLDS, processes, budgets, pages)
     names = tuple(dict.fromkeys(policies)) or POLICY_NAMES
     dispatches = _dispatches(dispatch, names)
-    runs = compare(chosen, names, range(seeds), days, replan=replan, dispatches=dispatches)
+    runs = compare(chosen, names, range(seeds), days, replan=replan, dispatches=dispatches, learner=learner)
     reports = list(with_progress(runs, len(chosen) * seeds * len(pairings(names, dispatches))))
     found = standings(reports)
     _write_reports(csv_path, reports)
@@ -151,6 +176,7 @@ def trace(
     max_pages: int | None,
     policies: tuple[str, ...],
     dispatch: str,
+    learner: str,
     replan: float | None,
     out: Path | None,
     no_picture: bool,
@@ -185,8 +211,8 @@ def trace(
     def runs() -> Any:
         for name in names:
             repeats = range(seeds if name in _RANDOM else 1)
-            options = {"burn_in": burn_in * read.length, "replan": between}
-            yield from compare([world], [name], repeats, read.length, **options, dispatches=dispatches)
+            options: dict[str, Any] = {"burn_in": burn_in * read.length, "replan": between}
+            yield from compare([world], [name], repeats, read.length, **options, dispatches=dispatches, learner=learner)
 
     reports += with_progress(runs(), sum(seeds if name in _RANDOM else 1 for name, _ in pairings(names, dispatches)))
     found = standings(reports)
@@ -236,6 +262,15 @@ def _show_staleness(found: Sequence[Standing]) -> None:
 
 def _named(standing: Standing) -> str:
     return standing.policy if standing.dispatch == "edf" else f"{standing.policy}, {standing.dispatch}"
+
+
+def _worlds(names: Sequence[str], processes: Sequence[str], budgets: Sequence[float], pages: int) -> list[SyntheticWorld]:
+    """Every world under every process with every budget; the budget is in the name where there are several."""
+    found = []
+    for name, process, budget in product(dict.fromkeys(names), dict.fromkeys(processes), dict.fromkeys(budgets) or (None,)):
+        world = synthetic_world(name, process, pages, budget)
+        found.append(world if len(set(budgets)) < 2 else replace(world, name=f"{world.name}, {budget:g} visits a page"))
+    return found
 
 
 def _dispatches(dispatch: str, policies: Sequence[str]) -> list[DispatchName]:

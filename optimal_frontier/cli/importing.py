@@ -1,17 +1,18 @@
-"""``import``: adds pages from a list."""
+"""``import``: adds pages from a list, or from a search log that says how important they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import IO, Final
 
 import click
 
-from optimal_frontier.cli.output import number, printable
+from optimal_frontier.cli.output import number, printable, show_facts, show_json
 from optimal_frontier.cli.page import identity
-from optimal_frontier.cli.project import Options, find_workplace, opened_store
+from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_store
 from optimal_frontier.cli.rows import RejectedLineError, Row, read_rows
+from optimal_frontier.cli.search_log import WeighedPages, weigh_pages
 from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
 from optimal_frontier.frontier.session import bounds_digest
 from optimal_frontier.settings import FrontierSettings
@@ -33,17 +34,27 @@ class ImportReport:
 
 @click.command("import")
 @click.argument("file", type=click.File("rb"))
+@click.option("--search-log", "is_search_log", is_flag=True, help="FILE is a search log: what was shown and clicked weighs the pages.")
+@click.option("--json", "as_json", is_flag=True, help="What became of the lines as JSON.")
 @click.pass_context
-def import_pages(ctx: click.Context, file: IO[bytes]) -> None:
+def import_pages(ctx: click.Context, file: IO[bytes], is_search_log: bool, as_json: bool) -> None:
     """Add the pages of FILE, a CSV file (url[,importance], with a header or without) or JSON lines ({"url": ..., "importance": ...}); - is
     standard input.
 
     A page that is known already only has its importance updated. Lines that are no page are listed, the others are stored; exit 1 then.
+
+    With --search-log FILE has one line for each result that a search engine showed: CSV with a header that names url, position and clicked, or
+    JSON lines with these names; page (of results, 1 unless given) and incorrect (probability that a stale copy is wrong, 1 unless given)
+    may be there, other columns are passed over. Importance is how often a stale copy would embarrass (Wolf et al., eq. 8), with mean 1. A
+    line that is no result ends the command with nothing stored.
     """
     options: Options = ctx.obj
     workplace = find_workplace(options)
     name = getattr(file, "name", "-")
     shown = "standard input" if name in ("-", "<stdin>") else str(name)
+    if is_search_log:
+        _import_search_log(workplace, weigh_pages(file, name, shown), as_json)
+        return
 
     report = ImportReport()
 
@@ -57,9 +68,50 @@ def import_pages(ctx: click.Context, file: IO[bytes]) -> None:
 
     with opened_store(workplace, create=True) as store:
         add_rows(store, workplace.settings, accepted(), report)
-    click.echo(f"{number(report.new)} new, {number(report.known)} known, {number(report.rejected)} rejected")
+    if as_json:
+        show_json(asdict(report))
+    else:
+        click.echo(f"{number(report.new)} new, {number(report.known)} known, {number(report.rejected)} rejected")
     if report.rejected:
         ctx.exit(1)
+
+
+def _import_search_log(workplace: Workplace, log: WeighedPages, as_json: bool) -> None:
+    """Give the pages of a search log their importance, and say what came of it."""
+    report = ImportReport()
+    rows = (Row(url, importance) for url, importance in log.importance.items())
+    with opened_store(workplace, create=True) as store:
+        add_rows(store, workplace.settings, rows, report)
+        others = int(store.command("HLEN", store.key("ids"))) - len(log.importance)
+    lowest, highest = min(log.importance.values()), max(log.importance.values())
+    counts = log.counts
+    if as_json:
+        show_json(
+            {
+                "rows": counts.rows,
+                "queries": counts.queries,
+                "clicks": counts.clicks,
+                "pages": len(log.importance),
+                "new": report.new,
+                "known": report.known,
+                "lowest_importance": lowest,
+                "highest_importance": highest,
+                "at_least_importance": log.least,
+                "embarrassing_clicks_per_query": log.embarrassing,
+                "other_pages": others,
+            }
+        )
+        return
+    least = f"; {number(log.least)} at the least" if log.least else ""
+    show_facts(
+        [
+            ("log", f"{number(counts.rows)} results of {number(counts.queries)} queries, {number(counts.clicks)} clicks"),
+            ("pages", f"{number(len(log.importance))}: {number(report.new)} new, {number(report.known)} known"),
+            ("importance", f"{number(lowest)} to {number(highest)}, mean 1{least}"),
+            ("embarrassing", f"{number(log.embarrassing)} clicks per query, were all copies stale"),
+            ("others", f"{number(others)} pages are not in the log and keep their importance"),
+        ]
+    )
 
 
 def add_rows(store: Store, settings: FrontierSettings, rows: Iterable[Row], report: ImportReport) -> None:

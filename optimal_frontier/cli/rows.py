@@ -6,14 +6,15 @@ import csv
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 #: Bytes that a line may have.
 MAX_LINE: Final = 1 << 20
 _FORMATS: Final = ("csv", "jsonl")
+_T = TypeVar("_T")
 _HOST = re.compile(r"[a-z0-9_.:-]+")
 
 
@@ -47,14 +48,31 @@ def read_rows(stream: IO[bytes], name: str) -> Iterator[tuple[int, Row | Rejecte
     name : str
         Its name, for the format.
     """
-    parse: _CsvLines | _JsonLines | None = None
+    return parsed_lines(stream, name, _CsvLines, _JsonLines)
+
+
+def parsed_lines(
+    stream: IO[bytes], name: str, csv_lines: Callable[[], Callable[[str], _T | None]], json_lines: Callable[[], Callable[[str], _T | None]]
+) -> Iterator[tuple[int, _T | RejectedLineError]]:
+    """Yield line number and what a parser makes of the line, or what is wrong with it; empty lines, and headers (None), are passed over.
+
+    Parameters
+    ----------
+    stream : binary file
+        UTF-8; read as it goes.
+    name : str
+        Its name, for the format.
+    csv_lines, json_lines : callable
+        Make the parser of a file in that format: called with each line, it raises `RejectedLineError` on one that it cannot use.
+    """
+    parse: Callable[[str], _T | None] | None = None
     for number, line in _lines(stream):
         try:
             text = _decoded(line)
             if not text.strip():
                 continue
             if parse is None:
-                parse = _JsonLines() if format_of(name, line) == "jsonl" else _CsvLines()
+                parse = json_lines() if format_of(name, line) == "jsonl" else csv_lines()
             row = parse(text)
             if row is not None:
                 yield number, row
@@ -70,10 +88,7 @@ class _CsvLines:
         self._is_first = True
 
     def __call__(self, text: str) -> Row | None:
-        try:
-            cells = [cell.strip() for cell in next(csv.reader([text], strict=True, skipinitialspace=True))]
-        except csv.Error as error:
-            raise RejectedLineError(f"expected url[,importance] as CSV ({error})") from error
+        cells = csv_cells(text, "url[,importance]")
         is_first, self._is_first = self._is_first, False
         names = [cell.lower() for cell in cells]
         if is_first and "url" in names:
@@ -87,15 +102,40 @@ class _CsvLines:
 
 class _JsonLines:
     def __call__(self, text: str) -> Row:
-        expected = 'expected {"url": ..., "importance": ...}'
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise RejectedLineError(f"{expected} as JSON ({error})") from error
-        if not isinstance(value, dict) or not isinstance(value.get("url"), str):
-            raise RejectedLineError(expected)
+        value = json_page(text, '{"url": ..., "importance": ...}')
         importance = value.get("importance")
         return Row(page_url(value["url"].strip()), page_importance(importance) if importance is not None else None)
+
+
+def csv_cells(text: str, expected: str) -> list[str]:
+    """Return the cells of a line of CSV, stripped.
+
+    Raises
+    ------
+    RejectedLineError
+        It is no CSV; the message says what was expected.
+    """
+    try:
+        return [cell.strip() for cell in next(csv.reader([text], strict=True, skipinitialspace=True))]
+    except csv.Error as error:
+        raise RejectedLineError(f"expected {expected} as CSV ({error})") from error
+
+
+def json_page(text: str, expected: str) -> dict[str, Any]:
+    """Return the JSON object of a line, whose ``url`` is a string.
+
+    Raises
+    ------
+    RejectedLineError
+        It is no such object; the message says what was expected.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RejectedLineError(f"expected {expected} as JSON ({error})") from error
+    if not isinstance(value, dict) or not isinstance(value.get("url"), str):
+        raise RejectedLineError(f"expected {expected}")
+    return value
 
 
 def page_url(text: str) -> str:
@@ -127,13 +167,18 @@ def page_importance(value: Any) -> float:
     RejectedLineError
         It is not a finite number above 0.
     """
-    try:
-        importance = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
-    except (ValueError, OverflowError):
-        importance = math.nan
+    importance = as_number(value)
     if not 0 < importance < math.inf:
         raise RejectedLineError(f"expected an importance above 0, got {str(value)[:200]!r}")
     return importance
+
+
+def as_number(value: Any) -> float:
+    """Return the number that a cell or a JSON value is, nan if it is none."""
+    try:
+        return float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
+        return math.nan
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:

@@ -16,6 +16,7 @@ from optimal_frontier.cli.experiments import FILE, Experiments, checked_targets,
 from optimal_frontier.cli.figures import draw_azar_figure_1, draw_azar_figure_2
 from optimal_frontier.cli.learning import upadhyay_figure_2_command, upadhyay_regret_command
 from optimal_frontier.cli.output import number, show_facts, show_json, show_table
+from optimal_frontier.cli.wolf import wolf_figure_7_command, wolf_figure_8_command, wolf_figure_9_command, wolf_figure_10_command
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.simulation import POLICIES, Bar, Measurement, Point, RefreshRates, azar_figure_2, bars, measurements, points
 from optimal_frontier.simulation.azar_figure_1 import BANDWIDTHS, BARS, OPTIMUM, PAGES, SLOTS_PER_PAGE
@@ -211,5 +212,14 @@ def _mean_and_spread(values: Sequence[float]) -> str:
     return f"{mean} ± {number(float(np.std(values, ddof=1)), 2)}" if len(values) > 1 else mean
 
 
-for _command in (policies, trace, upadhyay_figure_2_command, upadhyay_regret_command):
+for _command in (
+    policies,
+    trace,
+    upadhyay_figure_2_command,
+    upadhyay_regret_command,
+    wolf_figure_7_command,
+    wolf_figure_8_command,
+    wolf_figure_9_command,
+    wolf_figure_10_command,
+):
     simulate.add_command(_command)

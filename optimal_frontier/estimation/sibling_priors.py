@@ -17,7 +17,8 @@ shape s with 1/s + 1/(2s^2) = variance: (1 + sqrt(1 + 2 variance)) / (2 variance
 What keeps it from starving pages, as the plain estimate does, which lets pages that seem too fast to follow never be looked at again, so
 that they are never learned otherwise: the shape lies in [1, `MOST_SHAPE`], so that a prior weighs no more than two changes, and
 where siblings differ one, as the default does. Its median, which is what the solver is given, is that of the medians of siblings: their
-means after few bits lie above, and a young group would seem fast. And it lies between `SLOWEST` and `FASTEST` times the default's.
+means after few bits lie above, and a young group would seem fast. And it lies between `SLOWEST` and s (or `UNLIKE_FASTEST`)
+times the default's: only siblings that agree, s = 2, may say that a page is twice as quick.
 
 References
 ----------
@@ -43,8 +44,10 @@ from optimal_frontier.estimation.validation import page_array, positive
 DEFAULT_SHAPE: Final = 1.0
 #: Largest shape of a prior: it never weighs more than so many changes.
 MOST_SHAPE: Final = 2.0
-#: Bounds on a prior's median, in medians of the default prior.
-SLOWEST, FASTEST = 1.0 / 64.0, 1.44
+#: Least median of a prior, in medians of the default prior; the most is the prior's own shape.
+SLOWEST: Final = 1.0 / 64.0
+#: But so much at least, however little siblings are alike.
+UNLIKE_FASTEST: Final = 4.0 / 3.0
 #: Pages for which the parent of a group counts.
 PARENT_PAGES: Final = 2.0
 #: Variance of log rate of the default prior, by the formula of the notes.
@@ -136,7 +139,7 @@ def sibling_priors(shape: ArrayLike, time: ArrayLike, host: ArrayLike, pattern: 
     mean, variance = _shrunk(_Sums(*(sums[1:] for sums in taught)), mean[host_of[1:]], variance[host_of[1:]])
     mean, variance = np.append(crawl[0], mean), np.append(crawl[1], variance)
     fitted = np.clip((1.0 + np.sqrt(1.0 + 2.0 * variance)) / (2.0 * variance), DEFAULT_SHAPE, MOST_SHAPE)
-    median = posterior_median(DEFAULT_SHAPE, default) * np.exp(np.clip(mean, np.log(SLOWEST), np.log(FASTEST)))
+    median = posterior_median(DEFAULT_SHAPE, default) * np.exp(np.clip(mean, np.log(SLOWEST), np.log(np.maximum(fitted, UNLIKE_FASTEST))))
     return SiblingPriors(fitted, posterior_median(fitted, 1.0) / median, taught.weight)
 
 

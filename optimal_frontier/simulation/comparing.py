@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from optimal_frontier.simulation.ragged import Floats
-from optimal_frontier.simulation.simulating import INDEXED_POLICIES, POLICY_NAMES, DispatchName, Report, simulate
+from optimal_frontier.simulation.simulating import DEFAULT_LEARNER, INDEXED_POLICIES, POLICY_NAMES, DispatchName, Report, simulate
 from optimal_frontier.simulation.worlds import World
 
 #: The policy that others are held against, and the one that knows the rates.
@@ -84,6 +84,7 @@ def compare(
     burn_in: float | None = None,
     replan: float | None = None,
     dispatches: Sequence[DispatchName] = (DEFAULT_DISPATCH,),
+    learner: str = DEFAULT_LEARNER,
 ) -> Iterator[Report]:
     """Simulate every policy in every world for every seed.
 
@@ -99,6 +100,8 @@ def compare(
         As in `simulate`.
     dispatches : sequence of str
         What makes visits of plans. Policies that ``index`` cannot serve run under ``edf`` alone, whatever is asked for.
+    learner : str
+        As in `simulate`.
 
     Yields
     ------
@@ -109,7 +112,7 @@ def compare(
     for world in worlds:
         for seed in each:
             for policy, dispatch in pairings(policies, dispatches):
-                yield simulate(world, policy, horizon, seed, burn_in=burn_in, replan=replan, dispatch=dispatch)
+                yield simulate(world, policy, horizon, seed, burn_in=burn_in, replan=replan, learner=learner, dispatch=dispatch)
 
 
 def pairings(policies: Sequence[str], dispatches: Sequence[DispatchName]) -> list[tuple[str, DispatchName]]:

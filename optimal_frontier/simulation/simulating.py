@@ -23,6 +23,8 @@ from optimal_frontier.simulation.worlds import Realised, World, synthetic_world
 STRETCHES: Final = 40
 #: Time between two plans, in rounds (the time in which the budget visits every page once), unless told.
 REPLAN_ROUNDS: Final = 0.4
+#: Who learns unless told: what a live crawl makes of bits.
+DEFAULT_LEARNER: Final = "live"
 #: Names of all policies.
 POLICY_NAMES: Final = (*PLANNERS, *RULES)
 #: Those that can be dispatched by live price.
@@ -88,7 +90,7 @@ def simulate(
     *,
     burn_in: float | None = None,
     replan: float | None = None,
-    learner: str = "live",
+    learner: str = DEFAULT_LEARNER,
     dispatch: DispatchName = "edf",
     bandwidth: BandwidthChange | None = None,
 ) -> Report:

@@ -87,8 +87,9 @@ def wolf_figure_10(n: int = FIGURE_10_PAGES, seed: int = 0, free: Sequence[float
     Notes
     -----
     Crawls are those of the optimum. A page with x crawls is crawled every 1 / x of the interval, and its last crawl in the interval
-    before, which the paper takes as known, was at some time of its last 1 / x, each with the same probability. Quasi-deterministic pages are
-    crawled at potential update times.
+    before, which the paper takes as known, was at some time of its last 1 / x, each with the same probability. Quasi-deterministic
+    pages are crawled at potential update times; the day of each begins at a random time of the crawlers' day, as sites are in all time
+    zones. If all days began together, copies known to be fresh then would leave the crawlers idle at first and crowd them later.
 
     With no slot free every slot is taken by some crawl, wherever the ideal times are: the assignment carries the surplus of crawls that
     come in a crowd to where crawls are few, hours later. The difference of crawls due and slots gone by is like a random walk that ends
@@ -102,6 +103,8 @@ def wolf_figure_10(n: int = FIGURE_10_PAGES, seed: int = 0, free: Sequence[float
     --------
     >>> for found in wolf_figure_10(4000):
     ...     print(found.free, found.crawls, found.slots, round(found.within, 2), found.early)
+    0.0 10000 1000 1.0 0
+    0.010880316518298683 10000 1011 1.0 0
     """
     pages = wolf_pages(n, seed, shares=SHARES)
     crawls = crawls_of("optimal", pages, round(FIXED_CRAWLS_PER_PAGE * n / CRAWLERS) * CRAWLERS)
@@ -114,17 +117,18 @@ def wolf_figure_10(n: int = FIGURE_10_PAGES, seed: int = 0, free: Sequence[float
 
 
 def ideal_times(pages: WolfPages, crawls: Integers, rng: np.random.Generator) -> Floats:
-    """Return when each crawl should be, page after page; evenly spaced ones go on from a random last crawl."""
+    """Return when each crawl should be, page after page, with a random phase of each page."""
     found = []
     start = 0
     for model in pages.models:
         mine = crawls[start : start + len(model)]
         start += len(model)
+        phase = np.repeat(rng.random(len(mine)), mine)
         if isinstance(model, QuasiDeterministic):
-            found.append(model.crawl_times(mine, INTERVAL))
+            found.append((model.crawl_times(mine, INTERVAL) + phase * INTERVAL) % INTERVAL)
         else:
             within = np.arange(int(mine.sum())) - np.repeat(np.cumsum(mine) - mine, mine)
-            found.append((within + np.repeat(rng.random(len(mine)), mine)) * INTERVAL / np.repeat(mine, mine))
+            found.append((within + phase) * INTERVAL / np.repeat(mine, mine))
     return np.concatenate(found)
 
 
@@ -152,16 +156,17 @@ def deviations(ideal: Floats, not_before: NDArray[np.bool_], free: float, crawle
     farthest = float(far.max())
     edges = np.arange(-int(farthest) - 1, int(farthest) + 2)
     return SlotDeviations(
-        len(ideal),
-        slots,
-        int(np.count_nonzero(not_before)),
-        1.0 - len(ideal) / (crawlers * slots),
-        seconds,
-        edges,
-        *(np.histogram(some, edges)[0] for some in (off, off[not_before])),
-        float(np.mean(far <= WINDOW)),
-        farthest,
-        early,
+        crawls=len(ideal),
+        slots=slots,
+        quasi_deterministic=int(np.count_nonzero(not_before)),
+        free=1.0 - len(ideal) / (crawlers * slots),
+        seconds=seconds,
+        edges=edges,
+        counts=np.histogram(off, edges)[0],
+        quasi_counts=np.histogram(off[not_before], edges)[0],
+        within=float(np.mean(far <= WINDOW)),
+        farthest=farthest,
+        early=early,
     )
 
 

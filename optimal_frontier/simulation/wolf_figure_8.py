@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
 from optimal_frontier.simulation.wolf_pages import KINDS, MIXTURE, PAGES, wolf_pages
-from optimal_frontier.simulation.wolf_schemes import CRAWLS_PER_PAGE, SCHEMES, Check, SchemePoint, convex_check, mean_staleness, order_checks
+from optimal_frontier.simulation.wolf_schemes import (
+    CRAWLS_PER_PAGE,
+    SCHEMES,
+    Check,
+    SchemePoint,
+    convex_check,
+    mean_staleness,
+    order_checks,
+)
 
 #: Panels, and what kinds of pages they have.
 PANELS: Final[Mapping[str, tuple[float, ...]]] = MappingProxyType(
@@ -53,10 +62,8 @@ def wolf_figure_8(n: int = PAGES, seed: int = 0, crawls_per_page: Sequence[float
 
 
 def figure_8_checks(found: Sequence[SchemePoint]) -> list[Check]:
-    """Return the paper's orders, panel by panel, convexity, and that quasi-deterministic pages are always fresh at the largest number of crawls."""
-    checks = []
-    for panel in PANELS:
-        checks += order_checks([one for one in found if one.panel == panel], list(zip(SCHEMES[:-1], SCHEMES[1:], strict=True)))
+    """Return the paper's orders, convexity, and that quasi-deterministic pages are always fresh at the largest number of crawls."""
+    checks = order_checks(found, list(pairwise(SCHEMES)))
     last = max((one for one in found if (one.panel, one.scheme) == (KINDS[2], "optimal")), key=lambda one: one.at)
-    fresh = Check("optimal 0 for quasi-deterministic pages at the most crawls", _NONE - last.value, f"{last.panel}, {last.at:g}")
+    fresh = Check("optimal 0 for quasi-deterministic pages at the most crawls", _NONE - last.value, f"{last.panel} {last.at:g}")
     return [*checks, convex_check(found, "optimal"), fresh]

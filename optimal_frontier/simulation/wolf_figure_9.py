@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from optimal_frontier.simulation.wolf_pages import PAGES, wolf_pages
@@ -39,9 +40,9 @@ def wolf_figure_9(n: int = PAGES, seed: int = 0, shapes: Sequence[float] = SHAPE
 
     Notes
     -----
-    With ``q = shape - 1`` and ``scale = q / rate`` a copy of age s is fresh with probability ``(1 + rate s / q)^-q``, which falls as q grows,
-    from 1 at q = 0 to ``exp(-rate s)``. So A(x) rises with the shape at every x, and with it the staleness of any scheme: updates that come
-    in bursts spoil fewer copies. The paper says that staleness grows towards small shapes.
+    With ``q = shape - 1`` and ``scale = q / rate`` a copy of age s is fresh with probability ``(1 + rate s / q)^-q``, which falls as q
+    grows, from 1 at q = 0 to ``exp(-rate s)``. So A(x) rises with the shape at every x, and with it the staleness of any scheme: updates
+    that come in bursts spoil fewer copies. The paper says that staleness grows towards small shapes.
 
     References
     ----------
@@ -64,4 +65,4 @@ def wolf_figure_9(n: int = PAGES, seed: int = 0, shapes: Sequence[float] = SHAPE
 
 def figure_9_checks(found: Sequence[SchemePoint]) -> list[Check]:
     """Return the paper's orders, and the trend that follows from eq. 3."""
-    return [*order_checks(found, list(zip(SCHEMES[:-1], SCHEMES[1:], strict=True))), rising_check(found, SCHEMES, "shape")]
+    return [*order_checks(found, list(pairwise(SCHEMES))), rising_check(found, SCHEMES, "shape")]

@@ -97,9 +97,9 @@ def wolf_pages(n: int, seed: int, *, shares: Sequence[float] = MIXTURE, skew: fl
     -----
     Kinds are dealt to ranks at random. A quasi-deterministic page has Q potential updates at times uniform on the interval, each of
     which occurs with probability rate / Q, and a copy that is fresh at time 0, as those of the other kinds are by eq. 1. Q goes
-    through 1, ..., 5, and is rate rounded up where that is more. More than 24 updates a day at set times are hard to imagine, while
-    Zipf's law gives the first of a million pages 100,000: rates of quasi-deterministic pages are cut off at 24, and those below raised by one
-    factor, so that they keep their sum. Pages with as many times are one model.
+    through 1, ..., 5, and is the rate rounded up where that is more. More than 24 updates a day at set times are hard to imagine, while
+    Zipf's law gives the first of a million pages 100,000: rates of quasi-deterministic pages are cut off at 24, and those below raised
+    by one factor, so that they keep their sum. Pages with equally many times are one model.
 
     References
     ----------
@@ -148,7 +148,7 @@ def capped(rates: Floats, most: float) -> Floats:
             low = middle
         else:
             high = middle
-    return np.minimum(rates * np.exp(high), most)
+    return np.asarray(np.minimum(rates * np.exp(high), most))
 
 
 def _quasi_deterministic(rates: Floats, rng: np.random.Generator) -> tuple[Floats, list[UpdateModel]]:

@@ -1,4 +1,4 @@
-"""The schemes of Wolf et al.'s experiments, all of which give out the same number of crawls, and what is held against each other of them."""
+"""The schemes of Wolf et al.'s experiments, which give out equally many crawls, and how their curves are held against each other."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def in_proportion(claims: Floats, total: int, lot: Integers) -> Integers:
     # Remainders that differ by rounding only are equal.
     rest = np.round(exact - crawls, 9)
     crawls[np.lexsort((lot, -rest))[:left]] += 1
-    return crawls.astype(np.int64)
+    return np.asarray(crawls, np.int64)
 
 
 def crawls_of(scheme: str, pages: WolfPages, total: int, weights: Floats | None = None) -> Integers:
@@ -138,17 +138,18 @@ def mean_staleness(pages: WolfPages, panel: str, at: float, crawls_per_page: flo
         yield SchemePoint(panel, at, scheme, float(pages.staleness(crawls_of(scheme, pages, total)).mean()))
 
 
-def order_checks(found: Iterable[SchemePoint], orders: Sequence[tuple[str, str]]) -> list[Check]:
-    """Hold one scheme against another at all places: (lower, higher). Slack is a share of the higher one."""
+def order_checks(found: Iterable[SchemePoint], orders: Sequence[tuple[str, str]], allowance: float = 0.0) -> list[Check]:
+    """Hold one scheme against another at all places: (lower, higher).
+
+    The lower one may be above the other by the allowance, a share of the other, as slack is.
+    """
     values = {(one.panel, one.at, one.scheme): one.value for one in found}
     places = list(dict.fromkeys((panel, at) for panel, at, _ in values))
-    checks = []
-    for lower, higher in orders:
-        slack = {place: 1.0 - values[*place, lower] / max(values[*place, higher], 1e-300) for place in places}
-        # Two that are 0 are equal.
-        slack = {place: 0.0 if values[*place, lower] == values[*place, higher] else share for place, share in slack.items()}
-        checks.append(_worst(f"{lower} below {higher}", slack))
-    return checks
+    within = f", or at most {allowance:.0%} above" if allowance else ""
+    return [
+        _worst(f"{lower} below {higher}{within}", {at: allowance + _below(values[*at, lower], values[*at, higher]) for at in places})
+        for lower, higher in orders
+    ]
 
 
 def convex_check(found: Iterable[SchemePoint], scheme: str) -> Check:
@@ -157,7 +158,7 @@ def convex_check(found: Iterable[SchemePoint], scheme: str) -> Check:
     for one in found:
         if one.scheme == scheme:
             curves.setdefault(one.panel, []).append((one.at, one.value))
-    slack = {}
+    slack: dict[tuple[str, float], float] = {}
     for panel, curve in curves.items():
         at, value = np.array(sorted(curve)).T
         chords = value[:-2] + (value[2:] - value[:-2]) * (at[1:-1] - at[:-2]) / (at[2:] - at[:-2])
@@ -171,13 +172,18 @@ def rising_check(found: Iterable[SchemePoint], schemes: Sequence[str], axis: str
     for one in found:
         if one.scheme in schemes:
             curves.setdefault((one.panel, one.scheme), []).append((one.at, one.value))
-    slack = {}
+    slack: dict[tuple[str, float], float] = {}
     for (_, scheme), curve in curves.items():
         at, value = np.array(sorted(curve)).T
         slack |= {(scheme, float(x)): float(rise) for x, rise in zip(at[1:], np.diff(value), strict=True)}
     return _worst(f"staleness rises with the {axis}", slack)
 
 
+def _below(lower: float, higher: float) -> float:
+    """By what share of the higher number the lower one is below it; two that are 0 are equal."""
+    return 0.0 if lower == higher else 1.0 - lower / max(higher, 1e-300)
+
+
 def _worst(promise: str, slack: dict[tuple[str, float], float]) -> Check:
     panel, at = min(slack, key=lambda place: slack[place])
-    return Check(promise, slack[panel, at], f"{panel}, {at:g}")
+    return Check(promise, slack[panel, at], f"{panel} {at:g}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from optimal_frontier.errors import StateError
 from optimal_frontier.state import columns
-from optimal_frontier.state.records import NO_CHECKS, Counts, Watched, decode_record, parse_counts
+from optimal_frontier.state.records import NO_CHECKS, NOT_WATCHED, Counts, Watched, decode_record, parse_counts
 from optimal_frontier.state.store import Store
 
 #: Commands per pipeline and elements per scan.
@@ -113,7 +113,7 @@ class PageReading:
     header_trust: Counts = NO_CHECKS
     sitemap_trust: Counts = NO_CHECKS
     index: Raw = field(default_factory=dict)
-    watch: Watched = Watched()
+    watch: Watched = NOT_WATCHED
     price: dict[str, str] = field(default_factory=dict)
 
 

@@ -98,6 +98,10 @@ class Watched(NamedTuple):
         return _WATCH.pack(min(self.shape, _MOST_STORED), min(self.time, _MOST_STORED), self.evidence, self.relearned)
 
 
+#: What is stored of a page without a bit.
+NOT_WATCHED: Final = Watched()
+
+
 @dataclass(frozen=True, slots=True)
 class NewPage:
     """A page or request to add.
@@ -180,7 +184,7 @@ class Handout:
     lastmod: tuple[float, float, float] | None = None
     prior_shape: float = 0.0
     prior_time: float = 0.0
-    watch: Watched = Watched()
+    watch: Watched = NOT_WATCHED
 
 
 @dataclass(frozen=True, slots=True)

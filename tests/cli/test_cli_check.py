@@ -104,7 +104,7 @@ DAMAGE = {
     "an importance is 0": (lambda c: poke(c, "page", HOT, "importance", 0.0), "values: importance is not above 0", "importance"),
     "more changes than observations": (lambda c: poke(c, "seen", HOT, "changes", 9), "values: more changes than observations", "changes"),
     "a host has no name": (lambda c: poke(c, "page", UNSEEN, "host", 9), "hosts", "no name"),
-    "a column is too short": (lambda c: command(c, "SET", "page:0", b"\0" * 44), "columns", "expected"),
+    "a column is too short": (lambda c: command(c, "SET", "page:0", b"\0" * 48), "columns", "expected"),
     "a column is out of step": (lambda c: command(c, "APPEND", "plan:0", b"\0"), "columns", "in steps of 24"),
 }
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import posterior_median, update_posterior
-from optimal_frontier.estimation.sibling_priors import DEFAULT_SHAPE, FASTEST, MOST_SHAPE, PARENT_PAGES, SLOWEST, sibling_priors
+from optimal_frontier.estimation.sibling_priors import DEFAULT_SHAPE, MOST_SHAPE, PARENT_PAGES, SLOWEST, UNLIKE_FASTEST, sibling_priors
 
 
 def visited(rng, rates, visits, interval=1.0, default_time=1.0):
@@ -25,9 +25,9 @@ def medians(priors):
 
 @pytest.mark.parametrize("spread", [0.0, 0.5])
 def test_known_rates_of_groups_are_found(spread):
-    """20 patterns on 4 hosts, 50 pages each, 40 visits: the median of the prior is the geometric mean of the rates, within a quarter."""
+    """20 patterns on 4 hosts, 50 pages each, 40 visits: the median of the prior is the geometric mean of the rates."""
     rng = np.random.default_rng(1)
-    of_pattern = np.exp(rng.uniform(np.log(0.05), np.log(2.0), 21))
+    of_pattern = np.exp(rng.uniform(np.log(0.05), np.log(0.9), 21))
     pattern = np.repeat(np.arange(1, 21), 50)
     shape, time = visited(rng, of_pattern[pattern] * rng.lognormal(0.0, spread, 1000), 40)
     priors = sibling_priors(shape, time, pattern // 6, pattern, 1.0)
@@ -96,7 +96,7 @@ def test_no_prior_leaves_its_bounds_at_extremes(scale):
         assert (found.shape <= MOST_SHAPE).all()
         relative = medians(found) * scale / np.log(2)
         assert (relative >= SLOWEST * (1 - 1e-9)).all()
-        assert (relative <= FASTEST * (1 + 1e-9)).all()
+        assert (relative <= np.maximum(found.shape, UNLIKE_FASTEST) * (1 + 1e-9)).all()
 
 
 def test_a_page_unlike_its_siblings_is_learned_in_a_few_visits():
