@@ -2,8 +2,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 SECONDS_LONG ?= 90
+# For `make evidence`: git repositories to test policies on, and where tables and pictures go.
+REPOSITORIES ?=
+EVIDENCE ?= build/evidence
 
-.PHONY: install example example-short test test-oldest lint format benchmarks clean
+.PHONY: install example example-short test test-oldest lint format benchmarks evidence clean
 
 install: $(VENV)/installed
 
@@ -40,6 +43,10 @@ format: install
 benchmarks: install
 	$(VENV)/bin/python benchmarks/crawl_once.py
 	$(VENV)/bin/python benchmarks/solvers.py --quick
+
+# Every table and figure of the documentation about learning, at full size: hours. `make test` has small versions.
+evidence: install
+	EVIDENCE="$(EVIDENCE)" REPOSITORIES="$(REPOSITORIES)" benchmarks/evidence.sh $(VENV)/bin
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -43,10 +43,10 @@ def import_pages(ctx: click.Context, file: IO[bytes], is_search_log: bool, as_js
 
     A page that is known already only has its importance updated. Lines that are no page are listed, the others are stored; exit 1 then.
 
-    With --search-log FILE has one line for each result that a search engine showed: CSV with a header that names url, position and clicked, or
-    JSON lines with these names; page (of results, 1 unless given) and incorrect (probability that a stale copy is wrong, 1 unless given)
-    may be there, other columns are passed over. Importance is how often a stale copy would embarrass (Wolf et al., eq. 8), with mean 1. A
-    line that is no result ends the command with nothing stored.
+    With --search-log FILE has a line for each result that a search engine showed: CSV with a header that names url, position and clicked,
+    or JSON lines with these names; page (of results, 1 unless given) and incorrect (probability that a stale copy is wrong, 1 unless
+    given) may be there, other columns are passed over. Importance is how often a stale copy would embarrass (Wolf et al., eq. 8), with
+    mean 1. A line that is no result ends the command with nothing stored.
     """
     options: Options = ctx.obj
     workplace = find_workplace(options)
@@ -82,7 +82,7 @@ def _import_search_log(workplace: Workplace, log: WeighedPages, as_json: bool) -
     rows = (Row(url, importance) for url, importance in log.importance.items())
     with opened_store(workplace, create=True) as store:
         add_rows(store, workplace.settings, rows, report)
-        others = int(store.command("HLEN", store.key("ids"))) - len(log.importance)
+        others = max(0, int(store.command("HLEN", store.key("ids"))) - len(log.importance))
     lowest, highest = min(log.importance.values()), max(log.importance.values())
     counts = log.counts
     if as_json:

@@ -15,7 +15,7 @@ _NEEDED: Final = ("url", "position", "clicked")
 _COLUMNS: Final = (*_NEEDED, "page", "incorrect")
 #: Most result pages and positions: beyond it a number is something else, a time for instance.
 _LAST: Final = 1_000_000
-_CLICKED: Final = {"0": False, "1": True, "false": False, "true": True}
+_WORDS: Final = {"false": 0.0, "true": 1.0}
 _JSON: Final = '{"url": ..., "position": ..., "clicked": ...}'
 
 
@@ -77,9 +77,7 @@ def weigh_pages(stream: IO[bytes], name: str, shown: str) -> WeighedPages:
             raise InvalidProblemError(f"{shown}:{line}: {error}") from error
     weights = counts.weights()
     if not weights.any():
-        found = (
-            "no row" if not counts.rows else "no click" if not counts.clicks else "no click in a place of a page whose incorrect is above 0"
-        )
+        found = "no result" if not counts.rows else "no click" if not counts.clicks else "incorrect 0 wherever clicks are"
         raise InvalidProblemError(f"{shown}: expected results that were shown and clicks on them, found {found}")
     importance = importance_of_weights(weights)
     return WeighedPages(
@@ -146,10 +144,10 @@ def _place(name: str, value: Any) -> int:
 
 
 def _clicked(value: Any) -> bool:
-    clicked = _CLICKED.get(str(value).lower())
-    if clicked is None:
+    number = _WORDS.get(str(value).lower(), as_number(value))
+    if number not in (0, 1):
         raise RejectedLineError(f"expected clicked to be 0 or 1, got {_got(value)}")
-    return clicked
+    return number == 1
 
 
 def _probability(value: Any) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 
@@ -41,14 +41,13 @@ _QUASI_CHOSEN: Final = (
     ("their probabilities", "rate / potential updates, the same at each; rates above the most are spread over the others"),
 )
 _CRAWLS_CHOSEN: Final = ("crawls per page", f"{FIXED_CRAWLS_PER_PAGE:g}")
-_LISTENER = TypeVar("_LISTENER", bound=Callable[..., None])
+_Command = Callable[..., None]
 
 
-def _options(pages: int, least: int) -> Callable[[_LISTENER], _LISTENER]:
-    """Options that all of these commands have."""
+def _options(pages: int, least: int) -> Callable[[_Command], _Command]:
+    """Options that all of these commands have; the number of pages by default, and at least."""
 
-    def add(command: _LISTENER) -> _LISTENER:
-        result: Any = command
+    def add(command: _Command) -> _Command:
         for option in (
             click.option("--json", "as_json", is_flag=True, help="As JSON."),
             click.option("--csv", "csv_path", type=FILE, metavar="FILE", help="Write every point."),
@@ -56,8 +55,8 @@ def _options(pages: int, least: int) -> Callable[[_LISTENER], _LISTENER]:
             click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the pages."),
             click.option("--pages", type=click.IntRange(least), default=pages, show_default=True, metavar="N", help="Number of pages."),
         ):
-            result = option(result)
-        return result  # type: ignore[no-any-return]
+            command = option(command)
+        return command
 
     return add
 

@@ -93,7 +93,7 @@ class ResultCounts:
 
     @property
     def queries(self) -> int:
-        """How often the place was shown that was shown most: a query shows each place once at most, and all but empty answers have a first."""
+        """How often the place was shown that was shown most: a query shows a place once at most, and every answer has a first result."""
         return max(self._shown_at, default=0)
 
     def weights(self) -> Floats:

@@ -56,8 +56,3 @@ class SiteHabits:
         late = rng.random(n) < self.newcomers
         arrival = np.where(late, horizon * rng.random(n), 0.0)
         return Sites(host, pattern, arrival), np.exp(self.host_spread * hosts[host] + self.section_spread * sections[pattern])
-
-
-def one_site(n: int) -> Sites:
-    """Return the groups of pages that have nothing but the crawl in common, all there from the start."""
-    return Sites(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n))

@@ -52,8 +52,10 @@ class Trace:
         return Trace(self.names, Ragged.joined(pages, self.changes.times[inside] - begin, len(self.names)), seconds)
 
     def world(self, name: str, budget: float) -> TraceWorld:
-        """Return its pages, equally important, with so many visits per second."""
-        return TraceWorld(name, self.changes, budget, np.ones(len(self.names)))
+        """Return its pages, equally important, with so many visits per second; those of a directory are siblings."""
+        directories = [page.rpartition("/")[0] for page in self.names]
+        section = np.unique(directories, return_inverse=True)[1]
+        return TraceWorld(name, self.changes, budget, np.ones(len(self.names)), section)
 
 
 def read_trace(lines: Iterable[str], name: str = "trace") -> Trace:

@@ -131,7 +131,7 @@ def wolf_pages(n: int, seed: int, *, shares: Sequence[float] = MIXTURE, skew: fl
 
 
 def capped(rates: Floats, most: float) -> Floats:
-    """Return rates that have the same sum, but none above `most`: the smaller ones times a factor, the others `most`.
+    """Return rates that have the same sum, if it can be so with none above `most`: the smaller ones times a factor, the others `most`.
 
     Examples
     --------

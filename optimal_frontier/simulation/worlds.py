@@ -24,7 +24,7 @@ from optimal_frontier.simulation.processes import (
     Weibull,
 )
 from optimal_frontier.simulation.ragged import Floats, Ints, Ragged
-from optimal_frontier.simulation.sites import SiteHabits, Sites, one_site
+from optimal_frontier.simulation.sites import SiteHabits, Sites
 
 #: What worlds have unless told.
 POISSON: Final = Poisson()
@@ -214,17 +214,22 @@ class TraceWorld:
         Visits per second, over all pages.
     importance : ndarray (n,)
         Weights.
+    section : ndarray of int (n,)
+        Which pages have something in common, from 0.
     """
 
     name: str
     changes: Ragged
     budget: float
     importance: Floats
+    section: Ints
 
     def realise(self, horizon: float, seed: int) -> Realised:
         """Return the same for every seed. What is known are the mean rates, at least half a change in all that time."""
         rates = np.maximum(self.changes.counts, 0.5) / horizon
-        return Realised(self.importance, Drawn(self.changes, None, rates), self.budget, 86_400.0, one_site(len(self.importance)))
+        n = len(self.importance)
+        sites = Sites(np.zeros(n, np.int64), self.section, np.zeros(n))
+        return Realised(self.importance, Drawn(self.changes, None, rates), self.budget, 86_400.0, sites)
 
 
 def _uniform(rng: np.random.Generator, n: int) -> Floats:

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Tables and figures of the documentation, at full size, into $EVIDENCE: one text file each, pictures and CSV beside it. Hours.
+#   benchmarks/evidence.sh BIN      BIN: directory of python and optimal-frontier; called by `make evidence`
+# REPOSITORIES: git repositories, for the tables on recorded changes.
+set -eu
+bin=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+out=${EVIDENCE:-build/evidence}
+repositories=
+for repository in ${REPOSITORIES:-}; do repositories="$repositories $(cd "$repository" && pwd)"; done
+mkdir -p "$out"
+cd "$out"
+
+say() { # name, command ...
+    name=$1
+    shift
+    echo "$name: $*"
+    "$@" > "$name.txt"
+}
+figure() { # name of the experiment, options ...
+    name=$1
+    shift
+    say "$name" "$bin/optimal-frontier" simulate "$name" --out "$name.png" --csv "$name.csv" "$@"
+}
+policies() { # name of the table, options ...
+    name=$1
+    shift
+    say "$name" "$bin/optimal-frontier" simulate policies --out "$name.png" --csv "$name.csv" --seeds 8 "$@"
+}
+
+say estimators "$bin/python" "$here/estimators.py"
+figure upadhyay-figure-2
+figure upadhyay-regret
+policies policies --dispatch both
+policies policies-budgets --visits 0.05 --visits 0.2 --visits 0.8 --policy median --policy epsilon --policy uniform --policy nutch-tuned --policy clairvoyant
+policies policies-processes --process weibull --process pareto --process quasi-deterministic --process drifting --process jumping \
+    --policy median --policy mean --policy thompson --policy epsilon --policy uniform --policy nutch-tuned --policy clairvoyant
+say changing-habits "$bin/python" "$here/changing_habits.py"
+say sibling-priors "$bin/python" "$here/sibling_priors.py"
+say last-modified "$bin/python" "$here/last_modified.py"
+for repository in $repositories; do
+    name=trace-$(basename "${repository%/repo}")
+    say "$name-events" "$bin/optimal-frontier" trace-git "$repository" "$name-events.csv"
+    say "$name" "$bin/optimal-frontier" simulate trace "$name-events.csv" --last 1461 --dispatch both --out "$name.png" --csv "$name.csv"
+done
