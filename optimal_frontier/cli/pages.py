@@ -11,10 +11,11 @@ from optimal_frontier.cli.estimates import change_rates, prior_of
 from optimal_frontier.cli.output import duration, number, show_json, show_table
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
 from optimal_frontier.errors import StateError
-from optimal_frontier.frontier.deadlines import LivePrice, deadlines
+from optimal_frontier.frontier.deadlines import LivePrice, deadlines, with_update_times
 from optimal_frontier.state.columns import ACTIVE, RETIRED, STATE_NAMES
 from optimal_frontier.state.reading import TableReading, read_queued, read_table, read_urls
 from optimal_frontier.state.store import Store
+from optimal_frontier.state.update_times import read_update_times
 
 
 @click.command()
@@ -90,6 +91,9 @@ def list_pages(store: Store, sort: str, limit: int, host: str | None) -> list[di
 def _deadlines(store: Store, table: TableReading, chosen: np.ndarray) -> np.ndarray:
     page, seen, plan = table.page[chosen], table.seen[chosen], table.plan[chosen]
     due = np.where(page["state"] == ACTIVE, deadlines(page, seen, plan, table.index[chosen], LivePrice.of(table.price)), np.nan)
+    times = read_update_times(store)
+    timed = with_update_times(due, times, chosen, page, seen, plan, times.bought)
+    due = np.where(page["state"] == ACTIVE, timed, due)
     # Between its first visit and its first plan a page's deadline stands in the queue alone.
     unplanned = np.flatnonzero((page["state"] == ACTIVE) & (seen["visits"] > 0) & (plan["base_time"] == 0))
     if len(unplanned):

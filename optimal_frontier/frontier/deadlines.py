@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import StateError
 from optimal_frontier.scheduling import backoff, deadline
 from optimal_frontier.scheduling.index import deadline_by_price
+from optimal_frontier.scheduling.update_times import visit_deadline
 from optimal_frontier.state.store import Store
+from optimal_frontier.state.update_times import StoredTimes
 
 #: Credit from which on somebody wants the page now (`force`); no page earns it.
 _FORCED: Final = 1e12
@@ -125,9 +128,52 @@ def deadlines(
     return np.where(seen["attempts"] > 0, due, np.nan)
 
 
-def deadlines_at_most(page: np.ndarray, seen: np.ndarray, plan: np.ndarray, index: np.ndarray, price: Mapping[str, str]) -> np.ndarray:
+def times_of(bought: ArrayLike, count: int) -> np.ndarray:
+    """Return which of so many update times are in a mask, shape (n, count)."""
+    chosen: np.ndarray = np.floor(np.asarray(bought)[:, None] / 2.0 ** np.arange(count)) % 2 == 1
+    return chosen
+
+
+def with_update_times(
+    due: np.ndarray, times: StoredTimes, slots: np.ndarray, page: np.ndarray, seen: np.ndarray, plan: np.ndarray, bought: np.ndarray
+) -> np.ndarray:
+    """Return deadlines with those of pages that go by update times put in.
+
+    Parameters
+    ----------
+    due : ndarray (n,)
+        As `deadlines` has them.
+    times : StoredTimes
+        Of all pages that have update times.
+    slots : ndarray of int (n,)
+        Of the pages, rising; `page`, `seen` and `plan` are theirs.
+    bought : ndarray
+        Which times are bought, of each page of `times`.
+    """
+    due = due.copy()
+    for timetable, chosen in times.by_timetable():
+        at = np.searchsorted(slots, times.slots[chosen])
+        there = (at < len(slots)) & (slots[np.minimum(at, len(slots) - 1)] == times.slots[chosen]) if len(slots) else np.zeros(len(at), bool)
+        at, mask = at[there], times_of(bought[chosen[there]], len(timetable.times))
+        p, s, q = page[at], seen[at], plan[at]
+        mask |= (q["base_time"] == 0)[:, None]
+        covered = np.where(s["failures"] == 0, s["last_attempt"], s["last_seen"])
+        earliest = s["last_attempt"] + np.maximum(p["gap"], np.where(s["failures"] > 0, backoff(s["failures"]), 0.0))
+        with np.errstate(divide="ignore"):
+            longest = np.where(p["min_rate"] > 0, 1.0 / p["min_rate"], np.inf)
+        have = np.where(q["base_time"] > s["settled"], q["base_credit"], s["carry"])
+        by_times = (s["visits"] > 0) & (s["gone"] == 0) & (have < _FORCED)
+        due[at[by_times]] = visit_deadline(timetable, mask, covered, earliest, longest)[by_times]
+    return due
+
+
+def deadlines_at_most(
+    page: np.ndarray, seen: np.ndarray, plan: np.ndarray, index: np.ndarray, price: Mapping[str, str], times: StoredTimes
+) -> np.ndarray:
     """Return the latest deadlines that pages can have been queued by since the last plan, for `check_state`: at the highest price."""
     live = LivePrice.of(price)
     if live is None:
-        return deadlines(page, seen, plan)
-    return deadlines(page, seen, plan, index, LivePrice(live.highest, live.at, live.objective, live.look_s, live.highest, {}))
+        due = deadlines(page, seen, plan)
+    else:
+        due = deadlines(page, seen, plan, index, LivePrice(live.highest, live.at, live.objective, live.look_s, live.highest, {}))
+    return with_update_times(due, times, np.arange(len(page)), page, seen, plan, times.bought)

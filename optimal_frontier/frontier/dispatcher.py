@@ -130,7 +130,8 @@ class Dispatcher:
         min_rate, max_rate, gap = rate_bounds(rule, self.settings)
         weight = importance if importance is not None else rule.importance or 0.0
         stated = importance is not None
-        return NewPage(fingerprint, host_of(url), record, kind, weight, min_rate, max_rate, gap, priority, stated, lastmod, pattern_of(url))
+        bounds = (weight, min_rate, max_rate, gap, priority, stated)
+        return NewPage(fingerprint, host_of(url), record, kind, *bounds, lastmod, pattern_of(url), rule.update_times)
 
     def exchange(self, work: Exchange) -> Outcome:
         """Do everything in ``work`` in one round trip: pages first, so that what a page links to is safe before the page is done."""

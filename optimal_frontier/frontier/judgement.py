@@ -8,11 +8,13 @@ from typing import Literal
 from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.estimation.change_points import watch_one
 from optimal_frontier.estimation.forgetting import forget_one
+from optimal_frontier.estimation.update_probabilities import learn_update, stated_beta
 from optimal_frontier.frontier.ages import learn, learn_at_first, words_of
 from optimal_frontier.optimization.single import periodic_rate_at, poisson_rate_at
 from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE
+from optimal_frontier.scheduling.update_times import passed
 from optimal_frontier.state.columns import ACTIVE
-from optimal_frontier.state.records import Handout, Observation, Published, Watched
+from optimal_frontier.state.records import Handout, Observation, Published, Republished, UpdateTimes, Watched
 
 
 def change_bit(handout: Handout, fingerprint: bytes, tag: int) -> int:
@@ -92,7 +94,15 @@ def judge_visit(
         known = (shape, time) if shape > 0 else prior_of(handout, published) or (PRIOR_SHAPE, published.prior_time)
         rate = rate_between_plans(handout, RatePosterior(*known).median, published, objective, policy)
     content = struct.pack("<I16s", tag, fingerprint)
-    return Observation(handout.slot, handout.token, "ok", responded, bit, shape, time, content, rate, lateness, words, watch)
+    learned = learn_update_times(handout.republished, bool(bit)) if bit >= 0 and handout.republished is not None else None
+    return Observation(handout.slot, handout.token, "ok", responded, bit, shape, time, content, rate, lateness, words, watch, learned)
+
+
+def learn_update_times(republished: Republished, changed: bool) -> UpdateTimes:
+    """Return what is known of a page's update times after a bit: it speaks of those that were passed since the page was last seen."""
+    timetable, learned, since, until = republished
+    betas = learned.betas or tuple(map(stated_beta, timetable.probabilities))
+    return UpdateTimes(learned.number, tuple(learn_update(betas, passed(timetable, since, until), changed)))
 
 
 def prior_of(handout: Handout, published: Published) -> tuple[float, float] | None:

@@ -18,16 +18,19 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import OptimalFrontierError
-from optimal_frontier.frontier.deadlines import LivePrice, deadlines
+from optimal_frontier.frontier.deadlines import LivePrice, deadlines, with_update_times
 from optimal_frontier.frontier.dispatcher import horizon_s
 from optimal_frontier.frontier.exploring import Pages, Progress, choice_of, host_shares
 from optimal_frontier.frontier.siblings import learned_priors, prior_column, with_prior
+from optimal_frontier.frontier.timed_pages import bought_column, plan_beside, timed_pages
 from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, CarriedPrice, RatePlan, backoff, credit_at, plan_rates
 from optimal_frontier.scheduling.credit import LEAST_CARRY
 from optimal_frontier.scheduling.index import LOOK_ROUNDS
+from optimal_frontier.scheduling.mixing import TimedPages
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, CHUNK, COMMITTED, INDEX, ONCE, PLAN, TRANSIENT
 from optimal_frontier.state.store import Store
+from optimal_frontier.state.update_times import StoredTimes, read_update_times
 
 logger = logging.getLogger(__name__)
 
@@ -147,7 +150,8 @@ class Planner:
         committed = self.committed(progress, chosen)
         priors = learned_priors(page, seen, max(len(chosen), 1) / revisit_budget)
         believed = with_prior(now_page, now_seen, priors)
-        plan = self._solve(now_page, believed, revisit_budget, waiting, chosen, previous, progress, committed)
+        times = read_update_times(self.store)
+        plan, timed = self._solve(now_page, believed, revisit_budget, waiting, chosen, previous, progress, committed, times)
         self._warn(plan, revisit_budget, now_page)
 
         new = np.zeros(len(page), PLAN)
@@ -160,9 +164,12 @@ class Planner:
                 return None
         if not self._write(fence, "plan", new) or not self._write(fence, "prior", prior_column(priors)):
             return None
+        bought = bought_column(len(page), timed, chosen, plan.rates)
+        if len(times.slots) and not self._write(fence, "bought", bought):
+            return None
         if not self._set_price(fence, len(page), chosen, plan, revisit_budget):
             return None
-        queued = self._queue(fence, chosen, page, seen, old, new, base_time)
+        queued = self._queue(fence, chosen, page, seen, old, new, base_time, times, bought["times"][times.slots])
         if queued is None:
             return None
         total = float(page["importance"][page["state"] == ACTIVE].sum())
@@ -230,7 +237,8 @@ class Planner:
         previous: dict[str, str],
         progress: Progress,
         committed: np.ndarray | None,
-    ) -> RatePlan:
+        times: StoredTimes,
+    ) -> tuple[RatePlan, TimedPages | None]:
         max_rate = np.where(page["max_rate"] < 1e299, page["max_rate"], np.inf)
         failures = seen["failures"].astype(np.float64)
         # What a failing page cannot use for its backoff is worth more elsewhere.
@@ -242,23 +250,33 @@ class Planner:
         min_rate = np.minimum(page["min_rate"], max_rate)
         pages = Pages(slots, page["generation"], min_rate, max_rate, seen["shape"], seen["time"], committed)
         choice = choice_of(progress, pages, budget, host_shares(hosts, host_max_rate))
-        return plan_rates(
-            page["importance"].copy(),
-            seen["shape"].copy(),
-            seen["time"].copy(),
-            budget,
-            min_rate,
-            max_rate,
-            objective=self.settings.objective,
-            policy=self.settings.policy,
-            host=hosts,
-            host_max_rate=host_max_rate,
-            price=self._price,
-            slots=slots,
-            change_rate=choice.change_rate,
-            least_rate=choice.least_rate,
-            most_rate=choice.most_rate,
-        )
+        importance = page["importance"].copy()
+
+        def solve(least: np.ndarray, most: np.ndarray) -> RatePlan:
+            return plan_rates(
+                importance,
+                seen["shape"].copy(),
+                seen["time"].copy(),
+                budget,
+                least,
+                most,
+                objective=self.settings.objective,
+                policy=self.settings.policy,
+                host=hosts,
+                host_max_rate=host_max_rate,
+                price=self._price,
+                slots=slots,
+                change_rate=choice.change_rate,
+                least_rate=choice.least_rate,
+                most_rate=choice.most_rate,
+            )
+
+        timed = timed_pages(times, slots, importance, min_rate, max_rate, self.settings.objective)
+        if timed is None:
+            return solve(min_rate, max_rate), None
+        start = float(previous.get("multiplier", 0.0))
+        plan = plan_beside(timed, solve, importance, min_rate, max_rate, LOAD * budget, start, hosts, host_max_rate)
+        return plan, timed
 
     def _host_limits(self, host: np.ndarray, waiting: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | float]:
         """Number the hosts of pages from 0, and say what HOST_DELAY and HOST_MAX_RATE leave each for revisits, less first visits.
@@ -316,15 +334,25 @@ class Planner:
         return all(self.store.run([call])[0] for call in calls)
 
     def _queue(
-        self, fence: int, chosen: np.ndarray, page: np.ndarray, seen: np.ndarray, old: np.ndarray, new: np.ndarray, now: float
+        self,
+        fence: int,
+        chosen: np.ndarray,
+        page: np.ndarray,
+        seen: np.ndarray,
+        old: np.ndarray,
+        new: np.ndarray,
+        now: float,
+        times: StoredTimes,
+        bought: np.ndarray,
     ) -> int | None:
         horizon = horizon_s(self.settings)
         limit = now + horizon + self.settings.resolve_interval
         live = LivePrice.read(self.store)
         soon = np.zeros(len(chosen), bool)
-        for plan in (old, new):
+        for plan, plans_times in ((old, times.bought), (new, bought)):
             # By the old plan too: what it queued may have to move back.
-            soon |= deadlines(page[chosen], seen[chosen], plan[chosen]) <= limit
+            due = deadlines(page[chosen], seen[chosen], plan[chosen])
+            soon |= with_update_times(due, times, chosen, page[chosen], seen[chosen], plan[chosen], plans_times) <= limit
         if live is not None:
             # What is looked at again before the horizon is on the queue whatever its deadline.
             index = self.store.columns("index")[0][chosen]

@@ -131,7 +131,8 @@ def apply_bounds(store: Store, settings: FrontierSettings) -> int:
                 importance = 0.0 if stated_importance(record.get("meta", {})) is not None else rule.importance or 0.0
                 generation = int(page["generation"][slot])
                 kind = ACTIVE if rule.revisit else ONCE
-                arguments += [slot, generation, repr(importance), repr(min_rate), repr(max_rate), repr(gap), kind]
+                times = rule.update_times.text if rule.update_times is not None else ""
+                arguments += [slot, generation, repr(importance), repr(min_rate), repr(max_rate), repr(gap), kind, times]
                 looked_at += 1
             store.run([("set_bounds", arguments)])
         logger.info("RULES or interval bounds changed: %d pages brought in line", looked_at)

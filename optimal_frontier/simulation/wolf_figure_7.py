@@ -86,8 +86,8 @@ def figure_7_checks(found: Sequence[SchemePoint]) -> list[Check]:
     by_crawls, by_skew = ([one for one in found if one.panel == panel] for panel in (BY_CRAWLS, BY_SKEW))
     return [
         *order_checks(found, OPTIMAL_ORDERS),
-        *order_checks(by_crawls, OTHER_ORDERS),
-        *order_checks(by_skew, OTHER_ORDERS, ALIKE),
+        *order_checks(by_crawls, OTHER_ORDERS, among=BY_CRAWLS),
+        *order_checks(by_skew, OTHER_ORDERS, ALIKE, BY_SKEW),
         convex_check(by_crawls, CURVES[0]),
     ]
 

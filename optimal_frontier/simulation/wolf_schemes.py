@@ -138,14 +138,14 @@ def mean_staleness(pages: WolfPages, panel: str, at: float, crawls_per_page: flo
         yield SchemePoint(panel, at, scheme, float(pages.staleness(crawls_of(scheme, pages, total)).mean()))
 
 
-def order_checks(found: Iterable[SchemePoint], orders: Sequence[tuple[str, str]], allowance: float = 0.0) -> list[Check]:
+def order_checks(found: Iterable[SchemePoint], orders: Sequence[tuple[str, str]], allowance: float = 0.0, among: str = "") -> list[Check]:
     """Hold one scheme against another at all places: (lower, higher).
 
-    The lower one may be above the other by the allowance, a share of the other, as slack is.
+    The lower one may be above the other by the allowance, a share of the other, as slack is. The promise ends with `among`.
     """
     values = {(one.panel, one.at, one.scheme): one.value for one in found}
     places = list(dict.fromkeys((panel, at) for panel, at, _ in values))
-    within = f", or at most {allowance:.0%} above" if allowance else ""
+    within = (f", or at most {allowance:.0%} above" if allowance else "") + (f", by {among}" if among else "")
     return [
         _worst(f"{lower} below {higher}{within}", {at: allowance + _below(values[*at, lower], values[*at, higher]) for at in places})
         for lower, higher in orders

@@ -67,6 +67,9 @@ PRIOR: Final = np.dtype([("shape", "<f8"), ("time", "<f8"), ("siblings", "<f8")]
 #: (see `estimation.change_points`), and how often it took over.
 WATCH: Final = np.dtype([("shape", "<f4"), ("time", "<f4"), ("evidence", "<f4"), ("relearned", "<u4")])
 
+#: Written by the planner, where there are pages with update times: sum of 2^j over the times j of its timetable that it buys visits for.
+BOUGHT: Final = np.dtype([("times", "<f8")])
+
 LAYOUTS: Final = {
     "page": PAGE,
     "seen": SEEN,
@@ -76,6 +79,7 @@ LAYOUTS: Final = {
     "committed": COMMITTED,
     "prior": PRIOR,
     "watch": WATCH,
+    "bought": BOUGHT,
 }
 
 

@@ -13,14 +13,15 @@ import numpy as np
 from optimal_frontier.state.columns import ACTIVE, CHUNK, DONE, FREE, LAYOUTS, ONCE, RETIRED, STATE_NAMES, TRANSIENT
 from optimal_frontier.state.snapshot import Snapshot, read_snapshot
 from optimal_frontier.state.store import Store
+from optimal_frontier.state.update_times import StoredTimes
 
 #: Seconds before a second look: what a running crawl only seemed to break is whole by then.
 PAUSE_S: Final = 0.3
 #: Looks after the first.
 LOOKS: Final = 2
 
-#: Columns ``page``, ``seen``, ``plan`` and ``index``, and the hash ``price`` -> deadlines, seconds since the epoch, inf for none.
-Deadlines = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Mapping[str, str]], np.ndarray]
+#: Columns ``page``, ``seen``, ``plan`` and ``index``, the hash ``price``, and update times -> deadlines, seconds since the epoch, inf for none.
+Deadlines = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Mapping[str, str], StoredTimes], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,11 @@ def _check_values(s: Snapshot) -> Iterator[Finding]:
         }
     for message, broken in rules.items():
         yield from _slots(f"values: {message}", _where(live & broken), message)
+    timed = _members(s, s.times.slots)
+    yield from _slots("update times", _where(timed & ~live), "is free, but has update times")
+    of_table = {slot: len(s.times.timetables[l.number].times) for slot, l in zip(s.times.slots.tolist(), s.times.learned, strict=True)}
+    wrong = [slot for slot, l in zip(of_table, s.times.learned, strict=True) if len(l.betas) not in (0, of_table[slot])]
+    yield from _slots("update times", wrong, "has learned of other update times than those of its timetable")
     yield from _slots("hosts", _where(live & ~np.isin(s.page["host"], s.hosts)), "is of a host that has no name")
 
 
@@ -236,5 +242,5 @@ def _check_horizon(s: Snapshot, deadlines: Deadlines, horizon_s: float) -> Itera
         yield Finding("price", "price", f"{'there' if by_price else 'not there'}, which is not how the last plan is dispatched")
     planned = (s.page["state"] == ACTIVE) & (s.seen["visits"] > 0) & (s.plan["base_time"] > 0)
     there = _members(s, s.due[0]) | _members(s, (lease.slot for lease in s.leases))
-    due = deadlines(s.page, s.seen, s.plan, s.index, s.price) <= limit
+    due = deadlines(s.page, s.seen, s.plan, s.index, s.price, s.times) <= limit
     yield from _slots("horizon", _where(planned & due & ~there), "falls due before the next plans, but is not queued")

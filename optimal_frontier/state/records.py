@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgpack
 import numpy as np
 
+from optimal_frontier.settings import Timetable
 from optimal_frontier.state.columns import ACTIVE
 
 #: msgpack extension types; msgpack itself knows no tuples and sets.
@@ -102,6 +103,34 @@ class Watched(NamedTuple):
 NOT_WATCHED: Final = Watched()
 
 
+class UpdateTimes(NamedTuple):
+    """What is stored of a page with update times: the number of its timetable, and per time the Beta posterior of its probability; no posteriors
+    before the first bit."""
+
+    number: int
+    betas: tuple[tuple[float, float], ...] = ()
+
+    @classmethod
+    def unpack(cls, raw: bytes) -> UpdateTimes:
+        """Read what is stored."""
+        values = np.frombuffer(raw, "<f8", offset=4).reshape(-1, 2).tolist()
+        return cls(int.from_bytes(raw[:4], "little"), tuple(map(tuple, values)))
+
+    def pack(self) -> bytes:
+        """Return what is stored."""
+        return self.number.to_bytes(4, "little") + np.array(self.betas, "<f8").tobytes()
+
+
+class Republished(NamedTuple):
+    """What a handout tells of a page with update times: its timetable, what is stored of it, since when the page was not seen, and when it was
+    handed out (both seconds since the epoch)."""
+
+    timetable: Timetable
+    learned: UpdateTimes
+    since: float
+    until: float
+
+
 @dataclass(frozen=True, slots=True)
 class NewPage:
     """A page or request to add.
@@ -130,6 +159,8 @@ class NewPage:
         When a sitemap says that it last changed (seconds since the epoch), and the resolution of that (s). Stored apart, by `note_lastmod`.
     pattern : str
         Of the URL within its host: pages of one pattern learn from each other.
+    update_times : Timetable or None
+        When the page may be republished, if that is known.
     """
 
     fingerprint: bytes
@@ -144,10 +175,12 @@ class NewPage:
     is_stated: bool = True
     lastmod: tuple[float, float] | None = None
     pattern: str = ""
+    update_times: Timetable | None = None
 
     def arguments(self) -> tuple[Any, ...]:
         bounds = (_number(self.importance), _number(self.min_rate), _number(self.max_rate), _number(self.gap), _number(self.priority))
-        return (self.fingerprint, self.host, self.kind, *bounds, self.record, int(self.is_stated), self.pattern)
+        times = self.update_times.text if self.update_times is not None else ""
+        return (self.fingerprint, self.host, self.kind, *bounds, self.record, int(self.is_stated), self.pattern, times)
 
 
 @dataclass(slots=True)
@@ -158,7 +191,8 @@ class Handout:
     local monotonic time of the reply. ``header_trust`` and ``sitemap_trust`` are what checks of the host's Last-Modified and sitemaps
     found; ``lastmod`` is what a sitemap said of the page: how long ago, how long before that it had changed, and with what resolution (s).
     ``prior_shape`` and ``prior_time`` (s) are what siblings taught of pages without a bit; 0: nothing, the default prior holds.
-    ``watch`` is what stands by in case that the page's habits change.
+    ``watch`` is what stands by in case that the page's habits change. ``republished`` is there for a page with update times that was fetched
+    before.
     """
 
     slot: int
@@ -185,6 +219,7 @@ class Handout:
     prior_shape: float = 0.0
     prior_time: float = 0.0
     watch: Watched = NOT_WATCHED
+    republished: Republished | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +247,8 @@ class Observation:
         ``header`` or ``sitemap``, verdict ``agrees``, ``lies`` or ``none``, use ``used``, ``distrusted`` or ``none``.
     watch : Watched or None
         What stands by after it, in case that the page's habits change; None leaves what is stored.
+    learned : UpdateTimes or None
+        What is known of its update times after it; None leaves what is stored.
     """
 
     slot: int
@@ -226,6 +263,7 @@ class Observation:
     lateness: float | None = None
     words: str = ""
     watch: Watched | None = None
+    learned: UpdateTimes | None = None
 
     def arguments(self, now: float) -> tuple[Any, ...]:
         late = "-" if self.lateness is None else f"{self.lateness:.6f}"
@@ -233,7 +271,8 @@ class Observation:
         posterior = (_number(self.shape), _number(self.time))
         watch = b"" if self.watch is None else self.watch.pack()
         rest = (self.content, _number(self.rate), late, self.words, watch)
-        return (self.slot, self.token, self.outcome, self.bit, *posterior, age, *rest)
+        learned = b"" if self.learned is None else self.learned.pack()
+        return (self.slot, self.token, self.outcome, self.bit, *posterior, age, *rest, learned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from optimal_frontier.state import columns
 from optimal_frontier.state.reading import BATCH, batches, scan_hash, scan_sets
 from optimal_frontier.state.records import decode_record
 from optimal_frontier.state.store import Store
+from optimal_frontier.state.update_times import StoredTimes, read_update_times
 
 #: Stands for a slot that is no number; no slot has it.
 NO_SLOT = -1
@@ -72,6 +73,8 @@ class Snapshot:
         The counters before everything else was read.
     published, price : dict
         The last plan; the live price, empty unless pages are dispatched by it.
+    times : StoredTimes
+        Of pages with update times.
     events : int
         How many changes at most happened while reading: recounts may be off by as many.
     """
@@ -96,6 +99,7 @@ class Snapshot:
     counts: dict[str, int]
     published: dict[str, str]
     price: dict[str, str]
+    times: StoredTimes
     events: int
 
 
@@ -131,6 +135,7 @@ def read_snapshot(store: Store) -> Snapshot:
         counts,
         published,
         price,
+        read_update_times(store),
         _events(before, _activity(store)),
     )
 

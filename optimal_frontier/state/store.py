@@ -14,9 +14,20 @@ import numpy as np
 from redis.exceptions import NoScriptError, ResponseError
 
 from optimal_frontier.errors import SchemaMismatchError, StateError
+from optimal_frontier.settings import Timetable
 from optimal_frontier.state import columns
 from optimal_frontier.state.connection import HASH_TAG, Connection, translated
-from optimal_frontier.state.records import Handout, NewPage, Observation, Published, Watched, decode_record, parse_counts
+from optimal_frontier.state.records import (
+    Handout,
+    NewPage,
+    Observation,
+    Published,
+    Republished,
+    UpdateTimes,
+    Watched,
+    decode_record,
+    parse_counts,
+)
 from optimal_frontier.state.scripts import source
 
 #: Version of everything that ``docs/redis.md`` describes. Another one is refused.
@@ -38,6 +49,9 @@ KEY_TYPES: Final = {
     "patterns:hosts": "hash",
     "trust": "hash",
     "lastmod": "hash",
+    "timed": "hash",
+    "timetables": "hash",
+    "timetables:texts": "hash",
     "leases": "hash",
     "leases:expiry": "zset",
     "owners": "zset",
@@ -212,7 +226,7 @@ class Store:
             float(fields.get(b"time", 0)),
         )
         handouts = []
-        for slot, token, lateness, elapsed, page_raw, seen_raw, plan_raw, content_raw, record, words, prior_raw, watch_raw in reply[4:]:
+        for slot, token, lateness, elapsed, page_raw, seen_raw, plan_raw, content_raw, record, words, prior_raw, watch_raw, times in reply[4:]:
             importance, min_rate, max_rate, _, _, _, kind, _ = _PAGE.unpack(page_raw)
             _, _, shape, posterior_time, _, _, visits, _, _, _, _, _, attempts = _SEEN.unpack(seen_raw)
             rate, base_time, _ = _PLAN.unpack(plan_raw)
@@ -243,6 +257,7 @@ class Store:
                     prior_shape,
                     prior_time,
                     Watched.unpack(watch_raw),
+                    _republished(times) if times else None,
                 )
             )
         return float(reply[1]), reply[2], published, handouts
@@ -324,3 +339,8 @@ class Store:
             return {name: int(value) for name, value in self.hash("stats").items()}
         except ValueError as error:
             raise StateError(f"{self.key('stats')} holds something that is not a counter: {error}") from error
+
+
+def _republished(times: list[bytes]) -> Republished:
+    text, raw, since, until = times
+    return Republished(Timetable.of_text(text.decode()), UpdateTimes.unpack(raw), float(since), float(until))

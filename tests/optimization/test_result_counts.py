@@ -31,7 +31,7 @@ def test_weights_are_those_of_eq_8():
 
 
 def test_a_long_log_gives_the_weights_that_it_was_drawn_from():
-    """Pages drawn by `search_log`, each shown in its places and clicked on by the paper's frequencies: 5 standard errors."""
+    """Pages drawn by `search_log`, each shown in its places and clicked on by the paper's frequencies."""
     log = search_log(30, seed=4)
     rng = np.random.default_rng(5)
     counts = ResultCounts()
@@ -42,9 +42,10 @@ def test_a_long_log_gives_the_weights_that_it_was_drawn_from():
             clicked = bool(rng.random() < log.click.ravel()[at])
             counts.add(page, divmod(int(at), log.click.shape[1]), clicked=clicked, incorrect=log.incorrect[page])
     measured = counts.weights() * counts.queries / rounds
-    # What is shown is known to 1/sqrt(4000) of the spread of click frequencies, clicks of a place to some percent.
-    np.testing.assert_allclose(measured, log.weights, atol=5 * 0.22 / np.sqrt(rounds), rtol=0.1)
-    assert np.corrcoef(measured, log.weights)[0, 1] > 0.995
+    # Five standard errors of the clicks in the first place, sqrt(0.22 x 0.78 / 2400), times the share of a page that is shown there, 0.09.
+    assert np.abs(measured - log.weights).max() < 5 * 0.0085 * 0.09
+    # Deep places have some ten clicks each, of which a page sees a dozen places.
+    np.testing.assert_allclose(measured, log.weights, rtol=0.3)
 
 
 def test_incorrect_is_1_unless_given_and_a_mean_where_given_often():

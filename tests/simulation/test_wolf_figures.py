@@ -200,10 +200,10 @@ def spoiled(found, change):
 @pytest.mark.parametrize(
     ("scheme", "at", "by", "broken"),
     [
-        ("uniform", 3.0, 2.0, "uniform below proportional"),
-        ("weighted uniform", 3.0, 2.0, "weighted uniform below weighted proportional"),
+        ("uniform", 3.0, 2.0, "uniform below proportional, by crawls per page"),
+        ("weighted uniform", 3.0, 2.0, "weighted uniform below weighted proportional, by crawls per page"),
         ("proportional", 3.0, 0.1, "weighted optimal below proportional"),
-        ("proportional", 1.0, 0.97, "uniform below proportional, or at most 2% above"),
+        ("proportional", 1.0, 0.97, "uniform below proportional, or at most 2% above, by theta"),
         ("weighted optimal", 3.0, 1.1, "weighted optimal convex in the number of crawls"),
     ],
 )

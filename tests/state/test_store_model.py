@@ -172,7 +172,7 @@ class Machine(RuleBasedStateMachine):
         slot = self.model.ids.get(name)
         if slot is not None:
             page = self.model.pages[slot]
-            arguments = [slot, page.generation, importance, 0, 10, gap, kind]
+            arguments = [slot, page.generation, importance, 0, 10, gap, kind, ""]
             assert self.store.run([("set_bounds", arguments)])[0] == self.model.set_bounds(page, importance, gap, kind)
 
     # A plan takes time: anything may happen between its three steps.

@@ -52,7 +52,7 @@ def test_changed_rules_force_and_state_leave_the_pattern(store):
     store.add(new_page("a/1", pattern="/x"), new_page("a/2", pattern="/y"))
     store.visit_all()
     slot = store.slot("a/2")
-    store.run([("set_bounds", [slot, 0, 3.0, 0, 10, 0.0, ACTIVE])])
+    store.run([("set_bounds", [slot, 0, 3.0, 0, 10, 0.0, ACTIVE, ""])])
     for outcome in ("gone", "gone"):
         store.run([("force_page", [fingerprint("a/2")])])
         (handout,) = [h for h in store.dispatch(5)[0] if h.slot == slot]

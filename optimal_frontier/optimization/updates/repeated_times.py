@@ -17,7 +17,7 @@ from optimal_frontier.optimization.problem import Floats, Integers
 
 def repeated_choices(
     lengths: Floats, probabilities: Floats, objective: Literal["freshness", "changes"] = "freshness"
-) -> tuple[Floats, Integers]:
+) -> tuple[Floats, Integers, Floats]:
     """Choose the update time whose visit gains most beside those chosen before, until all are chosen.
 
     Parameters
@@ -35,6 +35,8 @@ def repeated_choices(
         What the first visit adds to the freshness (or to the changes seen in a period), the second, and so on; non-increasing.
     order : ndarray of int (n, q)
         Times in the order of their choice; of equal gains the earliest.
+    fresh : ndarray (n, q)
+        Share of time in which the copy is fresh with one visit in a period, two, and so on.
 
     Notes
     -----
@@ -53,13 +55,13 @@ def repeated_choices(
     A page republished at 06:00 with probability 0.25 and at 18:00 for sure: a visit at 18:00 is fresh for the 12 hours until 06:00, and
     with probability 0.75 for the 12 hours after that.
 
-    >>> gains, order = repeated_choices(np.array([0.5, 0.5]), np.array([[0.25, 1.0]]))
+    >>> gains, order, _ = repeated_choices(np.array([0.5, 0.5]), np.array([[0.25, 1.0]]))
     >>> gains.tolist(), order.tolist()
     ([[0.875, 0.125]], [[1, 0]])
     """
     n, q = probabilities.shape
     lasts = 1.0 - probabilities.T
-    gains, order = np.zeros((n, q)), np.zeros((n, q), np.int64)
+    gains, fresh, order = np.zeros((n, q)), np.zeros((n, q)), np.zeros((n, q), np.int64)
     taken = np.zeros((q, n), bool)
     rows, least = np.arange(n), np.full(n, np.inf)
     for step in range(q):
@@ -68,7 +70,8 @@ def repeated_choices(
         least = np.minimum(np.maximum(gain[node, rows], 0.0), least)  # submodular, but for rounding
         gains[:, step], order[:, step] = least, node
         taken[node, rows] = True
-    return gains, order
+        fresh[:, step] = lengths @ np.where(taken, 1.0, 1.0 - _stale(lasts, taken))
+    return gains, order, fresh
 
 
 def _stale(lasts: Floats, taken: NDArray[np.bool_]) -> Floats:

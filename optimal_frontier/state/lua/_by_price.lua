@@ -14,6 +14,14 @@ local function look_at(slot, host, score, live, now, anticipates)
   c.seen_raw, c.plan_raw = read_raw('seen', slot), read_raw('plan', slot)
   local p, s, q, x = c.p, parse_seen(c.seen_raw), parse_plan(c.plan_raw), read_index(slot)
   c.s, c.x, c.price, c.opens = s, x, price_at(live, host), earliest(p, s)
+  local t = timetable_of(slot)
+  if t and goes_by_times(p, s, q) then
+    -- At an update time that was bought it is worth the price for sure, and the sooner the more.
+    c.by_price, c.claim = false, math.huge
+    c.due = deadline_by_times(slot, t, p, s, q, now)
+    c.opens = math.max(c.opens, c.due)
+    return c
+  end
   c.by_price = goes_by_price(p, s, q, x)
   if not c.by_price then
     c.due = (q.base_time > 0 or s.visits == 0 or s.gone > 0 or s.carry >= FORCED) and deadline(p, s, q) or score

@@ -27,6 +27,9 @@
 -- P.hosts:blocked   ZSET   H -> when it opens (s)
 -- P.watch:C         STRING 16 bytes a slot: shape, time (s) of the recent posterior (0: none), evidence of changed habits (as 32-bit
 --                          floats), how often they were learned anew
+-- P.timetables      HASH   "period time probability time probability ..." (s) -> N;  P.timetables:texts HASH N -> that
+-- P.timed           HASH   slot -> N of the page's timetable (I4), and per time the Beta posterior of its probability (two doubles each)
+-- P.bought:C        STRING 8 bytes a slot: sum of 2^j over the times of its timetable that are bought
 -- P.trust           HASH   H:header, H:sitemap -> faded counts of what checks of the host's word found: "unchanged moved changed wrong"
 -- P.lastmod         HASH   slot -> what a sitemap said: "last change (s), resolution (s), when it said so (s)"
 -- P.leases          HASH   slot -> "token owner dispatched_at deadline first"
@@ -38,8 +41,8 @@
 local P = KEYS[1]
 local CHUNK = 4096
 local FORMAT = {page = '<ddddI4I4I4I4', seen = '<ddddddI4I4I4I4I4I4I4', plan = '<ddd', index = '<ddd', content = '<I4c16', committed = '<ddI4',
-  prior = '<ddd', watch = '<fffI4'}
-local WIDTH = {page = 48, seen = 76, plan = 24, index = 24, content = 20, committed = 20, prior = 24, watch = 16}
+  prior = '<ddd', watch = '<fffI4', bought = '<d'}
+local WIDTH = {page = 48, seen = 76, plan = 24, index = 24, content = 20, committed = 20, prior = 24, watch = 16, bought = 8}
 local ACTIVE, ONCE, TRANSIENT, RETIRED, DONE = 1, 2, 3, 4, 5
 local OWNER_SILENCE_S = 15
 local REQUEUE_LIMIT = 256
@@ -129,6 +132,93 @@ local function deadline(p, s, q)
   return due
 end
 
+-- Python reference: scheduling/update_times.py
+local SLACK_S, QUIET_SHARE = 0.1, 0.1
+
+local function parse_timetable(text)
+  local t = {times = {}, quiet = {}}
+  local at = 0
+  for value in string.gmatch(text, '%S+') do
+    if at == 0 then t.period = tonumber(value) elseif at % 2 == 1 then t.times[#t.times + 1] = tonumber(value) end
+    at = at + 1
+  end
+  for j, time in ipairs(t.times) do
+    local before = j > 1 and t.times[j - 1] or t.times[#t.times] - t.period
+    t.quiet[j] = math.min(QUIET_SHARE * t.period, (time - before) / 2)
+  end
+  return t
+end
+
+-- The first update time later than `after` among those bought (a mask; false: all), and which one it is.
+local function next_update(t, after, bought)
+  local start = math.floor(after / t.period) * t.period
+  for turn = 0, 1 do
+    for j, time in ipairs(t.times) do
+      local at = turn == 0 and start + time or start + t.period + time
+      if at > after and (not bought or math.floor(bought / 2 ^ (j - 1)) % 2 == 1) then return at, j end
+    end
+  end
+  return INFINITE, 1
+end
+
+local function visit_deadline(t, bought, seen, earliest, longest, now)
+  local due = next_update(t, seen, bought)
+  if longest < INFINITE then due = math.min(due, (next_update(t, seen + longest, false))) end
+  if due >= INFINITE then return INFINITE end
+  due = math.max(due + SLACK_S, earliest)
+  local at = math.max(due, now)
+  local coming, which = next_update(t, at, false)
+  if at > coming - t.quiet[which] then return coming + SLACK_S end
+  return due
+end
+
+-- The timetable of a page; false for a page without update times.
+local has_timed, timetables = nil, {}
+local function timetable_of(slot)
+  if has_timed == nil then has_timed = redis.call('EXISTS', P .. 'timed') == 1 end
+  local raw = has_timed and redis.call('HGET', P .. 'timed', slot)
+  if not raw then return false end
+  local number = string.format('%d', (struct.unpack('<I4', raw)))
+  if not timetables[number] then
+    local text = redis.call('HGET', P .. 'timetables:texts', number)
+    if not text then return false end
+    timetables[number] = parse_timetable(text)
+    timetables[number].text = text
+  end
+  return timetables[number], raw
+end
+
+local function set_timetable(slot, text)
+  local number = text ~= '' and redis.call('HGET', P .. 'timetables', text)
+  if text ~= '' and not number then
+    number = redis.call('HLEN', P .. 'timetables') + 1
+    redis.call('HSET', P .. 'timetables', text, number)
+    redis.call('HSET', P .. 'timetables:texts', number, text)
+  end
+  local raw = redis.call('HGET', P .. 'timed', slot)
+  if raw and not number then redis.call('HDEL', P .. 'timed', slot) end
+  -- What was learned of a timetable stays while the page keeps it.
+  if number and not (raw and struct.unpack('<I4', raw) == tonumber(number)) then
+    redis.call('HSET', P .. 'timed', slot, struct.pack('<I4', tonumber(number)))
+  end
+  has_timed = nil
+end
+
+-- Since when the page was not seen: what was published until then it has.
+local function covered(s) return s.failures == 0 and s.last_attempt or s.last_seen end
+
+-- By its timetable goes a page that was fetched, unless it was gone or somebody wants it now.
+local function goes_by_times(p, s, q)
+  local have = q.base_time > s.settled and q.base_credit or s.carry
+  return s.visits > 0 and s.gone == 0 and have < FORCED
+end
+
+local function deadline_by_times(slot, t, p, s, q, now)
+  local bought = q.base_time > 0 and struct.unpack(FORMAT.bought, read_raw('bought', slot))
+  local earliest = s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0)
+  return visit_deadline(t, bought, covered(s), earliest, p.min_rate > 0 and 1 / p.min_rate or INFINITE, now)
+end
+
 -- What pages are dispatched by while DISPATCH is index; false while it is not.
 local function read_live()
   local f = redis.call('HMGET', P .. 'price', 'price', 'objective', 'look', 'highest')
@@ -196,6 +286,11 @@ end
 
 -- The deadline of a page, and the time at which to queue it.
 local function deadline_of(slot, p, s, q, live, now)
+  local t = timetable_of(slot)
+  if t and goes_by_times(p, s, q) then
+    local due = deadline_by_times(slot, t, p, s, q, 0)
+    return due, due
+  end
   local x = live and read_index(slot)
   if not x or not goes_by_price(p, s, q, x) then
     local due = deadline(p, s, q)
@@ -269,6 +364,7 @@ local function free_slot(slot, p)
   write_page(slot, {importance = 0, min_rate = 0, max_rate = 0, gap = 0, host = 0, generation = (p.generation + 1) % 4294967296,
     state = 0, pattern = 0})
   for _, kind in ipairs({'seen', 'plan', 'content', 'watch'}) do write_raw(kind, slot, string.rep('\0', WIDTH[kind])) end
+  if redis.call('HDEL', P .. 'timed', slot) == 1 then write_raw('bought', slot, string.rep('\0', WIDTH.bought)) end
   if redis.call('EXISTS', P .. 'price') == 1 then write_raw('index', slot, string.rep('\0', WIDTH.index)) end
   redis.call('HDEL', P .. 'records', slot)
   redis.call('HDEL', P .. 'lastmod', slot)

@@ -1,6 +1,6 @@
 -- Adds pages that are not known; of one that is, updates the importance where it was stated.
--- ARGV  per page 11 values: fingerprint, host, kind (1 page, 2 once, 3 transient), importance (0: nothing said), min_rate, max_rate,
---       gap, priority, record, 1 if the importance is the request's own (a known page takes it over), pattern of the URL
+-- ARGV  per page 12 values: fingerprint, host, kind (1 page, 2 once, 3 transient), importance (0: nothing said), min_rate, max_rate,
+--       gap, priority, record, 1 if the importance is the request's own (a known page takes it over), pattern of the URL, timetable (or empty)
 -- Returns  per page 1 if it is new, 0 if it was known. O(log n) a page; idempotent but for transients.
 clock()
 -- What a host has beyond its share of patterns is of one that is called '' and has no limit but that of the namespace; 0: none.
@@ -17,7 +17,7 @@ local function pattern_number(host, text)
   return new
 end
 local result = {}
-for i = 1, #ARGV, 11 do
+for i = 1, #ARGV, 12 do
   local id, host_name, kind = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local stated = tonumber(ARGV[i + 3])
   local known = kind ~= TRANSIENT and redis.call('HGET', P .. 'ids', id)
@@ -47,7 +47,10 @@ for i = 1, #ARGV, 11 do
     write_page(slot, p)
     redis.call('HSET', P .. 'records', slot, ARGV[i + 8])
     if kind ~= TRANSIENT then redis.call('HSET', P .. 'ids', id, slot) end
-    if kind == ACTIVE then redis.call('HINCRBY', P .. 'stats', 'pages', 1) end
+    if kind == ACTIVE then
+      redis.call('HINCRBY', P .. 'stats', 'pages', 1)
+      set_timetable(slot, ARGV[i + 11])
+    end
     redis.call('HINCRBY', P .. 'stats', 'pending', 1)
     queue_first(slot, p, tonumber(ARGV[i + 7]))
     sync_host(host)

@@ -6,7 +6,8 @@
 --          then per request {slot, token, lateness (s; "-" on a first visit), seconds since last seen (-1: never), page, seen, plan,
 --          content, record, {trust in the host's Last-Modified, in its sitemaps (both as stored, or nil); where a sitemap said
 --          something: seconds since then, seconds from the last change until then, resolution (s)},
---          prior of its pattern (24 bytes, zeros: the default), watch}}
+--          prior of its pattern (24 bytes, zeros: the default), watch, of a page with update times {its timetable, as in P.timed, since when
+--          it was not seen (s), now (s)}}}
 -- While there is a live price (P.price), pages that go by it are handed out by what a visit is worth, due or not: see _by_price.lua.
 -- O(log n) a request; at most REQUEUE_LIMIT expired leases and REQUEUE_LIMIT stale queue entries are put right per call.
 local owner, n, lease_s = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -90,6 +91,10 @@ local function words_of(slot, host)
   end
   return words
 end
+local function times_of(slot, s)
+  local t, raw = timetable_of(slot)
+  return t and s.visits > 0 and {t.text, raw, number(covered(s)), number(now)} or {}
+end
 local function hand_out(slot, p, seen_raw, plan_raw, due, first)
   -- With the time in it a token stays unique when a crashed server has lost its last second.
   local token = string.format('%d@%.6f', redis.call('HINCRBY', P .. 'meta', 'lease_seq', 1), now)
@@ -100,7 +105,7 @@ local function hand_out(slot, p, seen_raw, plan_raw, due, first)
   local elapsed = s.visits > 0 and now - s.last_seen or -1
   reply[#reply + 1] = {slot, token, first == '-' and number(now - due) or '-', number(elapsed), read_raw('page', slot), seen_raw, plan_raw,
     read_raw('content', slot), redis.call('HGET', P .. 'records', slot), words_of(slot, tostring(p.host)),
-    read_raw('prior', p.pattern), read_raw('watch', slot)}
+    read_raw('prior', p.pattern), read_raw('watch', slot), times_of(slot, s)}
   tokens = tokens - 1
   -- By what a round trip took the next request is not late as well: in no time T are there more than T / period + 2.
   local pause = math.max(host_delay, host_period - math.min(host_period, late[tostring(p.host)] or 0, ROUND_TRIP_S))
@@ -173,16 +178,22 @@ while #reply - 4 < n and tokens >= 1 and guard > 0 do
     local s, q = parse_seen(seen_raw), parse_plan(plan_raw)
     local due = tonumber(popped[2])
     local planned = q.base_time > 0 or s.visits == 0 or s.gone > 0
-    if planned then due = deadline(p, s, q) end
+    local t = timetable_of(slot)
+    local by_times = t and goes_by_times(p, s, q)
+    if by_times then due = deadline_by_times(slot, t, p, s, q, now) elseif planned then due = deadline(p, s, q) end
     if p.state ~= ACTIVE then
       sync_host(host)
     elseif budget > 0 and due > now then
       -- The plan moved it later since it was queued.
       if due < INFINITE then redis.call('ZADD', P .. 'due:' .. host, number(due), slot) end
       sync_host(host)
+    elseif by_times and due > now then
+      -- Never anticipated.
+      if due < INFINITE then aside[#aside + 1] = {host, number(due), slot, due} end
+      sync_host(host)
     elseif budget == 0 and due > now and s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0) > now then
       -- Anticipated, but not before its minimum interval: others first, then back.
-      aside[#aside + 1] = {host, number(due), slot}
+      aside[#aside + 1] = {host, number(due), slot, false}
       sync_host(host)
     else
       hand_out(slot, p, seen_raw, plan_raw, due, '-')
@@ -212,7 +223,7 @@ for _, a in ipairs(aside) do
   if not hidden[a[1]] then
     sync_host(a[1])
     local p, s = read_page(a[3]), parse_seen(read_raw('seen', a[3]))
-    wait = math.min(wait, s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0) - now)
+    wait = math.min(wait, a[4] and a[4] - now or s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0) - now)
   end
 end
 for host in pairs(hidden) do sync_host(host) end

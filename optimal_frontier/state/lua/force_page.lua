@@ -11,8 +11,8 @@ if p.state == RETIRED then
   write_page(tonumber(slot), p)
   redis.call('HINCRBY', P .. 'stats', 'retired', -1)
 end
--- By price nothing else tells it from a page that has waited for long.
-s.carry, s.settled, s.failures, s.gone = read_live() and FORCED or 1, now, 0, 0
+-- By price, or by update times, nothing else tells it from a page that has waited for long.
+s.carry, s.settled, s.failures, s.gone = (read_live() or timetable_of(slot)) and FORCED or 1, now, 0, 0
 if s.visits == 0 then s.last_attempt = 0 end
 write_seen(tonumber(slot), s)
 redis.call('ZADD', P .. 'due:' .. p.host, string.format('%.6f', math.max(now, s.last_attempt + p.gap)), slot)

@@ -1,8 +1,9 @@
 -- Applies changed rules to stored pages.
--- ARGV  per page 7 values: slot, generation, importance (0: leave it), min_rate, max_rate (1/s), gap (s), kind (1 page, 2 once)
+-- ARGV  per page 8 values: slot, generation, importance (0: leave it), min_rate, max_rate (1/s), gap (s), kind (1 page, 2 once),
+--       timetable (or empty)
 -- Returns  the number changed. O(1) a page; idempotent.
 local changed = 0
-for i = 1, #ARGV, 7 do
+for i = 1, #ARGV, 8 do
   local slot = tonumber(ARGV[i])
   local p = read_page(slot)
   if p.state == ACTIVE and p.generation == tonumber(ARGV[i + 1]) then
@@ -18,6 +19,7 @@ for i = 1, #ARGV, 7 do
       end
     end
     write_page(slot, p)
+    set_timetable(slot, ARGV[i + 7])
     changed = changed + 1
   end
 end

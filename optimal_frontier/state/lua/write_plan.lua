@@ -1,5 +1,5 @@
 -- Writes what the planner says of runs of slots: planned rates, over exactly the slots that it read, or what it commits to.
--- ARGV  fence, column group (plan, committed), then per run of slots: chunk, first slot within it, bytes (24 or 20 a slot)
+-- ARGV  fence, column group (plan, committed, bought and others), then per run of slots: chunk, first slot within it, bytes
 -- Returns  1, or 0 if another planner has taken over. O(bytes); idempotent.
 if redis.call('HGET', P .. 'meta', 'fence') ~= ARGV[1] then return 0 end
 for i = 3, #ARGV, 3 do
