@@ -22,6 +22,7 @@ from optimal_frontier.scheduling.budget_curve import BudgetCurve, CurvePoint
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, ONCE, TRANSIENT
 from optimal_frontier.state.store import Store
+from optimal_frontier.state.update_times import read_update_times
 
 #: Relative accuracy of a budget that leaves a given rest for revisits.
 _TOLERANCE: Final = 1e-12
@@ -117,6 +118,7 @@ class CrawlCurve:
         page, seen = page[self._slots], seen[self._slots]
         self.progress: Progress = planner.progress(published)
         self._committed = planner.committed(self.progress, self._slots)
+        self._times = read_update_times(planner.store)
         self.page, self.published, self.present, self.waiting = page, published, present, len(waiting)
         self.prior_time = len(page) / revisit_budget(present)
         self.seen = with_prior(page, seen, learned_priors(all_pages, all_seen, self.prior_time))
@@ -175,7 +177,8 @@ class CrawlCurve:
         return self._solve_by(self._planner, self.seen, revisit_budget)
 
     def _solve_by(self, planner: Planner, seen: np.ndarray, revisit_budget: float) -> RatePlan:
-        return planner._solve(self.page, seen, revisit_budget, self._waiting, self._slots, self.published, self.progress, self._committed)
+        known = (self.published, self.progress, self._committed, self._times)
+        return planner._solve(self.page, seen, revisit_budget, self._waiting, self._slots, *known)[0]
 
     def _most(self, planner: Planner, seen: np.ndarray) -> float:
         maxima = float(self.page["max_rate"].sum())

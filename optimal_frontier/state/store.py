@@ -50,6 +50,7 @@ KEY_TYPES: Final = {
     "trust": "hash",
     "lastmod": "hash",
     "timed": "hash",
+    "timed:due": "zset",
     "timetables": "hash",
     "timetables:texts": "hash",
     "leases": "hash",

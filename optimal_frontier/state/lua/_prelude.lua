@@ -29,6 +29,8 @@
 --                          floats), how often they were learned anew
 -- P.timetables      HASH   "period time probability time probability ..." (s) -> N;  P.timetables:texts HASH N -> that
 -- P.timed           HASH   slot -> N of the page's timetable (I4), and per time the Beta posterior of its probability (two doubles each)
+-- P.timed:due       ZSET   slot -> deadline (s) of pages that go by update times: they go before others. A page that is not in P.due:H
+--                          as well is passed over, and dropped at its deadline
 -- P.bought:C        STRING 8 bytes a slot: sum of 2^j over the times of its timetable that are bought
 -- P.trust           HASH   H:header, H:sitemap -> faded counts of what checks of the host's word found: "unchanged moved changed wrong"
 -- P.lastmod         HASH   slot -> what a sitemap said: "last change (s), resolution (s), when it said so (s)"
@@ -289,6 +291,7 @@ local function deadline_of(slot, p, s, q, live, now)
   local t = timetable_of(slot)
   if t and goes_by_times(p, s, q) then
     local due = deadline_by_times(slot, t, p, s, q, 0)
+    if due < INFINITE then redis.call('ZADD', P .. 'timed:due', number(due), slot) end
     return due, due
   end
   local x = live and read_index(slot)

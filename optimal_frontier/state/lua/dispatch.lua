@@ -129,6 +129,35 @@ local function hand_out(slot, p, seen_raw, plan_raw, due, first)
   end
 end
 
+-- What was bought at an update time loses by every second: it goes before all others. Returns whether there was one.
+local URGENT = 32
+local function hand_out_urgent()
+  local rows = redis.call('ZRANGEBYSCORE', P .. 'timed:due', '-inf', now, 'LIMIT', 0, URGENT)
+  for _, slot in ipairs(rows) do
+    local index = tonumber(slot)
+    local p, t = read_page(index), timetable_of(index)
+    local host, seen_raw, plan_raw = tostring(p.host), read_raw('seen', index), read_raw('plan', index)
+    local s, q = parse_seen(seen_raw), parse_plan(plan_raw)
+    if not t or p.state ~= ACTIVE or not goes_by_times(p, s, q) or not redis.call('ZSCORE', P .. 'due:' .. host, slot) then
+      redis.call('ZREM', P .. 'timed:due', slot)
+    else
+      local due = deadline_by_times(index, t, p, s, q, now)
+      if due > now then
+        redis.call('ZADD', P .. 'timed:due', number(due), slot)
+      elseif not hidden[host] and not redis.call('ZSCORE', P .. 'hosts:blocked', host) then
+        redis.call('ZREM', P .. 'timed:due', slot)
+        redis.call('ZREM', P .. 'due:' .. host, slot)
+        hand_out(index, p, seen_raw, plan_raw, due, '-')
+        return true
+      end
+    end
+  end
+  return false
+end
+if redis.call('EXISTS', P .. 'timed:due') == 1 then
+  while #reply - 4 < n and tokens >= 1 and guard > 0 and hand_out_urgent() do guard = guard - 1 end
+end
+
 local live = read_live()
 -- Nothing is looked at before there is a token; then something may be ready.
 local ready, early, ready_at, at = {}, {}, redis.call('EXISTS', P .. 'hosts:due') == 1 and now or math.huge, 1
@@ -180,7 +209,10 @@ while #reply - 4 < n and tokens >= 1 and guard > 0 do
     local planned = q.base_time > 0 or s.visits == 0 or s.gone > 0
     local t = timetable_of(slot)
     local by_times = t and goes_by_times(p, s, q)
-    if by_times then due = deadline_by_times(slot, t, p, s, q, now) elseif planned then due = deadline(p, s, q) end
+    if by_times then
+      due = deadline_by_times(slot, t, p, s, q, now)
+      if due > now and due < INFINITE then redis.call('ZADD', P .. 'timed:due', number(due), slot) end
+    elseif planned then due = deadline(p, s, q) end
     if p.state ~= ACTIVE then
       sync_host(host)
     elseif budget > 0 and due > now then
