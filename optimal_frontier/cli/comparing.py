@@ -246,7 +246,7 @@ def _show_standings(found: Sequence[Standing]) -> None:
     rows = []
     for one in sorted(found, key=lambda one: -one.freshness.mean):
         shares = (one.freshness, one.of_clairvoyant, one.of_optimum, one.behind_default)
-        rows.append([*(_per_cent(share) for share in shares), number(round(one.visited)), _named(one)])
+        rows.append([*(_per_cent(share) for share in shares), number(round(one.visited)), one.label])
     show_table(["fresh", "clairvoyant", "optimum", "behind", "visited", "policy"], rows)
 
 
@@ -256,12 +256,8 @@ def _show_staleness(found: Sequence[Standing]) -> None:
     for one in sorted(found, key=lambda one: -one.freshness.mean):
         stale = 1.0 - one.freshness.mean
         cells = [f"{100 * stale:.3f}", f"{stale / uniform:.3f}" if uniform > 0 else "–"]
-        rows.append([*cells, number(round(one.visits)), number(round(one.visited)), _named(one)])
+        rows.append([*cells, number(round(one.visits)), number(round(one.visited)), one.label])
     show_table(["stale %", "of uniform", "visits", "visited", "policy"], rows)
-
-
-def _named(standing: Standing) -> str:
-    return standing.policy if standing.dispatch == "edf" else f"{standing.policy}, {standing.dispatch}"
 
 
 def _worlds(names: Sequence[str], processes: Sequence[str], budgets: Sequence[float], pages: int) -> list[SyntheticWorld]:

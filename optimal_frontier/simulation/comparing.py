@@ -74,6 +74,11 @@ class Standing:
     by_time: Floats
     dispatch: DispatchName
 
+    @property
+    def label(self) -> str:
+        """The policy, and the dispatcher if it is not the default."""
+        return self.policy if self.dispatch == DEFAULT_DISPATCH else f"{self.policy}, {self.dispatch}"
+
 
 def compare(
     worlds: Sequence[World],
