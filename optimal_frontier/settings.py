@@ -416,6 +416,11 @@ class FrontierSettings:
                 f"{PREFIX}POLICY = 'poisson': expected {PREFIX}OBJECTIVE = 'freshness' with it, not {parsed['objective']!r}; "
                 "rates of memoryless visits are known for freshness only"
             )
+        if parsed["dispatch"] == "index" and parsed["discovery_share"] == 0:
+            raise ConfigurationError(
+                f"{PREFIX}DISPATCH = 'index': expected {PREFIX}DISCOVERY_SHARE above 0 with it; by price there is always a page to revisit, "
+                "and new ones would never have their turn"
+            )
         if parsed["policy"] == "poisson" and parsed["dispatch"] == "index":
             raise ConfigurationError(
                 f"{PREFIX}DISPATCH = 'index': expected {PREFIX}POLICY = 'periodic' with it, not 'poisson'; "

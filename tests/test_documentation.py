@@ -32,6 +32,7 @@ MANY_KEYS = {
     "committed:C": "string",
     "prior:C": "string",
     "watch:C": "string",
+    "bought:C": "string",
     "due:H": "zset",
     "first:H": "zset",
     "owner:O": "set",

@@ -12,7 +12,7 @@ import pytest
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.dispatcher import rate_bounds
 from optimal_frontier.scheduling.exploration import EXPLORATIONS
-from optimal_frontier.settings import DAY_S, PREFIX, TABLE, FrontierSettings, PageRule
+from optimal_frontier.settings import DAY_S, PREFIX, TABLE, FrontierSettings, PageRule, Timetable
 
 
 def parse(**values: object) -> FrontierSettings:
@@ -57,6 +57,24 @@ REJECTED = {
         [{"pattern": "x", "interval": 5, "min_interval": 1}],
         [{"pattern": "x", "interval": 5, "max_interval": 9}],
         [{"pattern": "x", "min_interval": 5, "max_interval": 4}],
+        [{"pattern": "x", "update_times": []}],
+        [{"pattern": "x", "update_times": 5}],
+        [{"pattern": "x", "update_times": [86_400]}],
+        [{"pattern": "x", "update_times": [-1]}],
+        [{"pattern": "x", "update_times": [5, 5]}],
+        [{"pattern": "x", "update_times": [50, 5]}],
+        [{"pattern": "x", "update_times": [5, 5.5]}],
+        [{"pattern": "x", "update_times": [0, 59.5], "period": 60}],
+        [{"pattern": "x", "update_times": [0, 60], "period": 60}],
+        [{"pattern": "x", "update_times": [(5, 1.5)]}],
+        [{"pattern": "x", "update_times": [(5, -0.5)]}],
+        [{"pattern": "x", "update_times": [(5, "often")]}],
+        [{"pattern": "x", "update_times": [(5, 0.5, 1)]}],
+        [{"pattern": "x", "update_times": ["noon"]}],
+        [{"pattern": "x", "update_times": [0], "period": 0}],
+        [{"pattern": "x", "update_times": list(range(0, 98, 2))}],
+        [{"pattern": "x", "update_times": [5], "interval": 50}],
+        [{"pattern": "x", "period": 60}],
         [{"pattern": "x", "revisit": "no"}],
         [{"pattern": "x", "revisit": 0}],
         [{"pattern": "x", "import": 3}],
@@ -191,6 +209,15 @@ def test_memoryless_visits_are_not_for_dispatch_by_price():
     assert parse(POLICY="poisson").dispatch == "edf"
 
 
+def test_dispatch_by_price_keeps_a_share_for_first_visits():
+    with pytest.raises(
+        ConfigurationError, match=r"^OPTIMAL_FRONTIER_DISPATCH = 'index'.*OPTIMAL_FRONTIER_DISCOVERY_SHARE above 0"
+    ) as caught:
+        parse(DISCOVERY_SHARE=0, DISPATCH="index")
+    assert "\n" not in str(caught.value)
+    assert parse(DISCOVERY_SHARE=0).dispatch == "edf"
+
+
 def test_intervals_that_exclude_each_other_are_refused():
     with pytest.raises(ConfigurationError, match=r"MIN_INTERVAL = 60.*MAX_INTERVAL = 30"):
         parse(MIN_INTERVAL=60, MAX_INTERVAL=30)
@@ -277,3 +304,19 @@ def test_explorations_are_those_that_there_are():
         parse(EXPLORATION="none")
     assert re.findall(r'"([\w-]+)"', str(caught.value).partition("expected")[2]) == list(EXPLORATIONS)
     assert row.default == EXPLORATIONS[0] == FrontierSettings.parse({}).exploration
+
+
+def test_update_times_are_those_of_a_day_and_certain_unless_told():
+    """As a list, or as JSON; a later interval drops them, and the other way round."""
+    given = [
+        {"pattern": "/news", "update_times": [21600, (64800, 0.25)]},
+        {"pattern": "/ticker", "update_times": [[0, 1], [4, "0.5"]], "period": 8},
+    ]
+    for settings in (parse(RULES=given), parse(RULES=json.dumps(given))):
+        assert settings.rules.of("http://a/news").update_times == Timetable(DAY_S, (21600.0, 64800.0), (1.0, 0.25))
+        assert settings.rules.of("http://a/ticker").update_times == Timetable(8.0, (0.0, 4.0), (1.0, 0.5))
+        assert settings.rules.of("http://a/").update_times is None
+    pinned = {"pattern": "/news", "interval": 60}
+    assert parse(RULES=[*given, pinned]).rules.of("http://a/news") == PageRule(None, 60.0, 60.0)
+    assert parse(RULES=[pinned, *given]).rules.of("http://a/news").min_interval is None
+    assert parse(RULES=given).rules.digest() != parse(RULES=given[:1]).rules.digest()

@@ -11,14 +11,16 @@ from optimal_frontier.cli.estimates import Chosen, chosen_of, marginal_value, pr
 from optimal_frontier.cli.output import duration, number
 from optimal_frontier.cli.siblings import sibling_facts
 from optimal_frontier.cli.trust import trust_facts
+from optimal_frontier.cli.update_model import model_facts, why_timed
 from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.estimation.change_points import ALARM
-from optimal_frontier.frontier.deadlines import LivePrice, deadlines, goes_by_price
+from optimal_frontier.frontier.deadlines import LivePrice, deadlines, goes_by_price, with_update_times
 from optimal_frontier.scheduling import credit_at
 from optimal_frontier.scheduling.index import visit_value
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, DONE, INDEX, ONCE, PAGE, PLAN, RETIRED, SEEN, STATE_NAMES
 from optimal_frontier.state.reading import PageReading
+from optimal_frontier.state.update_times import StoredTimes
 
 #: Probability inside the interval of the change rate.
 LEVEL = 0.95
@@ -76,6 +78,7 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
         "changes": seen["changes"],
         "bits": format(seen["bits"], f"0{_KEPT_BITS}b")[_KEPT_BITS - min(seen["observations"], _KEPT_BITS) :],
         **estimate,
+        "model": model_facts(reading),
         "siblings": sibling_facts(reading),
         "habits": {"relearned": reading.watch.relearned, "evidence": reading.watch.evidence, "alarm": ALARM},
         "min_interval": _inverse(page["max_rate"]),
@@ -109,6 +112,8 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
         "lastmod": trust_facts(reading.sitemap_trust),
         "time": reading.now,
     }
+    if reading.times is not None:
+        answer["marginal"] = answer["marginal_at_rate_0"] = None  # of visits at any time
     # RETIRED, DONE and ONCE requests have no next visit to speak of.
     if page["state"] != ACTIVE:
         answer["rate"] = answer["interval"] = answer["marginal"] = answer["credit"] = None
@@ -127,7 +132,7 @@ def _rows(reading: PageReading) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
 def _by_price(reading: PageReading) -> dict[str, float | None]:
     """Return what a visit is worth now, and the price at which it is made; None for a page that does not go by price."""
     live = LivePrice.of(reading.price)
-    if live is None or not goes_by_price(*_rows(reading))[0]:
+    if live is None or reading.times is not None or not goes_by_price(*_rows(reading))[0]:
         return {"visit_value": None, "live_price": None}
     value = visit_value(reading.page["importance"], reading.index["change_rate"], reading.now - reading.seen["last_seen"], live.objective)
     return {"visit_value": value, "live_price": float(live.of_hosts(np.array([reading.page["host"]]))[0])}
@@ -173,7 +178,12 @@ def _deadline(reading: PageReading) -> float | None:
     if reading.seen["visits"] > 0 and reading.plan["base_time"] == 0 and reading.queued is not None:
         return reading.queued  # set by the multiplier that was published when it was visited
     page, seen, plan, index = _rows(reading)
-    due = float(deadlines(page, seen, plan, index, LivePrice.of(reading.price))[0])
+    due_by = deadlines(page, seen, plan, index, LivePrice.of(reading.price))
+    if reading.times is not None:
+        timetable, learned, bought = reading.times
+        times = StoredTimes(np.zeros(1, np.int64), [learned], np.array([bought]), {learned.number: timetable})
+        due_by = with_update_times(due_by, times, np.zeros(1, np.int64), page, seen, plan, times.bought)
+    due = float(due_by[0])
     return due if math.isfinite(due) else None
 
 
@@ -196,6 +206,8 @@ def _why(reading: PageReading, answer: dict[str, Any], settings: FrontierSetting
         return f"Never fetched: {seen['failures']} attempts failed; tried again at growing intervals."
     if answer["rate"] is None:
         return "Fetched for the first time after the last plan; the next one gives it a rate."
+    if reading.times is not None:
+        return why_timed(answer["model"], answer["threshold"], answer["max_interval"])
     choice = "" if chosen is None or page["min_rate"] >= page["max_rate"] else _why_chosen(chosen, answer)
     return f"{_why_rate(reading, answer, settings, chosen)} {choice}".strip()
 

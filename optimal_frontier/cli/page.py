@@ -11,6 +11,7 @@ from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_s
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
 from optimal_frontier.cli.siblings import sibling_line
 from optimal_frontier.cli.trust import trust_line
+from optimal_frontier.cli.update_model import model_line
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.state.reading import read_page
 
@@ -79,6 +80,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("last bits", f"{answer['bits'] or NOTHING}  (1 changed, newest last)"),
         ("posterior", f"Gamma, shape and time {gamma}" + (" (the prior)" if posterior and posterior["is_prior"] else "")),
         ("change rate", f"{per_second(answer['change_rate'])}{spread}, mean {number(answer['change_rate_mean'])}"),
+        ("model", model_line(answer["model"])),
         ("habits", _habits(answer["habits"])),
         ("siblings", sibling_line(answer["siblings"])),
         ("planned with", f"{per_second(answer['planned_change_rate'])}{choice}"),

@@ -9,7 +9,7 @@ last 1/(1 - `MEMORY`) visits. Both foretell the next bit: under Gamma(a, b) a pa
 with predictive likelihoods). When it passes `ALARM`, the recent posterior becomes the page's own, and the evidence is 0 again.
 
 Started at 0, evidence ever passes `ALARM` with probability at most exp(-`ALARM`) = 2% while the page keeps its habits (Wald); as it starts
-again whenever it is at 0, a false alarm comes once in 10,000 visits or less often, and what takes over then is not far off: it is made of
+again whenever it is at 0, a false alarm comes once in 3,000 visits or less often, and what takes over then is not far off: it is made of
 the page's last bits. When a rate changes by a factor 10, and visits were and are 0.1 to 3 changes apart, the alarm comes after a median of
 6 to 14 visits, and after at most 26 visits in 95% of cases. Changes that take place beyond that range show in few bits, and take longer.
 

@@ -5,9 +5,9 @@ Notes
 A page may change at known times only, at time j with unknown probability p_j ~ Beta(a_j, b_j). Between two visits it passed time j n_j
 times. The bit says whether it changed at any of them: unchanged has the likelihood ``product of (1 - p_j)^n_j``, so the posterior is
 Beta(a_j, b_j + n_j), exactly; changed, after one time alone, gives Beta(a_j + 1, b_j), exactly. Changed after several has the likelihood
-``1 - product of (1 - p_j)^n_j``, under which each p_j has the density ``Beta(a_j, b_j) (1 - R_j (1 - p_j)^n_j)``, with R_j the expectation of
-the product over the other times. The Beta of the same mean and variance takes its place, and dependence between times is dropped (assumed
-density filtering, as in `filtering`).
+``1 - product of (1 - p_j)^n_j``, under which each p_j has the density ``Beta(a_j, b_j) (1 - R_j (1 - p_j)^n_j)``, with R_j the expectation
+of the product over the other times. The Beta of the same mean and variance takes its place, and dependence between times is dropped
+(assumed density filtering, as in `filtering`).
 
 Habits change: when the counts of a time exceed `MOST_COUNTS`, both are scaled down to it, so what was seen so many visits ago fades.
 """

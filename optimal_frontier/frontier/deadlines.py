@@ -83,11 +83,12 @@ class LivePrice:
 def goes_by_price(page: np.ndarray, seen: np.ndarray, plan: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Tell of each page whether a live price says when it is visited.
 
-    Not before its first plan, where its bounds leave one rate only, after it was gone, and while somebody wants it now.
+    Not before its first plan, where its bounds leave one rate only, after it failed or was gone, and while somebody wants it now.
     """
     have = np.where(plan["base_time"] > seen["settled"], plan["base_credit"], seen["carry"])
     choosable = (index["most_rate"] > 0) & (index["least_rate"] < index["most_rate"]) & (page["min_rate"] < page["max_rate"])
-    answer: np.ndarray = choosable & (seen["visits"] > 0) & (seen["gone"] == 0) & (have < _FORCED)
+    is_well = (seen["visits"] > 0) & (seen["gone"] == 0) & (seen["failures"] == 0)
+    answer: np.ndarray = choosable & is_well & (have < _FORCED)
     return answer
 
 
@@ -153,7 +154,9 @@ def with_update_times(
     due = due.copy()
     for timetable, chosen in times.by_timetable():
         at = np.searchsorted(slots, times.slots[chosen])
-        there = (at < len(slots)) & (slots[np.minimum(at, len(slots) - 1)] == times.slots[chosen]) if len(slots) else np.zeros(len(at), bool)
+        there = (
+            (at < len(slots)) & (slots[np.minimum(at, len(slots) - 1)] == times.slots[chosen]) if len(slots) else np.zeros(len(at), bool)
+        )
         at, mask = at[there], times_of(bought[chosen[there]], len(timetable.times))
         p, s, q = page[at], seen[at], plan[at]
         mask |= (q["base_time"] == 0)[:, None]

@@ -14,6 +14,7 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from optimal_frontier.frontier.patterns import pattern_of
+from optimal_frontier.scheduling.index import CANDIDATES
 from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.columns import ACTIVE, ONCE
 from optimal_frontier.state.records import Handout, NewPage, Observation, Published
@@ -54,9 +55,13 @@ def _names_of_origin(origin: str) -> tuple[str, str]:
 def horizon_s(settings: FrontierSettings) -> float:
     """Return the seconds ahead for which pages are queued: two plan intervals, four where deadlines are anticipated.
 
-    They are with an ``auto`` budget, and by price: where the budget is more than the plan knew.
+    They are with an ``auto`` budget, and by price: where the budget is more than the plan knew. A choice by price needs some pages to choose
+    from, however slow the crawl.
     """
-    return (2 if settings.crawl_rate is not None and settings.dispatch == "edf" else 4) * settings.resolve_interval
+    ahead = (2 if settings.crawl_rate is not None and settings.dispatch == "edf" else 4) * settings.resolve_interval
+    if settings.crawl_rate is not None and settings.dispatch == "index":
+        return max(ahead, 2 * CANDIDATES / settings.crawl_rate)
+    return ahead
 
 
 @dataclass(frozen=True)

@@ -43,9 +43,7 @@ def timed_pages(
         rows, chosen = rows[there], chosen[there]
         if len(rows):
             believed = np.array([probabilities_of(times.learned[at], timetable) for at in chosen])
-            parts.append(
-                TimedPages.of_timetable(timetable, rows, believed, importance[rows], min_rate[rows], max_rate[rows], objective)
-            )
+            parts.append(TimedPages.of_timetable(timetable, rows, believed, importance[rows], min_rate[rows], max_rate[rows], objective))
     return TimedPages.together(parts) if parts else None
 
 

@@ -108,7 +108,7 @@ def quiet_before(timetable: Timetable) -> Floats:
     """Return the seconds before each update time in which the page is left alone, (q,)."""
     times = np.array(timetable.times)
     before = np.append(times[-1] - timetable.period, times[:-1])
-    return np.minimum(QUIET_SHARE * timetable.period, (times - before) / 2)
+    return np.asarray(np.minimum(QUIET_SHARE * timetable.period, (times - before) / 2))
 
 
 def passed(timetable: Timetable, since: float, until: float) -> list[int]:

@@ -20,7 +20,8 @@ PAUSE_S: Final = 0.3
 #: Looks after the first.
 LOOKS: Final = 2
 
-#: Columns ``page``, ``seen``, ``plan`` and ``index``, the hash ``price``, and update times -> deadlines, seconds since the epoch, inf for none.
+#: Columns ``page``, ``seen``, ``plan`` and ``index``, the hash ``price``, and update times -> deadlines, seconds since the epoch, inf for
+#: none.
 Deadlines = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Mapping[str, str], StoredTimes], np.ndarray]
 
 
@@ -164,9 +165,9 @@ def _check_values(s: Snapshot) -> Iterator[Finding]:
         yield from _slots(f"values: {message}", _where(live & broken), message)
     timed = _members(s, s.times.slots)
     yield from _slots("update times", _where(timed & ~live), "is free, but has update times")
-    of_table = {slot: len(s.times.timetables[l.number].times) for slot, l in zip(s.times.slots.tolist(), s.times.learned, strict=True)}
-    wrong = [slot for slot, l in zip(of_table, s.times.learned, strict=True) if len(l.betas) not in (0, of_table[slot])]
-    yield from _slots("update times", wrong, "has learned of other update times than those of its timetable")
+    for slot, learned in zip(s.times.slots.tolist(), s.times.learned, strict=True):
+        if len(learned.betas) not in (0, len(s.times.timetables[learned.number].times)):
+            yield Finding("update times", f"slot {slot}", "has learned of other update times than those of its timetable")
     yield from _slots("hosts", _where(live & ~np.isin(s.page["host"], s.hosts)), "is of a host that has no name")
 
 

@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import StateError
+from optimal_frontier.settings import Timetable
 from optimal_frontier.state import columns
-from optimal_frontier.state.records import NO_CHECKS, NOT_WATCHED, Counts, Watched, decode_record, parse_counts
+from optimal_frontier.state.records import NO_CHECKS, NOT_WATCHED, Counts, UpdateTimes, Watched, decode_record, parse_counts
 from optimal_frontier.state.store import Store
 
 #: Commands per pipeline and elements per scan.
@@ -92,6 +93,8 @@ class PageReading:
         See `state.columns`.
     price : dict of str
         The live price; empty unless pages are dispatched by it.
+    times : tuple or None
+        Of a page with update times: its timetable, what was learned of it, and which times are bought (column group *bought*).
     """
 
     now: float
@@ -115,6 +118,7 @@ class PageReading:
     index: Raw = field(default_factory=dict)
     watch: Watched = NOT_WATCHED
     price: dict[str, str] = field(default_factory=dict)
+    times: tuple[Timetable, UpdateTimes, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -211,7 +215,17 @@ def read_page(store: Store, fingerprint: bytes) -> PageReading | None:
         index=_fields(store.records_at("index", [int(slot)]).tobytes(), columns.INDEX),
         price=store.hash("price"),
         watch=Watched(*_fields(store.records_at("watch", [int(slot)]).tobytes(), columns.WATCH).values()),
+        times=_times(store, int(slot)),
     )
+
+
+def _times(store: Store, slot: int) -> tuple[Timetable, UpdateTimes, float] | None:
+    raw = store.command("HGET", store.key("timed"), slot)
+    learned = UpdateTimes.unpack(raw) if raw else None
+    text = store.command("HGET", store.key("timetables:texts"), learned.number) if learned is not None else None
+    if learned is None or text is None:
+        return None
+    return Timetable.of_text(text.decode()), learned, float(store.records_at("bought", [slot])["times"][0])
 
 
 def read_table(store: Store) -> TableReading:

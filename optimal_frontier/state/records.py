@@ -104,8 +104,8 @@ NOT_WATCHED: Final = Watched()
 
 
 class UpdateTimes(NamedTuple):
-    """What is stored of a page with update times: the number of its timetable, and per time the Beta posterior of its probability; no posteriors
-    before the first bit."""
+    """What is stored of a page with update times: the number of its timetable, and per time the Beta posterior of its probability; no
+    posteriors before the first bit."""
 
     number: int
     betas: tuple[tuple[float, float], ...] = ()
@@ -122,8 +122,8 @@ class UpdateTimes(NamedTuple):
 
 
 class Republished(NamedTuple):
-    """What a handout tells of a page with update times: its timetable, what is stored of it, since when the page was not seen, and when it was
-    handed out (both seconds since the epoch)."""
+    """What a handout tells of a page with update times: its timetable, what is stored of it, since when the page was not seen, and when it
+    was handed out (both seconds since the epoch)."""
 
     timetable: Timetable
     learned: UpdateTimes
@@ -191,8 +191,8 @@ class Handout:
     local monotonic time of the reply. ``header_trust`` and ``sitemap_trust`` are what checks of the host's Last-Modified and sitemaps
     found; ``lastmod`` is what a sitemap said of the page: how long ago, how long before that it had changed, and with what resolution (s).
     ``prior_shape`` and ``prior_time`` (s) are what siblings taught of pages without a bit; 0: nothing, the default prior holds.
-    ``watch`` is what stands by in case that the page's habits change. ``republished`` is there for a page with update times that was fetched
-    before.
+    ``watch`` is what stands by in case that the page's habits change. ``republished`` is there for a page with update times that was
+    fetched before.
     """
 
     slot: int

@@ -45,6 +45,7 @@ KEY_TYPES: Final = {
     "hosts:first": "zset",
     "hosts:firsthead": "hash",
     "hosts:blocked": "zset",
+    "hosts:opened": "hash",
     "patterns": "hash",
     "patterns:hosts": "hash",
     "trust": "hash",
@@ -227,7 +228,9 @@ class Store:
             float(fields.get(b"time", 0)),
         )
         handouts = []
-        for slot, token, lateness, elapsed, page_raw, seen_raw, plan_raw, content_raw, record, words, prior_raw, watch_raw, times in reply[4:]:
+        for slot, token, lateness, elapsed, page_raw, seen_raw, plan_raw, content_raw, record, words, prior_raw, watch_raw, times in reply[
+            4:
+        ]:
             importance, min_rate, max_rate, _, _, _, kind, _ = _PAGE.unpack(page_raw)
             _, _, shape, posterior_time, _, _, visits, _, _, _, _, _, attempts = _SEEN.unpack(seen_raw)
             rate, base_time, _ = _PLAN.unpack(plan_raw)

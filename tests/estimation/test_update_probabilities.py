@@ -52,7 +52,7 @@ def test_one_time_and_no_change_are_exact():
 
 @pytest.mark.parametrize(("apart_every", "tolerance"), [(1, 0.08), (4, 0.25)])
 def test_probabilities_are_found_whatever_was_stated(apart_every, tolerance):
-    """Well where each time is visited; where most bits mix both, only what they do together is known well, and which of them is likelier."""
+    """Well where each time is visited; where most bits mix both, what they do together is known well, and which of them is likelier."""
     rng = np.random.default_rng(5)
     true = np.array([0.2, 0.9])
     betas = [stated_beta(1.0), stated_beta(0.5)]

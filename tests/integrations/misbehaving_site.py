@@ -5,6 +5,7 @@ It runs on an event loop in a thread of its own. The first part of a path says h
 ==================  ==================================================================================================
 ``/static/...``     always the same page
 ``/counter/...``    another page at every request
+``/news/SECONDS``   a page that is republished whenever the seconds since the epoch are a multiple of SECONDS
 ``/links/a,b``      a page with links to ``/a`` and ``/b``
 ``/pages/N``        a page with links to ``/static/0`` ... ``/static/N-1``
 ``/status/S``       answers with status S;  ``/fails-after/N`` with 503 after N times 200
@@ -116,6 +117,8 @@ class MisbehavingSite:
         elif first == "counter":
             self._versions[path] += 1
             text = f"<html><body><p>version {self._versions[path]}</p></body></html>"
+        elif first == "news":
+            text = f"<html><body><p>edition {time.time() // float(rest)}</p></body></html>"
         elif first == "links":
             text = "<html><body>" + "".join(f'<a href="/{link}">{link}</a>' for link in rest.split(",")) + "</body></html>"
         elif first == "pages":

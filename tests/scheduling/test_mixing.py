@@ -128,9 +128,7 @@ def test_a_host_that_is_full_buys_what_fits():
     world = World(20, 20)
     host, room = np.array([0] * 10 + [1] * 10 + [0] * 20), np.array([0.1, 5.0])
     buyers = world.buyers()
-    plan, (rates,) = mixed_plan(
-        lambda rates: world.solve(rates, 3.0, host, room), [buyers], LOAD * 3.0, 0.0, host[world.rows], room
-    )
+    plan, (rates,) = mixed_plan(lambda rates: world.solve(rates, 3.0, host, room), [buyers], LOAD * 3.0, 0.0, host[world.rows], room)
     assert 0.09 <= rates.sum() <= 0.1
     assert plan.feasible
     worth = np.sort(buyers.worth.ravel())[::-1]

@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from optimal_frontier.scheduling import backoff, credit_at, deadline, memoryless_wait
+from optimal_frontier.scheduling.update_times import next_update, quiet_before, visit_deadline
+from optimal_frontier.settings import Timetable
 from optimal_frontier.state.columns import CHUNK, LAYOUTS, STATE_NAMES
 from optimal_frontier.state.scripts import source
 
@@ -134,3 +136,45 @@ def test_columns_are_read_back_field_by_field_across_chunks(store):
     assert len(page) == len(seen) == len(plan) == 4100
     assert not any(column[np.arange(4100) != 4097].tobytes().strip(b"\0") for column in (page, seen))
     assert store.records_at("page", [4097, 3])["state"].tolist() == [1, 0]
+
+
+_BY_TIMES = """
+local t = parse_timetable(ARGV[1])
+local function get(i) return tonumber(ARGV[i]) end
+return {number(visit_deadline(t, get(2), get(3), get(4), get(5), get(6))), number((next_update(t, get(3), false)))}
+"""
+
+
+@st.composite
+def timetables(draw):
+    """Up to eight times, one second apart or more; those of a settings file."""
+    period = draw(st.one_of(st.sampled_from([8.0, 86_400.0]), st.floats(8.0, 1e6)))
+    parts = draw(st.lists(st.floats(0, 1), min_size=1, max_size=7))
+    steps = 1.0 + np.array(parts) / (sum(parts) + 1e-3) * (period - len(parts) - 0.5)
+    times = np.append(0.0, np.cumsum(steps)[:-1]) + draw(st.floats(0, 0.4))
+    return Timetable(period, tuple(times.tolist()), (1.0,) * len(times))
+
+
+@FORMULAS
+@given(
+    timetable=timetables(),
+    mask=st.integers(0, 255),
+    seen=st.floats(1e9, 3e9),
+    wait=st.floats(0, 1e6),
+    longest=st.one_of(st.just(np.inf), st.floats(1.0, 1e7)),
+    late=st.one_of(st.just(0.0), st.floats(1, 1e6)),
+)
+def test_the_deadline_by_update_times_equals_the_reference(store, timetable, mask, seen, wait, longest, late):
+    """And lies at or behind an update time, out of the quiet before the next one."""
+    now = seen + late if late else 0.0
+    most = longest if longest < np.inf else 1e300
+    replies = probe(store, _BY_TIMES, timetable.text, mask, *map(repr, (seen, seen + wait, most, now)))
+    due, following = (float(value) for value in replies)
+    bought = [bool(mask >> j & 1) for j in range(len(timetable.times))]
+    (expected,) = visit_deadline(timetable, bought, seen, seen + wait, longest, now)
+    assert due == (expected if expected < np.inf else 1e300)
+    assert following == next_update(timetable, seen)[0][0]
+    if expected < np.inf:
+        (coming,), (which,) = next_update(timetable, due)
+        assert due > seen
+        assert due <= coming - quiet_before(timetable)[which] + 1e-6 or due < now

@@ -256,6 +256,40 @@ def test_a_failure_waits_for_its_backoff(store):
     assert crawl.take() == ["h/a"]
 
 
+def test_a_page_that_fails_waits_for_its_credit_too(store):
+    """A failed attempt costs what a visit costs: what is down would be worth most for ever, as nobody ever saw what became of it."""
+    crawl = Priced(store, {"h/down": (1e6, 1.0, 0.0, 1e3), "h/up": (1.0, 1.0, 0.0, 1e3)}, price=1e-3)
+    store.advance(10.0)
+    handouts, _ = store.dispatch(1)
+    assert crawl.names[handouts[0].slot] == "h/down"
+    store.observe(handouts[0], "failed")
+    store.advance(10.0)
+    assert crawl.take(1, budget=5.0) == ["h/up"]
+    page, seen, plan, index = store.columns("page", "seen", "plan", "index")
+    down = store.slot("h/down")
+    assert deadlines(page, seen, plan, index, crawl.live())[down] > store.time()
+    store.observe(handouts[0])
+    store.advance(1e4)  # at the planned rate of 1e-3
+    assert "h/down" in crawl.take(2, budget=5.0)
+
+
+def test_a_host_that_opened_without_a_token_still_has_its_own_price(store):
+    """The visit that its page had been worth all along comes with the next token; the price of all does not follow it."""
+    pages = {f"slow/{i}": (5.0, 0.01, 0.0, 1e3) for i in range(3)}
+    crawl = Priced(store, pages, price=0.01)
+    store.advance(100.0)
+    assert len(crawl.take(1, host_delay=1.0, budget=5.0)) == 1
+    before = crawl.live().price
+    store.advance(1.5)
+    store.run([("draw_tokens", ["5.0", 3])])
+    assert crawl.take(1, host_delay=1.0, budget=5.0) == []  # it opens, and there is no token
+    store.advance(1.0)
+    assert len(crawl.take(1, host_delay=1.0, budget=5.0)) == 1
+    assert crawl.live().price == before
+    assert crawl.live().hosts[int(store.command("HGET", store.key("hosts"), "slow"))] > before
+    assert store.hash("hosts:opened") == {}
+
+
 def test_an_expired_lease_is_handed_out_again(store):
     crawl = Priced(store, {"h/a": (1.0, 1.0, 0.0, 1e3)}, price=1e-3)
     store.advance(10.0)

@@ -102,11 +102,12 @@ local function gather(live, now, wanted, anticipates, room_of)
   return ready, early, opens
 end
 
--- The price follows what is visited for its worth: not a page at a bound of its rate, nor one whose host was closed until now.
-local function follow(live, c, now, host_was_closed)
+-- The price follows what is visited for its worth: not a page at a bound of its rate, nor one that was worth it before its host opened
+-- (at `opened`, s; nil: it was open at the last visit too).
+local function follow(live, c, now, opened)
   if not c.by_price or c.claim > c.value or c.value <= 0 then return end
   live.is_moved = true
-  if host_was_closed and c.value > live.price then
+  if opened and c.bound * value_share(c.x.change_rate * (opened - c.s.last_seen)) >= live.price then
     -- The price of the host, while it is at its limit.
     local own = live.hosts[c.host] > 0 and live.hosts[c.host] or c.value
     live.hosts[c.host] = own * math.exp(math.log(c.value / own) / HOST_MEMORY)

@@ -25,6 +25,7 @@
 -- P.hosts:due       ZSET   H -> head of P.due:H, of hosts that are open
 -- P.hosts:first     ZSET   head of P.first:H followed by H;  P.hosts:firsthead HASH H -> that member
 -- P.hosts:blocked   ZSET   H -> when it opens (s)
+-- P.hosts:opened    HASH   H -> when it last opened (s), until a page of it is visited by price
 -- P.watch:C         STRING 16 bytes a slot: shape, time (s) of the recent posterior (0: none), evidence of changed habits (as 32-bit
 --                          floats), how often they were learned anew
 -- P.timetables      HASH   "period time probability time probability ..." (s) -> N;  P.timetables:texts HASH N -> that
@@ -268,10 +269,12 @@ local function visit_bound(importance, change_rate, is_freshness)
   return is_freshness and importance / change_rate or importance
 end
 
--- By price go pages that a plan has seen, but for those with one rate only, those that were gone, and those that somebody wants now.
+-- By price go pages that a plan has seen, but for those with one rate only, those that failed or were gone, and those that
+-- somebody wants now.
 local function goes_by_price(p, s, q, x)
   local have = q.base_time > s.settled and q.base_credit or s.carry
-  return x.most_rate > 0 and x.least_rate < x.most_rate and p.min_rate < p.max_rate and s.visits > 0 and s.gone == 0 and have < FORCED
+  local is_well = s.visits > 0 and s.gone == 0 and s.failures == 0
+  return is_well and x.most_rate > 0 and x.least_rate < x.most_rate and p.min_rate < p.max_rate and have < FORCED
 end
 
 -- When a page may be visited at all.

@@ -41,6 +41,7 @@ for _, slot in ipairs(redis.call('ZRANGEBYSCORE', P .. 'leases:expiry', '-inf', 
   end
 end
 
+local live = read_live()
 local ROUND_TRIP_S = 0.02
 local late = {}  -- host that has just opened -> seconds since it could have
 local opened = redis.call('ZRANGEBYSCORE', P .. 'hosts:blocked', '-inf', now, 'WITHSCORES', 'LIMIT', 0, 1024)
@@ -48,6 +49,7 @@ for i = 1, #opened, 2 do
   redis.call('ZREM', P .. 'hosts:blocked', opened[i])
   sync_host(opened[i])
   late[opened[i]] = now - tonumber(opened[i + 1])
+  if live then redis.call('HSET', P .. 'hosts:opened', opened[i], opened[i + 1]) end
 end
 
 -- The bucket of the budget.
@@ -158,7 +160,6 @@ if redis.call('EXISTS', P .. 'timed:due') == 1 then
   while #reply - 4 < n and tokens >= 1 and guard > 0 and hand_out_urgent() do guard = guard - 1 end
 end
 
-local live = read_live()
 -- Nothing is looked at before there is a token; then something may be ready.
 local ready, early, ready_at, at = {}, {}, redis.call('EXISTS', P .. 'hosts:due') == 1 and now or math.huge, 1
 if live and tokens >= 1 and n > 0 then
@@ -196,7 +197,8 @@ while #reply - 4 < n and tokens >= 1 and guard > 0 do
   elseif live then
     local due = deadline_of_candidate(wanted, live)
     at = at + 1
-    follow(live, wanted, now, late[wanted.host] ~= nil)
+    follow(live, wanted, now, tonumber(redis.call('HGET', P .. 'hosts:opened', wanted.host) or nil))
+    redis.call('HDEL', P .. 'hosts:opened', wanted.host)
     redis.call('ZREM', P .. 'due:' .. wanted.host, wanted.slot)
     hand_out(wanted.slot, wanted.p, wanted.seen_raw, wanted.plan_raw, due, '-')
   else
