@@ -4,7 +4,7 @@ Notes
 -----
 Empirical Bayes in three levels. A page with bits has a posterior Gamma(a, b) with the log median y, and a variance of log rate that is
 close to v = 1/a + 1/(2a^2). It counts with the weight w = 1 - min(1, 1/a) min(1, T/b): the share of its posterior that is not the
-default prior Gamma(1, T), T = pages / budget. So a page that taught nothing counts nothing. A group with a parent of mean y0
+default prior Gamma(1, T), T = pages / budget. So a page that still has the default prior counts nothing. A group with a parent of mean y0
 and variance v0 has, with K = `PARENT_PAGES`,
 
     mean     = (K y0 + sum w y) / (K + sum w)
