@@ -418,8 +418,8 @@ class FrontierSettings:
             )
         if parsed["dispatch"] == "index" and parsed["discovery_share"] == 0:
             raise ConfigurationError(
-                f"{PREFIX}DISPATCH = 'index': expected {PREFIX}DISCOVERY_SHARE above 0 with it; by price there is always a page to revisit, "
-                "and new ones would never have their turn"
+                f"{PREFIX}DISPATCH = 'index': expected {PREFIX}DISCOVERY_SHARE above 0 with it; by price there is always a page to "
+                "revisit, and new ones would never have their turn"
             )
         if parsed["policy"] == "poisson" and parsed["dispatch"] == "index":
             raise ConfigurationError(

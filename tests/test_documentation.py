@@ -33,6 +33,7 @@ MANY_KEYS = {
     "prior:C": "string",
     "watch:C": "string",
     "bought:C": "string",
+    "bursts:C": "string",
     "due:H": "zset",
     "first:H": "zset",
     "owner:O": "set",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from optimal_frontier.cli.output import duration, number
+from optimal_frontier.estimation.bursts import LEAST_VARIANCE, REJECTED, Bursts, fit_weibull
 from optimal_frontier.frontier.deadlines import times_of
 from optimal_frontier.frontier.timed_pages import probabilities_of
 from optimal_frontier.settings import DAY_S
@@ -16,11 +17,12 @@ from optimal_frontier.state.reading import PageReading
 def model_facts(reading: PageReading) -> dict[str, Any]:
     """Return what ``page --json`` shows as ``model``.
 
-    ``poisson``, or ``quasi-deterministic`` with its update times (s within the period), the probability that is believed of each and the
-    one that RULES state, and whether the plan buys a visit.
+    ``poisson``, or ``weibull`` with the shape that fits, both with the statistic of the test that says which; or ``quasi-deterministic``
+    with its update times (s within the period), the probability that is believed of each and the one that RULES state, and whether the
+    plan buys a visit.
     """
     if reading.times is None:
-        return {"name": "poisson"}
+        return _of_bits(reading)
     timetable, learned, mask = reading.times
     planned = reading.plan["base_time"] > 0
     bought = times_of([mask], len(timetable.times))[0] if planned else np.ones(len(timetable.times), bool)
@@ -33,16 +35,30 @@ def model_facts(reading: PageReading) -> dict[str, Any]:
     return {"name": "quasi-deterministic", "period": timetable.period, "is_learned": bool(learned.betas), "update_times": rows}
 
 
+def _of_bits(reading: PageReading) -> dict[str, Any]:
+    bursts = Bursts(*reading.surprises)
+    test = {"statistic": bursts.z, "rejected_from": REJECTED, "has_enough_bits": bursts.variance >= LEAST_VARIANCE}
+    if not bursts.is_bursty:
+        return {"name": "poisson", **test}
+    seen = reading.seen
+    chance = min(max(seen["changes"] / max(seen["observations"], 1), 0.01), 0.99)
+    return {"name": "weibull", "shape": float(fit_weibull([chance], [bursts.correlation])[0][0]), **test}
+
+
 def model_line(model: dict[str, Any]) -> str:
     """Return the row of a table.
 
     Examples
     --------
-    >>> model_line({"name": "poisson"})
-    'Poisson: it may change at any time, and no rule names update times'
+    >>> model_line({"name": "poisson", "statistic": 0.5, "rejected_from": 3.2, "has_enough_bits": True})
+    'Poisson: its bits do not speak against it (test for bursts 0.5, rejected from 3.2 on)'
     """
-    if model["name"] == "poisson":
-        return "Poisson: it may change at any time, and no rule names update times"
+    if model["name"] != "quasi-deterministic":
+        test = f"test for bursts {number(model['statistic'])}, rejected from {number(model['rejected_from'])} on"
+        if model["name"] == "weibull":
+            return f"heavy-tailed, Weibull of shape {number(model['shape'])}: its changes come in bursts ({test}); planned as Poisson"
+        few = "" if model["has_enough_bits"] else "; too few bits to tell"
+        return f"Poisson: its bits do not speak against it ({test}{few})"
     source = "learned" if model["is_learned"] else "stated"
     times = ", ".join(f"{_moment(row['seconds'], model['period'])} ({row['probability']:.0%})" for row in model["update_times"])
     return f"quasi-deterministic, by RULES: changes at {times} of every {duration(model['period'])}; probabilities {source}"

@@ -55,8 +55,8 @@ def _names_of_origin(origin: str) -> tuple[str, str]:
 def horizon_s(settings: FrontierSettings) -> float:
     """Return the seconds ahead for which pages are queued: two plan intervals, four where deadlines are anticipated.
 
-    They are with an ``auto`` budget, and by price: where the budget is more than the plan knew. A choice by price needs some pages to choose
-    from, however slow the crawl.
+    They are with an ``auto`` budget, and by price: where the budget is more than the plan knew. A choice by price needs some pages to
+    choose from, however slow the crawl.
     """
     ahead = (2 if settings.crawl_rate is not None and settings.dispatch == "edf" else 4) * settings.resolve_interval
     if settings.crawl_rate is not None and settings.dispatch == "index":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Literal
 
 from optimal_frontier.estimation import RatePosterior
+from optimal_frontier.estimation.bursts import Bursts, follow_bursts
 from optimal_frontier.estimation.change_points import watch_one
 from optimal_frontier.estimation.forgetting import forget_one
 from optimal_frontier.estimation.update_probabilities import learn_update, stated_beta
@@ -14,7 +16,7 @@ from optimal_frontier.optimization.single import periodic_rate_at, poisson_rate_
 from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE
 from optimal_frontier.scheduling.update_times import passed
 from optimal_frontier.state.columns import ACTIVE
-from optimal_frontier.state.records import Handout, Observation, Published, Republished, UpdateTimes, Watched
+from optimal_frontier.state.records import Handout, Observation, Published, Republished, Surprises, UpdateTimes, Watched
 
 
 def change_bit(handout: Handout, fingerprint: bytes, tag: int) -> int:
@@ -72,7 +74,7 @@ def judge_visit(
     bit = change_bit(handout, fingerprint, tag)
     shape, time = handout.shape, handout.time
     interval = handout.elapsed + (responded - handout.received)
-    words, watch = "", None
+    words, watch, surprises = "", None, None
     said = words_of(handout, age, responded)
     if bit >= 0 and interval > 0:
         prior = prior_of(handout, published) or (PRIOR_SHAPE, interval)
@@ -80,6 +82,8 @@ def judge_visit(
         if half_life is not None:
             known = forget_one(*known, interval, half_life, *prior)
         recent, is_other = watch_one(handout.watch[:3], *known, *prior, interval, bool(bit))
+        chance = -math.expm1(-known[0] * math.log1p(interval / known[1]))
+        surprises = Surprises(*follow_bursts(Bursts(*handout.surprises), chance, bool(bit)))
         watch = Watched(*recent, handout.watch.relearned + is_other)
         shape, time, words = learn(*known, interval, bool(bit), said, handout.visits == 1 and shape <= 0)
         if is_other:
@@ -95,7 +99,9 @@ def judge_visit(
         rate = rate_between_plans(handout, RatePosterior(*known).median, published, objective, policy)
     content = struct.pack("<I16s", tag, fingerprint)
     learned = learn_update_times(handout.republished, bool(bit)) if bit >= 0 and handout.republished is not None else None
-    return Observation(handout.slot, handout.token, "ok", responded, bit, shape, time, content, rate, lateness, words, watch, learned)
+    return Observation(
+        handout.slot, handout.token, "ok", responded, bit, shape, time, content, rate, lateness, words, watch, learned, surprises
+    )
 
 
 def learn_update_times(republished: Republished, changed: bool) -> UpdateTimes:

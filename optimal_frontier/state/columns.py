@@ -67,6 +67,8 @@ PRIOR: Final = np.dtype([("shape", "<f8"), ("time", "<f8"), ("siblings", "<f8")]
 #: (see `estimation.change_points`), and how often it took over.
 WATCH: Final = np.dtype([("shape", "<f4"), ("time", "<f4"), ("evidence", "<f4"), ("relearned", "<u4")])
 
+#: Written by `observe`: what a test of the page's bits against the Poisson model keeps (see `estimation.bursts`).
+BURSTS: Final = np.dtype([("last", "<f4"), ("score", "<f4"), ("variance", "<f4"), ("spread", "<f4")])
 #: Written by the planner, where there are pages with update times: sum of 2^j over the times j of its timetable that it buys visits for.
 BOUGHT: Final = np.dtype([("times", "<f8")])
 
@@ -80,6 +82,7 @@ LAYOUTS: Final = {
     "prior": PRIOR,
     "watch": WATCH,
     "bought": BOUGHT,
+    "bursts": BURSTS,
 }
 
 

@@ -14,7 +14,17 @@ import numpy as np
 from optimal_frontier.errors import StateError
 from optimal_frontier.settings import Timetable
 from optimal_frontier.state import columns
-from optimal_frontier.state.records import NO_CHECKS, NOT_WATCHED, Counts, UpdateTimes, Watched, decode_record, parse_counts
+from optimal_frontier.state.records import (
+    NO_CHECKS,
+    NOT_SURPRISED,
+    NOT_WATCHED,
+    Counts,
+    Surprises,
+    UpdateTimes,
+    Watched,
+    decode_record,
+    parse_counts,
+)
 from optimal_frontier.state.store import Store
 
 #: Commands per pipeline and elements per scan.
@@ -95,6 +105,8 @@ class PageReading:
         The live price; empty unless pages are dispatched by it.
     times : tuple or None
         Of a page with update times: its timetable, what was learned of it, and which times are bought (column group *bought*).
+    surprises : Surprises
+        What the test of its bits for bursts keeps.
     """
 
     now: float
@@ -119,6 +131,7 @@ class PageReading:
     watch: Watched = NOT_WATCHED
     price: dict[str, str] = field(default_factory=dict)
     times: tuple[Timetable, UpdateTimes, float] | None = None
+    surprises: Surprises = NOT_SURPRISED
 
 
 @dataclass(frozen=True)
@@ -216,6 +229,7 @@ def read_page(store: Store, fingerprint: bytes) -> PageReading | None:
         price=store.hash("price"),
         watch=Watched(*_fields(store.records_at("watch", [int(slot)]).tobytes(), columns.WATCH).values()),
         times=_times(store, int(slot)),
+        surprises=Surprises(*_fields(store.records_at("bursts", [int(slot)]).tobytes(), columns.BURSTS).values()),
     )
 
 

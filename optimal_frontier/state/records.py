@@ -25,6 +25,7 @@ Counts = tuple[float, float, float, float]
 NO_CHECKS: Final[Counts] = (0.0, 0.0, 0.0, 0.0)
 
 _WATCH: Final = struct.Struct("<3fI")
+_SURPRISES: Final = struct.Struct("<4f")
 #: Below the largest 32-bit float.
 _MOST_STORED: Final = 3e38
 
@@ -101,6 +102,27 @@ class Watched(NamedTuple):
 
 #: What is stored of a page without a bit.
 NOT_WATCHED: Final = Watched()
+
+
+class Surprises(NamedTuple):
+    """The column group *bursts* of a page: what a test of its bits against the Poisson model keeps."""
+
+    last: float = 0.0
+    score: float = 0.0
+    variance: float = 0.0
+    spread: float = 0.0
+
+    @classmethod
+    def unpack(cls, raw: bytes) -> Surprises:
+        """Read what is stored."""
+        return cls(*_SURPRISES.unpack(raw))
+
+    def pack(self) -> bytes:
+        """Return what is stored, as 32-bit floats."""
+        return _SURPRISES.pack(*self)
+
+
+NOT_SURPRISED: Final = Surprises()
 
 
 class UpdateTimes(NamedTuple):
@@ -192,7 +214,7 @@ class Handout:
     found; ``lastmod`` is what a sitemap said of the page: how long ago, how long before that it had changed, and with what resolution (s).
     ``prior_shape`` and ``prior_time`` (s) are what siblings taught of pages without a bit; 0: nothing, the default prior holds.
     ``watch`` is what stands by in case that the page's habits change. ``republished`` is there for a page with update times that was
-    fetched before.
+    fetched before. ``surprises`` is what the test for bursts keeps.
     """
 
     slot: int
@@ -220,6 +242,7 @@ class Handout:
     prior_time: float = 0.0
     watch: Watched = NOT_WATCHED
     republished: Republished | None = None
+    surprises: Surprises = NOT_SURPRISED
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +272,8 @@ class Observation:
         What stands by after it, in case that the page's habits change; None leaves what is stored.
     learned : UpdateTimes or None
         What is known of its update times after it; None leaves what is stored.
+    surprises : Surprises or None
+        What the test for bursts keeps after it; None leaves what is stored.
     """
 
     slot: int
@@ -264,6 +289,7 @@ class Observation:
     words: str = ""
     watch: Watched | None = None
     learned: UpdateTimes | None = None
+    surprises: Surprises | None = None
 
     def arguments(self, now: float) -> tuple[Any, ...]:
         late = "-" if self.lateness is None else f"{self.lateness:.6f}"
@@ -271,8 +297,9 @@ class Observation:
         posterior = (_number(self.shape), _number(self.time))
         watch = b"" if self.watch is None else self.watch.pack()
         rest = (self.content, _number(self.rate), late, self.words, watch)
+        surprises = b"" if self.surprises is None else self.surprises.pack()
         learned = b"" if self.learned is None else self.learned.pack()
-        return (self.slot, self.token, self.outcome, self.bit, *posterior, age, *rest, learned)
+        return (self.slot, self.token, self.outcome, self.bit, *posterior, age, *rest, learned, surprises)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from optimal_frontier.state.records import (
     Observation,
     Published,
     Republished,
+    Surprises,
     UpdateTimes,
     Watched,
     decode_record,
@@ -228,9 +229,9 @@ class Store:
             float(fields.get(b"time", 0)),
         )
         handouts = []
-        for slot, token, lateness, elapsed, page_raw, seen_raw, plan_raw, content_raw, record, words, prior_raw, watch_raw, times in reply[
-            4:
-        ]:
+        for row in reply[4:]:
+            slot, token, lateness, elapsed, page_raw, seen_raw, plan_raw, content_raw, record, words, *others = row
+            prior_raw, watch_raw, times, bursts_raw = others
             importance, min_rate, max_rate, _, _, _, kind, _ = _PAGE.unpack(page_raw)
             _, _, shape, posterior_time, _, _, visits, _, _, _, _, _, attempts = _SEEN.unpack(seen_raw)
             rate, base_time, _ = _PLAN.unpack(plan_raw)
@@ -262,6 +263,7 @@ class Store:
                     prior_time,
                     Watched.unpack(watch_raw),
                     _republished(times) if times else None,
+                    Surprises.unpack(bursts_raw),
                 )
             )
         return float(reply[1]), reply[2], published, handouts

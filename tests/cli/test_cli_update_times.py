@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from clocked_store import START
 
+from optimal_frontier.estimation.bursts import REJECTED
 from optimal_frontier.frontier.session import apply_bounds
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.records import UpdateTimes
+from optimal_frontier.state.records import Surprises, UpdateTimes
 
 from .stored_crawl import HOT, WARM
 
@@ -63,8 +64,16 @@ def test_what_was_learned_and_what_is_not_worth_a_visit_is_told(ask, run, crawl)
 
 
 def test_a_page_without_a_rule_is_poisson(ask, run, crawl):
-    assert ask("page", WARM)["model"] == {"name": "poisson"}
-    assert "Poisson: it may change at any time" in run("page", WARM).output
+    assert ask("page", WARM)["model"] == {"name": "poisson", "statistic": 0.0, "rejected_from": REJECTED, "has_enough_bits": False}
+    assert "Poisson: its bits do not speak against it" in run("page", WARM).output
+
+
+def test_a_page_whose_changes_come_in_bursts_is_told_with_its_shape(ask, run, crawl):
+    crawl.visit(WARM, bit=1, shape=3.0, time=10.0, surprises=Surprises(0.5, 9.0, 4.0, 20.0))
+    model = ask("page", WARM)["model"]
+    assert (model["name"], model["statistic"]) == ("weibull", 4.5)
+    assert 0.25 < model["shape"] < 0.5
+    assert "heavy-tailed, Weibull of shape" in run("page", WARM).output
 
 
 def test_check_finds_nothing_wrong_with_update_times_and_what_is(run, crawl):

@@ -100,7 +100,7 @@ def test_a_page_is_due_when_its_credit_reaches_one(store, carry, settled, rate, 
 
 def test_the_layouts_in_lua_are_the_dtypes(store):
     """Chunk size, widths, field order and types; and nothing is padded."""
-    groups = "{'page','seen','plan','index','content','committed','prior','watch','bought'}"
+    groups = "{'page','seen','plan','index','content','committed','prior','watch','bought','bursts'}"
     body = f"local r = {{tostring(CHUNK)}} for _, k in ipairs({groups}) do r[#r+1] = tostring(WIDTH[k]) end return r"
     assert [int(value) for value in probe(store, body)] == [CHUNK, *(layout.itemsize for layout in LAYOUTS.values())]
     for name, layout in LAYOUTS.items():

@@ -30,6 +30,7 @@
 --                          floats), how often they were learned anew
 -- P.timetables      HASH   "period time probability time probability ..." (s) -> N;  P.timetables:texts HASH N -> that
 -- P.timed           HASH   slot -> N of the page's timetable (I4), and per time the Beta posterior of its probability (two doubles each)
+-- P.bursts:C        STRING 16 bytes a slot: last surprise, score, variance, spread of the test for bursts (32-bit floats)
 -- P.timed:due       ZSET   slot -> deadline (s) of pages that go by update times: they go before others. A page that is not in P.due:H
 --                          as well is passed over, and dropped at its deadline
 -- P.bought:C        STRING 8 bytes a slot: sum of 2^j over the times of its timetable that are bought
@@ -44,8 +45,8 @@
 local P = KEYS[1]
 local CHUNK = 4096
 local FORMAT = {page = '<ddddI4I4I4I4', seen = '<ddddddI4I4I4I4I4I4I4', plan = '<ddd', index = '<ddd', content = '<I4c16', committed = '<ddI4',
-  prior = '<ddd', watch = '<fffI4', bought = '<d'}
-local WIDTH = {page = 48, seen = 76, plan = 24, index = 24, content = 20, committed = 20, prior = 24, watch = 16, bought = 8}
+  prior = '<ddd', watch = '<fffI4', bought = '<d', bursts = '<ffff'}
+local WIDTH = {page = 48, seen = 76, plan = 24, index = 24, content = 20, committed = 20, prior = 24, watch = 16, bought = 8, bursts = 16}
 local ACTIVE, ONCE, TRANSIENT, RETIRED, DONE = 1, 2, 3, 4, 5
 local OWNER_SILENCE_S = 15
 local REQUEUE_LIMIT = 256
@@ -369,7 +370,7 @@ end
 local function free_slot(slot, p)
   write_page(slot, {importance = 0, min_rate = 0, max_rate = 0, gap = 0, host = 0, generation = (p.generation + 1) % 4294967296,
     state = 0, pattern = 0})
-  for _, kind in ipairs({'seen', 'plan', 'content', 'watch'}) do write_raw(kind, slot, string.rep('\0', WIDTH[kind])) end
+  for _, kind in ipairs({'seen', 'plan', 'content', 'watch', 'bursts'}) do write_raw(kind, slot, string.rep('\0', WIDTH[kind])) end
   if redis.call('HDEL', P .. 'timed', slot) == 1 then write_raw('bought', slot, string.rep('\0', WIDTH.bought)) end
   if redis.call('EXISTS', P .. 'price') == 1 then write_raw('index', slot, string.rep('\0', WIDTH.index)) end
   redis.call('HDEL', P .. 'records', slot)

@@ -7,7 +7,7 @@
 --          content, record, {trust in the host's Last-Modified, in its sitemaps (both as stored, or nil); where a sitemap said
 --          something: seconds since then, seconds from the last change until then, resolution (s)},
 --          prior of its pattern (24 bytes, zeros: the default), watch, of a page with update times {its timetable, as in P.timed, since when
---          it was not seen (s), now (s)}}}
+--          it was not seen (s), now (s)}, bursts}}
 -- While there is a live price (P.price), pages that go by it are handed out by what a visit is worth, due or not: see _by_price.lua.
 -- O(log n) a request; at most REQUEUE_LIMIT expired leases and REQUEUE_LIMIT stale queue entries are put right per call.
 local owner, n, lease_s = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -107,7 +107,8 @@ local function hand_out(slot, p, seen_raw, plan_raw, due, first)
   local elapsed = s.visits > 0 and now - s.last_seen or -1
   reply[#reply + 1] = {slot, token, first == '-' and number(now - due) or '-', number(elapsed), read_raw('page', slot), seen_raw, plan_raw,
     read_raw('content', slot), redis.call('HGET', P .. 'records', slot), words_of(slot, tostring(p.host)),
-    read_raw('prior', p.pattern), read_raw('watch', slot), times_of(slot, s)}
+    read_raw('prior', p.pattern), read_raw('watch', slot), times_of(slot, s),
+    read_raw('bursts', slot)}
   tokens = tokens - 1
   -- By what a round trip took the next request is not late as well: in no time T are there more than T / period + 2.
   local pause = math.max(host_delay, host_period - math.min(host_period, late[tostring(p.host)] or 0, ROUND_TRIP_S))

@@ -1,9 +1,9 @@
 -- Ends leases: records what a fetch showed and sets the page's next deadline.
--- ARGV  horizon (s: deadlines further away are left to the planner), policy (periodic, poisson), then per lease 13 values: slot, token,
+-- ARGV  horizon (s: deadlines further away are left to the planner), policy (periodic, poisson), then per lease 14 values: slot, token,
 --       outcome (ok, failed, refused, gone, released), bit (-1: none), shape, time, age (s since the response came),
 --       content (20 bytes, or empty), rate for a page that has no plan (1/s; 0: none), lateness (s, or "-"), what became of the page's own
 --       word about its last change (kind:verdict:use, separated by blanks), watch (16 bytes, or empty),
---       what update times have taught (as in P.timed, or empty)
+--       what update times have taught (as in P.timed, or empty), bursts (16 bytes, or empty)
 -- Returns  per lease 1 if it was counted, 0 if the lease was no longer valid. O(log n) a lease; idempotent by token.
 local now, live = clock(), read_live()
 local horizon, is_memoryless = tonumber(ARGV[1]), ARGV[2] == 'poisson'
@@ -28,7 +28,7 @@ local function note_word(host, kind, verdict, use, changed)
   if use == 'used' then count('ages') elseif use == 'distrusted' then count('ages_distrusted') end
 end
 local result = {}
-for i = 3, #ARGV, 13 do
+for i = 3, #ARGV, 14 do
   local slot, token, outcome, bit_ = ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
   local text = redis.call('HGET', P .. 'leases', slot)
   local lease = text and parse_lease(text)
@@ -88,6 +88,7 @@ for i = 3, #ARGV, 13 do
           if struct.unpack('<I4', ARGV[i + 11], 13) > struct.unpack('<I4', read_raw('watch', index), 13) then count('relearned') end
           write_raw('watch', index, ARGV[i + 11])
         end
+        if #ARGV[i + 13] > 0 then write_raw('bursts', index, ARGV[i + 13]) end
         if #ARGV[i + 12] > 0 then
           -- Under another timetable by now it says nothing.
           local _, raw = timetable_of(slot)
