@@ -39,7 +39,7 @@ say changing-habits "$bin/python" "$here/changing_habits.py"
 say sibling-priors "$bin/python" "$here/sibling_priors.py"
 say last-modified "$bin/python" "$here/last_modified.py"
 for repository in $repositories; do
-    name=trace-$(basename "${repository%/repo}")
-    say "$name-events" "$bin/optimal-frontier" trace-git "$repository" "$name-events.csv"
-    say "$name" "$bin/optimal-frontier" simulate trace "$name-events.csv" --last 1461 --dispatch both --out "$name.png" --csv "$name.csv"
+    trace=trace-$(basename "${repository%/repo}")  # functions have no variables of their own
+    say "$trace-events" "$bin/optimal-frontier" trace-git "$repository" "$trace-events.csv"
+    say "$trace" "$bin/optimal-frontier" simulate trace "$trace-events.csv" --last 1461 --dispatch both --out "$trace.png" --csv "$trace.csv"
 done
