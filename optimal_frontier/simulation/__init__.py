@@ -10,7 +10,7 @@ from optimal_frontier.simulation.bandwidth import BandwidthChange
 from optimal_frontier.simulation.comparing import Interval, Standing, compare, pairings, standings
 from optimal_frontier.simulation.cycle import cycle_freshness, cycle_slots
 from optimal_frontier.simulation.interval_rules import Frontera, IntervalRule, Nutch, StormCrawler
-from optimal_frontier.simulation.learning import LEARNERS
+from optimal_frontier.simulation.learners import LEARNERS
 from optimal_frontier.simulation.policies import Exploring, Knowledge, Planner
 from optimal_frontier.simulation.processes import Drifting, Jumping, Pareto, Poisson, QuasiDeterministic, Weibull
 from optimal_frontier.simulation.ragged import Ragged

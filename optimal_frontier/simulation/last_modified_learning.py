@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -10,11 +10,9 @@ from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation.last_modified import FIRST_WEIGHT, update_with_age, update_with_first_age
 from optimal_frontier.estimation.trust import SURE, are_lies, fade, rare_lies
 from optimal_frontier.scheduling.planning import PRIOR_SHAPE
+from optimal_frontier.simulation.learning import Seen
 from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.worlds import Realised
-
-if TYPE_CHECKING:  # learning.py registers what stands here
-    from optimal_frontier.simulation.learning import Seen
 
 #: Share of the hosts that lie in `with_liars`.
 LIARS: Final = 0.2

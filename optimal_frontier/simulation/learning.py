@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from optimal_frontier.estimation import forget, update_posterior, watch_habits
 from optimal_frontier.scheduling.planning import PRIOR_SHAPE
-from optimal_frontier.simulation.last_modified_learning import LastModified, with_liars
-from optimal_frontier.simulation.live_learning import Live
 from optimal_frontier.simulation.ragged import Floats, Ints
-from optimal_frontier.simulation.sibling_learning import Siblings
 from optimal_frontier.simulation.worlds import Realised
 
 
@@ -90,6 +86,33 @@ class Filtering:
         return np.where(known, self.shape[seen.pages], PRIOR_SHAPE), np.where(known, self.time[seen.pages], self.prior_time)
 
 
+class Standby:
+    """What stands by of every page in case that its habits change.
+
+    Parameters
+    ----------
+    pages : int
+        How many there are.
+    """
+
+    def __init__(self, pages: int) -> None:
+        self._watch = np.zeros((3, pages))
+
+    def look(self, seen: Seen, before: tuple[Floats, Floats], prior: tuple[ArrayLike, ArrayLike]) -> tuple[Ints, Floats, Floats]:
+        """Take in visits; return the pages whose habits have changed, and the shape and time of what takes over.
+
+        Parameters
+        ----------
+        seen : Seen
+            The visits.
+        before, prior : tuple
+            Shape and time of posteriors before them, and of priors.
+        """
+        watch, alarm = watch_habits(tuple(self._watch[:, seen.pages]), *before, *prior, seen.intervals, seen.changed)
+        self._watch[:, seen.pages] = watch
+        return seen.pages[alarm], watch.shape[alarm], watch.time[alarm]
+
+
 class Watching(Filtering):
     """The Gamma posterior, and one that takes over when habits change.
 
@@ -101,16 +124,13 @@ class Watching(Filtering):
 
     def __init__(self, world: Realised) -> None:
         super().__init__(world)
-        self.watch = np.zeros((3, len(world)))
+        self._standby = Standby(len(world))
 
     def learn(self, seen: Seen) -> None:
         """Take in visits."""
-        pages = seen.pages
-        shape, time = self.before(seen)
-        watch, alarm = watch_habits(tuple(self.watch[:, pages]), shape, time, PRIOR_SHAPE, self.prior_time, seen.intervals, seen.changed)
+        other, shape, time = self._standby.look(seen, self.before(seen), (PRIOR_SHAPE, self.prior_time))
         super().learn(seen)
-        self.watch[:, pages] = watch
-        self.shape[pages[alarm]], self.time[pages[alarm]] = watch.shape[alarm], watch.time[alarm]
+        self.shape[other], self.time[other] = shape, time
 
 
 class Forgetting(Filtering):
@@ -135,18 +155,6 @@ class Forgetting(Filtering):
 
 #: Half-life of `Forgetting` unless told: 70 days in world B, 35 in A and C.
 HALF_LIFE_ROUNDS: Final = 7.0
-#: Makers of learners by name.
-LEARNERS: Final[Mapping[str, Callable[[Realised], Learner]]] = MappingProxyType(
-    {
-        "live": Live,
-        "plain": Filtering,
-        "watching": Watching,
-        "forgetting": Forgetting,
-        "siblings": Siblings,
-        "last-modified": LastModified,
-        "last-modified-liars": with_liars,
-    }
-)
 
 
 def learn_in_turn(world: Realised, learner: Learner, pages: Ints, times: Floats, last: Floats) -> None:

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from optimal_frontier.estimation import watch_habits
+from optimal_frontier.simulation.learning import Seen, Standby
 from optimal_frontier.simulation.sibling_learning import Siblings
 from optimal_frontier.simulation.worlds import Realised
-
-if TYPE_CHECKING:
-    from optimal_frontier.simulation.learning import Seen  # which names this learner
 
 
 class Live(Siblings):
@@ -25,12 +18,10 @@ class Live(Siblings):
 
     def __init__(self, world: Realised) -> None:
         super().__init__(world)
-        self._watch = np.zeros((3, len(world)))
+        self._standby = Standby(len(world))
 
     def learn(self, seen: Seen) -> None:
         """Take in visits."""
-        pages, prior = seen.pages, self.prior(seen.pages)
-        watch, alarm = watch_habits(tuple(self._watch[:, pages]), *self.before(pages), *prior, seen.intervals, seen.changed)
+        other, shape, time = self._standby.look(seen, self.before(seen.pages), self.prior(seen.pages))
         super().learn(seen)
-        self._watch[:, pages] = watch
-        self._shape[pages[alarm]], self._time[pages[alarm]] = watch.shape[alarm], watch.time[alarm]
+        self._shape[other], self._time[other] = shape, time

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from optimal_frontier.estimation import update_posterior
 from optimal_frontier.estimation.sibling_priors import SiblingPriors, sibling_priors
+from optimal_frontier.simulation.learning import Seen
 from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.worlds import Realised
-
-if TYPE_CHECKING:
-    from optimal_frontier.simulation.learning import Seen  # which names this learner
 
 
 class Siblings:

@@ -11,7 +11,7 @@ from optimal_frontier.estimation import posterior_median
 from optimal_frontier.simulation import Poisson, simulate, synthetic_world
 from optimal_frontier.simulation.crawl import Visits, planned_visits, ruled_visits
 from optimal_frontier.simulation.interval_rules import RULES
-from optimal_frontier.simulation.learning import LEARNERS
+from optimal_frontier.simulation.learners import LEARNERS
 from optimal_frontier.simulation.newcomers import freshness_when_new
 from optimal_frontier.simulation.policies import PLANNERS
 
