@@ -3,7 +3,7 @@
 Notes
 -----
 A page's posterior keeps every bit it ever had, which is best as long as the change rate stays what it is. Beside it goes a *recent* one
-that forgets: before each visit its two numbers move by 1 - `MEMORY` of the way towards `START` of the page's prior, so it knows about the
+that forgets: before each visit its two numbers move by 1 - `MEMORY` of the way towards `RESIDUE` of the page's prior, so it knows about the
 last 1/(1 - `MEMORY`) visits. Both foretell the next bit: under Gamma(a, b) a page stays unchanged over an interval I with probability
 (b/(b+I))^a. The sum of log(recent's probability / the other's), never below 0, is the *evidence* that habits have changed (Page's CUSUM
 with predictive likelihoods). When it passes `ALARM`, the recent posterior becomes the page's own, and the evidence is 0 again.
@@ -27,12 +27,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.estimation.filtering import update_one, update_posterior
+from optimal_frontier.estimation.forgetting import RESIDUE
 from optimal_frontier.estimation.validation import bit_array, broadcast_shape, page_array, positive_array
 
 #: What the recent posterior keeps from one visit to the next.
 MEMORY: Final = 0.9
-#: Of the prior, what the recent posterior falls back to.
-START: Final = 0.5
 #: Evidence at which the recent posterior takes over.
 ALARM: Final = 4.0
 #: Smallest probability whose logarithm is taken.
@@ -113,7 +112,7 @@ def watch_habits(
         page_array(values, f"watch.{name}", np.shape(values), zero=True) for values, name in zip(watch, Watch._fields, strict=True)
     )
     a, b = positive_array(shape, "shape"), positive_array(time, "time")
-    a0, b0 = START * positive_array(prior_shape, "prior_shape"), START * positive_array(prior_time, "prior_time")
+    a0, b0 = RESIDUE * positive_array(prior_shape, "prior_shape"), RESIDUE * positive_array(prior_time, "prior_time")
     interval, bits = positive_array(intervals, "intervals"), bit_array(changed, "changed")
     broadcast_shape(shape=a, time=b, prior_shape=a0, prior_time=b0, intervals=interval, changed=bits, watch=recent_shape)
     known = recent_shape > 0
@@ -136,7 +135,7 @@ def watch_one(
 ) -> tuple[tuple[float, float, float], bool]:
     """`watch_habits` of one page in plain floats, about 3 us; trusts its input."""
     recent_shape, recent_time, evidence = watch
-    a0, b0 = START * prior_shape, START * prior_time
+    a0, b0 = RESIDUE * prior_shape, RESIDUE * prior_time
     if recent_shape > 0:
         recent_shape, recent_time = a0 + MEMORY * (recent_shape - a0), b0 + MEMORY * (recent_time - b0)
     else:

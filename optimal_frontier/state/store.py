@@ -258,7 +258,7 @@ class Store:
                     received,
                     parse_counts(words[0]),
                     parse_counts(words[1]),
-                    tuple(map(float, words[2:])) if len(words) > 2 else None,  # type: ignore[arg-type]  # three, as dispatch.lua has it
+                    (float(words[2]), float(words[3]), float(words[4])) if len(words) > 2 else None,
                     prior_shape,
                     prior_time,
                     Watched.unpack(watch_raw),

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import posterior_median, update_posterior, watch_habits
-from optimal_frontier.estimation.change_points import ALARM, MEMORY, START, watch_one
+from optimal_frontier.estimation.change_points import ALARM, MEMORY, watch_one
+from optimal_frontier.estimation.forgetting import RESIDUE
 
 SIZES = st.floats(1e-6, 1e6)
 
@@ -59,7 +60,7 @@ def test_evidence_is_the_sum_of_what_the_bits_say():
     of_page = 1.0 - (8.0 / 11.0) ** 4
     assert not alarm
     assert watch.evidence == pytest.approx(max(0.0, np.log(of_recent / of_page)), rel=1e-12)
-    assert (watch.shape, watch.time) == update_posterior(START * 1.0, START * 2.0, 3.0, True)
+    assert (watch.shape, watch.time) == update_posterior(RESIDUE * 1.0, RESIDUE * 2.0, 3.0, True)
     before = watch_habits((3.0, 5.0, 1.0), 4.0, 8.0, 1.0, 2.0, 3.0, False)[0]
     shape, time = 0.5 + MEMORY * 2.5, 1.0 + MEMORY * 4.0
     more = shape * np.log(time / (time + 3.0)) - 4.0 * np.log(8.0 / 11.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -97,7 +99,7 @@ def _fresh_time(y: Floats, q: Floats) -> Floats:
     return np.log1p(y) * np.where(rise == 0, 1.0, np.expm1(rise) / rise)
 
 
-def _integral(y: Floats, q: Floats, part) -> Floats:  # type: ignore[no-untyped-def]
+def _integral(y: Floats, q: Floats, part: Callable[[float], float]) -> Floats:
     """``q y int_0^1 part(v) (1 + y v)^-(q + 1) dv``."""
     total = np.zeros(y.shape)
     for node, weight in zip(NODES, WEIGHTS, strict=True):
