@@ -1,0 +1,42 @@
+"""What parsers of single values share; errors name the setting, what was found and what was expected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from optimal_frontier.errors import ConfigurationError
+
+
+def fail(name: str, value: object, expected: str) -> ConfigurationError:
+    """Return the error for a value that was not understood."""
+    return ConfigurationError(f"{name} = {value!r}: expected {expected}")
+
+
+def number(name: str, value: object, expected: str, valid: Callable[[float], bool]) -> float:
+    """Return `value` as a float that satisfies `valid`."""
+    try:
+        number = float(value) if not isinstance(value, bool) else math.nan  # type: ignore[arg-type]  # whatever the user wrote
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if math.isnan(number) or not valid(number):
+        raise fail(name, value, expected)
+    return number
+
+
+def choice(*choices: str) -> Callable[[str, object], str]:
+    """Return a parser that takes one of `choices`."""
+
+    def parse(name: str, value: object) -> str:
+        if value not in choices:
+            raise fail(name, value, " or ".join(f'"{c}"' for c in choices))
+        return str(value)
+
+    return parse
+
+
+def text(name: str, value: object) -> str:
+    """Return `value`, a non-empty string."""
+    if not isinstance(value, str) or not value:
+        raise fail(name, value, "a non-empty string")
+    return value

@@ -1,0 +1,125 @@
+"""The one declared table of settings: name, default, parser, meaning."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.settings.parsing import choice, fail, number
+from optimal_frontier.settings.rules import parse_rules
+from optimal_frontier.settings.timetable import DAY_S
+
+PREFIX: Final = "OPTIMAL_FRONTIER_"
+
+
+def _positive(name: str, value: object) -> float:
+    return number(name, value, "a number of seconds above 0", lambda x: 0 < x < math.inf)
+
+
+def _crawl_rate(name: str, value: object) -> float | None:
+    if value == "auto":
+        return None
+    return number(name, value, 'fetches per second above 0, or "auto"', lambda x: 0 < x < math.inf)
+
+
+def _share(name: str, value: object) -> float:
+    return number(name, value, "a share from 0 to below 1", lambda x: 0 <= x < 1)
+
+
+def _host_delay(name: str, value: object) -> float | None:
+    if value is None or value == "None":
+        return None
+    return number(name, value, "seconds, 0 or more, or None for DOWNLOAD_DELAY", lambda x: 0 <= x < math.inf)
+
+
+def _host_max_rate(name: str, value: object) -> float | None:
+    if value is None or value == "None":
+        return None
+    return number(name, value, "fetches per second above 0, or None", lambda x: 0 < x < math.inf and 1 / x < math.inf)
+
+
+def _half_life(name: str, value: object) -> float | None:
+    if value is None or value == "None":
+        return None
+    return number(name, value, "seconds above 0, or None", lambda x: 0 < x < math.inf)
+
+
+def _close_after(name: str, value: object) -> int | None:
+    if value is None or value == "None":
+        return None
+    return int(number(name, value, "a whole number of fetches, 1 or more, or None", lambda x: 1 <= x < math.inf and x == int(x)))
+
+
+def _redis_url(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        # Not quoted: even a value of the wrong type may hold a password.
+        raise ConfigurationError(f"{name}: expected a non-empty string, not {type(value).__name__}")
+    return value
+
+
+def _namespace(name: str, value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[^\s{}*?\[\]]{1,200}", value):
+        raise fail(name, value, "1 to 200 characters without white space, braces, brackets, * and ? (it is the prefix of Redis keys)")
+    return value
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of the table."""
+
+    name: str
+    default: Any
+    parse: Callable[[str, object], Any]
+    meaning: str
+
+    @property
+    def full_name(self) -> str:
+        return PREFIX + self.name
+
+
+#: Every setting there is. ``docs/settings.md`` is held to this table by a test.
+TABLE: Final = (
+    Setting(
+        "REDIS_URL",
+        "embedded",
+        _redis_url,
+        "where the state lives: embedded, embedded:///path, a redis-py URL, or redis+cluster://host:port",
+    ),
+    Setting("NAMESPACE", None, _namespace, "prefix of all keys, BOT_NAME unless set; belongs to one spider"),
+    Setting("CRAWL_RATE", "auto", _crawl_rate, 'budget, fetches per second over all crawlers; "auto": as fast as the downloader goes'),
+    Setting("DISCOVERY_SHARE", 0.2, _share, "share of the budget kept for first visits while there are any; 1 with CLOSE_AFTER"),
+    Setting("OBJECTIVE", "freshness", choice("freshness", "changes"), "what is maximised: time current, or changes seen per second"),
+    Setting(
+        "POLICY",
+        "periodic",
+        choice("periodic", "poisson"),
+        "how the visits of a page follow each other: evenly spaced, or memoryless at Azar's rates",
+    ),
+    Setting(
+        "DISPATCH",
+        "edf",
+        choice("edf", "index"),
+        "which page comes next: the earliest deadline, or the one whose visit is worth most, by a live price that follows the budget",
+    ),
+    Setting(
+        "EXPLORATION",
+        "median",
+        choice("median", "mean", "thompson", "epsilon", "explore-then-commit"),
+        "which change rates plans are made from, and how pages that are not worth a visit go on being looked at",
+    ),
+    Setting("HALF_LIFE", None, _half_life, "seconds after which what was learned of a change rate counts half; None: it is kept"),
+    Setting("RESOLVE_INTERVAL", 60.0, _positive, "seconds between plans"),
+    Setting("MIN_INTERVAL", 1.0, _positive, "least seconds between two visits of a page"),
+    Setting("MAX_INTERVAL", 30 * DAY_S, _positive, "most seconds between two visits of a page"),
+    Setting("RULES", [], parse_rules, "importance, interval bounds, update times and revisiting by URL pattern or host"),
+    Setting("HOST_DELAY", None, _host_delay, "seconds between two requests to a host, over all crawlers; None: DOWNLOAD_DELAY"),
+    Setting("HOST_MAX_RATE", None, _host_max_rate, "most fetches per second to a host, over all crawlers; None: no limit but HOST_DELAY"),
+    Setting("LEASE_SECONDS", 60.0, _positive, "a lease that is not renewed for this long is handed out again"),
+    Setting("FINGERPRINT", "text", choice("text", "body"), "what of a page counts as its content"),
+    Setting("CALLBACK_ON", "fetch", choice("fetch", "change"), "which visits reach the callback: every one, or first visits and changes"),
+    Setting("CLOSE_AFTER", None, _close_after, "close the spider when every page was fetched this many times; None: run on"),
+)
