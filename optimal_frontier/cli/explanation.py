@@ -134,7 +134,7 @@ def _by_price(reading: PageReading) -> dict[str, float | None]:
     live = LivePrice.of(reading.price)
     if live is None or reading.times is not None or not goes_by_price(*_rows(reading))[0]:
         return {"visit_value": None, "live_price": None}
-    value = visit_value(reading.page["importance"], reading.index["change_rate"], reading.now - reading.seen["last_seen"], live.objective)
+    value = visit_value(reading.index["weight"], reading.index["change_rate"], reading.now - reading.seen["last_seen"], live.objective)
     return {"visit_value": value, "live_price": float(live.of_hosts(np.array([reading.page["host"]]))[0])}
 
 

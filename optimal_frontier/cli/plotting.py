@@ -130,7 +130,7 @@ def draw_rates(curve: CrawlCurve, workplace: Workplace) -> Figure:
 
     settings = workplace.settings
     plan = curve.plan(curve.present)
-    importance, change_rate, rates = curve.page["importance"].copy(), plan.change_rate, plan.rates
+    importance, change_rate, rates = plan.weight, plan.change_rate, plan.rates
     # A pinned page is visited at its own rate, which is its least one too.
     least = plan.least
     left = (rates <= least * (1 + _AT_BOUND)) & (curve.page["min_rate"] < curve.page["max_rate"])

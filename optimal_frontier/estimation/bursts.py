@@ -14,6 +14,10 @@ shows enough bits. Three sums and the last surprise are all that is kept.
 ``rho = ((1 - E(2 I)) - (1 - p)^2) / (p (1 - p))`` with ``E(I) = p``. It falls with the shape of a Weibull process, and is 0 at shape 1,
 so p and rho say which shape and mean fit (`fit_weibull`).
 
+What is learned beside that is the Poisson rate x that explains the bits: visits that see a change with probability p are
+``-log(1 - p) / x`` apart, by the Poisson model. That is the interval which `fit_weibull` has in means, so it gives the mean in seconds
+(`weibull_of_bits`): no interval needs to be kept.
+
 A page whose rate has jumped looks the same for a while: the test tells that it is not Poisson at one rate, not why.
 
 References
@@ -40,6 +44,8 @@ REJECTED: Final = 3.2
 LEAST_VARIANCE: Final = 3.0
 #: Least shape that is fitted; the most is 1.
 LEAST_SHAPE: Final = 0.25
+#: Share of visits that saw a change, at least, and one minus it at most: what is fitted to fewer says nothing.
+_LEAST_CHANCE: Final = 0.01
 #: Shapes of the table, and the ages, in mean times between changes, at which `E` is summed.
 _SHAPES: Final = np.linspace(1.0, LEAST_SHAPE, 31)
 _AGES: Final = np.geomspace(1e-12, 1e5, 6000)
@@ -75,7 +81,13 @@ class Bursts(NamedTuple):
     @property
     def is_bursty(self) -> bool:
         """Whether the Poisson model is rejected in favour of bursts."""
-        return self.variance >= LEAST_VARIANCE and self.z >= REJECTED
+        return bool(are_bursty(self.score, self.variance))
+
+
+def are_bursty(score: ArrayLike, variance: ArrayLike) -> NDArray[np.bool_]:
+    """Tell of each page whether the Poisson model is rejected, from S and V of `Bursts`; trusts its input."""
+    s, v = np.asarray(score, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+    return np.asarray((v >= LEAST_VARIANCE) & (s >= REJECTED * np.sqrt(v)))
 
 
 def follow_bursts(bursts: Bursts, probability: float, changed: bool) -> Bursts:
@@ -147,6 +159,46 @@ def fit_weibull(chance: ArrayLike, correlation: ArrayLike) -> tuple[Floats, Floa
     within = np.clip((rho - low) / np.maximum(high - low, np.finfo(np.float64).tiny), 0.0, 1.0)
     shape = _SHAPES[row] * (1.0 - within) + _SHAPES[row + 1] * within
     return shape, lengths[row, column] * (1.0 - within) + lengths[row + 1, column] * within
+
+
+def weibull_of_bits(changes: ArrayLike, observations: ArrayLike, correlation: ArrayLike, change_rate: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the Weibull models that explain what is kept of pages.
+
+    Parameters
+    ----------
+    changes, observations : array_like (n,)
+        Bits that said "changed", and all bits, > 0.
+    correlation : array_like (n,)
+        Of neighbouring bits, see `Bursts`; below 0 counts as 0.
+    change_rate : array_like (n,)
+        The Poisson rate that explains the bits, such as the posterior median, > 0, changes per unit of time.
+
+    Returns
+    -------
+    shape : ndarray (n,)
+        In [`LEAST_SHAPE`, 1].
+    mean : ndarray (n,)
+        Mean time between changes, in the unit of 1 / `change_rate`.
+
+    Raises
+    ------
+    InvalidProblemError
+        An argument is out of range; the message names it and the first offending index.
+
+    Examples
+    --------
+    A page that had changed at half of its visits, which were ln 2 / 0.1 = 6.9 apart, with bits that follow each other:
+
+    >>> shape, mean = weibull_of_bits([50], [100], [0.3], [0.1])
+    >>> shape.round(2).tolist(), mean.round(2).tolist()
+    ([0.44], [3.94])
+    """
+    seen, bits = page_array(changes, "changes", np.shape(changes), zero=True), positive_array(observations, "observations")
+    rate = positive_array(change_rate, "change_rate")
+    broadcast_shape(changes=seen, observations=bits, change_rate=rate)
+    chance = np.clip(seen / bits, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE)
+    shape, interval = fit_weibull(chance, np.maximum(np.asarray(correlation, dtype=np.float64), 0.0))
+    return shape, -np.log1p(-chance) / (rate * interval)
 
 
 @cache

@@ -16,7 +16,7 @@ from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.exploring import Progress
 from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.frontier.siblings import learned_priors, with_prior
-from optimal_frontier.optimization import changes_periodic
+from optimal_frontier.frontier.solving import Known
 from optimal_frontier.scheduling import LOAD, RatePlan
 from optimal_frontier.scheduling.budget_curve import BudgetCurve, CurvePoint
 from optimal_frontier.settings import FrontierSettings
@@ -105,25 +105,24 @@ class CrawlCurve:
     def __init__(
         self,
         planner: Planner,
-        columns: tuple[np.ndarray, np.ndarray],
+        columns: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
         waiting: np.ndarray,
         published: dict[str, str],
         present: float,
         revisit_budget: Callable[[float], float],
     ) -> None:
-        page, seen = all_pages, all_seen = columns
+        page, seen = all_pages, all_seen = columns[:2]
         active = page["state"] == ACTIVE
         self._slots = np.flatnonzero(active & (seen["visits"] > 0))
         self.active, self._total = int(np.count_nonzero(active)), float(page["importance"][active].sum())
-        page, seen = page[self._slots], seen[self._slots]
+        page, seen, plan, bursts = (column[self._slots] for column in columns)
         self.progress: Progress = planner.progress(published)
-        self._committed = planner.committed(self.progress, self._slots)
-        self._times = read_update_times(planner.store)
         self.page, self.published, self.present, self.waiting = page, published, present, len(waiting)
         self.prior_time = len(page) / revisit_budget(present)
         self.seen = with_prior(page, seen, learned_priors(all_pages, all_seen, self.prior_time))
         self._planner = planner
-        self._waiting = waiting
+        committed, times = planner.committed(self.progress, self._slots), read_update_times(planner.store)
+        self._known = Known(self._slots, page, self.seen, bursts, plan["rate"], waiting, published, self.progress, committed, times)
         self.revisit_budget = revisit_budget
         maxima = float(page["max_rate"].sum())
         # Twice as much, so that something is left over for certain.
@@ -140,8 +139,8 @@ class CrawlCurve:
 
     def changes(self, budget: float) -> float:
         """Return the importance-weighted changes seen per second, which OBJECTIVE "changes" maximises."""
-        plan = self.plan(budget)
-        return changes_periodic(self.page["importance"].copy(), plan.change_rate, plan.rates)
+        solved = self._planner.solve(self._known, self.revisit_budget(budget))
+        return solved.changes(self.page["importance"].copy())
 
     def budget_for(self, freshness: float) -> Outlook | None:
         """Return the least budget that would buy a freshness; None if none would."""
@@ -177,8 +176,7 @@ class CrawlCurve:
         return self._solve_by(self._planner, self.seen, revisit_budget)
 
     def _solve_by(self, planner: Planner, seen: np.ndarray, revisit_budget: float) -> RatePlan:
-        known = (self.published, self.progress, self._committed, self._times)
-        return planner._solve(self.page, seen, revisit_budget, self._waiting, self._slots, *known)[0]
+        return planner.solve(replace(self._known, seen=seen), revisit_budget).plan
 
     def _most(self, planner: Planner, seen: np.ndarray) -> float:
         maxima = float(self.page["max_rate"].sum())
@@ -232,7 +230,7 @@ def read_crawl_curve(store: Store, settings: FrontierSettings) -> CrawlCurve:
     published = store.hash("published")
     if "budget" not in published:
         raise StateError("there is no plan yet, so nothing is known of this crawl's budget: run a crawl, or `optimal-frontier plan --once`")
-    page, seen = store.columns("page", "seen")
+    columns = page, seen, _, _ = store.columns("page", "seen", "plan", "bursts")
     counts, now = store.counts(), store.now()
     if not ((page["state"] == ACTIVE) & (seen["visits"] > 0)).any():
         raise StateError("no page was fetched yet that is to be revisited, so there is nothing to plan")
@@ -246,4 +244,4 @@ def read_crawl_curve(store: Store, settings: FrontierSettings) -> CrawlCurve:
         scaled = {**counts, "extra_fetches": extra + (counts.get("extra_fetches", 0) - extra) * budget / present}
         return planner._revisit_budget(budget, scaled, published, now)  # type: ignore[arg-type]  # a count need not be whole
 
-    return CrawlCurve(planner, (page, seen), waiting, published, present, revisit_budget)
+    return CrawlCurve(planner, columns, waiting, published, present, revisit_budget)

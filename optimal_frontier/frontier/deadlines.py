@@ -17,7 +17,7 @@ from optimal_frontier.state.store import Store
 from optimal_frontier.state.update_times import StoredTimes
 
 #: Credit from which on somebody wants the page now (`force`); no page earns it.
-_FORCED: Final = 1e12
+FORCED: Final = 1e12
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def goes_by_price(page: np.ndarray, seen: np.ndarray, plan: np.ndarray, index: n
     have = np.where(plan["base_time"] > seen["settled"], plan["base_credit"], seen["carry"])
     choosable = (index["most_rate"] > 0) & (index["least_rate"] < index["most_rate"]) & (page["min_rate"] < page["max_rate"])
     is_well = (seen["visits"] > 0) & (seen["gone"] == 0) & (seen["failures"] == 0)
-    answer: np.ndarray = choosable & is_well & (have < _FORCED)
+    answer: np.ndarray = choosable & is_well & (have < FORCED)
     return answer
 
 
@@ -118,7 +118,7 @@ def deadlines(
             seen["last_attempt"],
             page["gap"],
             seen["failures"],
-            page["importance"],
+            index["weight"],
             index["change_rate"],
             index["least_rate"],
             index["most_rate"],
@@ -165,7 +165,7 @@ def with_update_times(
         with np.errstate(divide="ignore"):
             longest = np.where(p["min_rate"] > 0, 1.0 / p["min_rate"], np.inf)
         have = np.where(q["base_time"] > s["settled"], q["base_credit"], s["carry"])
-        by_times = (s["visits"] > 0) & (s["gone"] == 0) & (have < _FORCED)
+        by_times = (s["visits"] > 0) & (s["gone"] == 0) & (have < FORCED)
         due[at[by_times]] = visit_deadline(timetable, mask, covered, earliest, longest)[by_times]
     return due
 

@@ -20,13 +20,13 @@ import numpy as np
 from optimal_frontier.errors import OptimalFrontierError
 from optimal_frontier.frontier.deadlines import LivePrice, deadlines, with_update_times
 from optimal_frontier.frontier.dispatcher import horizon_s
-from optimal_frontier.frontier.exploring import Pages, Progress, choice_of, host_shares
+from optimal_frontier.frontier.exploring import Progress
 from optimal_frontier.frontier.siblings import learned_priors, prior_column, with_prior
-from optimal_frontier.frontier.timed_pages import bought_column, plan_beside, timed_pages
-from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, CarriedPrice, RatePlan, backoff, credit_at, plan_rates
+from optimal_frontier.frontier.solving import Known, Solved, solve_plan
+from optimal_frontier.frontier.timed_pages import bought_column
+from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, CarriedPrice, RatePlan, credit_at
 from optimal_frontier.scheduling.credit import LEAST_CARRY
 from optimal_frontier.scheduling.index import LOOK_ROUNDS
-from optimal_frontier.scheduling.mixing import TimedPages
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, CHUNK, COMMITTED, INDEX, ONCE, PLAN, TRANSIENT
 from optimal_frontier.state.store import Store
@@ -137,7 +137,7 @@ class Planner:
     def _plan_under(self, fence: int) -> PlanReport | None:
         began = time.monotonic()
         base_time = self.store.now()
-        page, seen, old = self.store.columns("page", "seen", "plan")
+        page, seen, old, bursts = self.store.columns("page", "seen", "plan", "bursts")
         counts = self.store.counts()
         previous = self.store.hash("published")
         budget, measured = self._budget(counts, previous, base_time)
@@ -151,7 +151,9 @@ class Planner:
         priors = learned_priors(page, seen, max(len(chosen), 1) / revisit_budget)
         believed = with_prior(now_page, now_seen, priors)
         times = read_update_times(self.store)
-        plan, timed = self._solve(now_page, believed, revisit_budget, waiting, chosen, previous, progress, committed, times)
+        known = Known(chosen, now_page, believed, bursts[chosen], old["rate"][chosen], waiting, previous, progress, committed, times)
+        solved = self.solve(known, revisit_budget)
+        plan = solved.plan
         self._warn(plan, revisit_budget, now_page)
 
         new = np.zeros(len(page), PLAN)
@@ -164,7 +166,7 @@ class Planner:
                 return None
         if not self._write(fence, "plan", new) or not self._write(fence, "prior", prior_column(priors)):
             return None
-        bought = bought_column(len(page), timed, chosen, plan.rates)
+        bought = bought_column(len(page), solved.timed, chosen, plan.rates)
         if len(times.slots) and not self._write(fence, "bought", bought):
             return None
         if not self._set_price(fence, len(page), chosen, plan, revisit_budget):
@@ -227,69 +229,11 @@ class Planner:
             extra = 0.0
         return max(budget - kept - extra, 0.05 * budget)
 
-    def _solve(
-        self,
-        page: np.ndarray,
-        seen: np.ndarray,
-        budget: float,
-        waiting: np.ndarray,
-        slots: np.ndarray,
-        previous: dict[str, str],
-        progress: Progress,
-        committed: np.ndarray | None,
-        times: StoredTimes,
-    ) -> tuple[RatePlan, TimedPages | None]:
-        max_rate = np.where(page["max_rate"] < 1e299, page["max_rate"], np.inf)
-        failures = seen["failures"].astype(np.float64)
-        # What a failing page cannot use for its backoff is worth more elsewhere.
-        slowed = failures > 0
-        max_rate[slowed] = np.minimum(max_rate[slowed], 1.0 / backoff(failures[slowed]))
-        hosts, host_max_rate = self._host_limits(page["host"], waiting)
+    def solve(self, known: Known, budget: float) -> Solved:
+        """Return the plan of a budget for revisits, fetches per second; nothing is written."""
         if self._price is None and self.settings.policy == "periodic":
-            self._price = CarriedPrice(self.settings.objective, float(previous.get("multiplier", 0.0)))
-        min_rate = np.minimum(page["min_rate"], max_rate)
-        pages = Pages(slots, page["generation"], min_rate, max_rate, seen["shape"], seen["time"], committed)
-        choice = choice_of(progress, pages, budget, host_shares(hosts, host_max_rate))
-        importance = page["importance"].copy()
-
-        def solve(least: np.ndarray, most: np.ndarray) -> RatePlan:
-            return plan_rates(
-                importance,
-                seen["shape"].copy(),
-                seen["time"].copy(),
-                budget,
-                least,
-                most,
-                objective=self.settings.objective,
-                policy=self.settings.policy,
-                host=hosts,
-                host_max_rate=host_max_rate,
-                price=self._price,
-                slots=slots,
-                change_rate=choice.change_rate,
-                least_rate=choice.least_rate,
-                most_rate=choice.most_rate,
-            )
-
-        timed = timed_pages(times, slots, importance, min_rate, max_rate, self.settings.objective)
-        if timed is None:
-            return solve(min_rate, max_rate), None
-        start = float(previous.get("multiplier", 0.0))
-        plan = plan_beside(timed, solve, importance, min_rate, max_rate, LOAD * budget, start, hosts, host_max_rate)
-        return plan, timed
-
-    def _host_limits(self, host: np.ndarray, waiting: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | float]:
-        """Number the hosts of pages from 0, and say what HOST_DELAY and HOST_MAX_RATE leave each for revisits, less first visits.
-
-        ``waiting`` has the host of each page that waits for its first visit.
-        """
-        if self.settings.host_period <= 0:
-            return None, np.inf
-        hosts, numbered = np.unique(host, return_inverse=True)
-        capacity = 1.0 / self.settings.host_period
-        counts = np.bincount(waiting, minlength=int(host.max(initial=0)) + 1)[hosts]
-        kept = np.minimum(self.settings.first_visit_share * capacity, counts / self.settings.resolve_interval)
-        return numbered, LOAD * np.maximum(capacity - kept, 0.05 * capacity)
+            self._price = CarriedPrice(self.settings.objective, float(known.published.get("multiplier", 0.0)))
+        return solve_plan(known, self.settings, budget, self._price)
 
     def _credit_now(self, seen: np.ndarray, old: np.ndarray, rates: np.ndarray, now: float) -> np.ndarray:
         earned = credit_at(now, seen["carry"], seen["settled"], old["rate"], old["base_time"], old["base_credit"])
@@ -316,7 +260,7 @@ class Planner:
             index = np.zeros(slots, INDEX)
             # Lua knows no infinity, and 0 would mean that the page is not planned.
             most = np.clip(plan.most, np.finfo(np.float64).tiny, _FAR)
-            for name, values in (("change_rate", plan.change_rate), ("least_rate", plan.least), ("most_rate", most)):
+            for name, values in zip(INDEX.names or (), (plan.weight, plan.change_rate, plan.least, most), strict=True):
                 index[name][chosen] = values
             if not self._write(fence, "index", index):
                 return False

@@ -128,6 +128,7 @@ def apply_bounds(store: Store, settings: FrontierSettings) -> int:
                 record = decode_record(raw)
                 rule = settings.rules.of(record["url"])
                 min_rate, max_rate, gap = rate_bounds(rule, settings)
+                # Stores that were filled before there was a bit for it know what was stated by the record alone.
                 importance = 0.0 if stated_importance(record.get("meta", {})) is not None else rule.importance or 0.0
                 generation = int(page["generation"][slot])
                 kind = ACTIVE if rule.revisit else ONCE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from optimal_frontier.scheduling.credit import backoff, carry_after_visit, credit_at, deadline, memoryless_wait
 from optimal_frontier.scheduling.edf import EdfCarousel, edf_schedule
-from optimal_frontier.scheduling.planning import LOAD, PRIOR_SHAPE, RatePlan, plan_rates
+from optimal_frontier.scheduling.planning import LOAD, PRIOR_SHAPE, RatePlan, believed_rates, plan_rates
 from optimal_frontier.scheduling.price import CarriedPrice
 from optimal_frontier.scheduling.slots import assign_slots
 
@@ -16,6 +16,7 @@ __all__ = [
     "RatePlan",
     "assign_slots",
     "backoff",
+    "believed_rates",
     "carry_after_visit",
     "credit_at",
     "deadline",

@@ -31,6 +31,8 @@ class RatePlan:
     ----------
     rates : ndarray, shape (n,)
         Revisit rates, visits per second.
+    weight : ndarray, shape (n,)
+        The importance that was used.
     change_rate : ndarray, shape (n,)
         The change rates that were used, per second: posterior medians unless others were given.
     median : ndarray, shape (n,)
@@ -56,6 +58,7 @@ class RatePlan:
     """
 
     rates: Floats
+    weight: Floats
     change_rate: Floats
     median: Floats
     multiplier: float
@@ -177,14 +180,13 @@ def plan_rates(
     n = len(importance)
     if n == 0 or budget <= 0:
         none = np.zeros(n)
-        return RatePlan(none, none, none, 0.0, 0.0, 0.0, 0.0, max(budget, 0.0), True, none, none, 0)
+        return RatePlan(none, none, none, none, 0.0, 0.0, 0.0, 0.0, max(budget, 0.0), True, none, none, 0)
     prior_time = n / budget
-    known = shape > 0
-    median = posterior_median(np.where(known, shape, PRIOR_SHAPE), np.where(known, time, prior_time))
+    median = believed_rates(shape, time, budget)
     planned = LOAD * budget
     low, feasible = fit_minima(min_rate, max_rate, planned, host if host is not None else np.zeros(n, np.int64), host_max_rate)
     # Solvers take a hundred decades to either side of 1; what users and data bring beyond makes no difference.
-    importance, median = np.clip(importance, 1 / _FAR, _FAR), _within_reach(median)
+    importance = np.clip(importance, 1 / _FAR, _FAR)
     change_rate = median if change_rate is None else _within_reach(change_rate)
     low = np.where(low < 1 / _FAR, 0.0, low)
     # A pinned page stays pinned when its minimum had to be scaled down.
@@ -209,7 +211,13 @@ def plan_rates(
     believed = freshness if change_rate is median else _freshness(importance, median, rates, pinned)
     held = np.count_nonzero(((rates <= low) & (low > own_low)) | ((rates >= high) & (high < own_high)))
     said = (solution.multiplier, prior_time, freshness, believed, solution.unused, feasible)
-    return RatePlan(rates, change_rate, median, *said, low, np.maximum(low, high), int(held))
+    return RatePlan(rates, importance, change_rate, median, *said, low, np.maximum(low, high), int(held))
+
+
+def believed_rates(shape: Floats, time: Floats, budget: float) -> Floats:
+    """Return the posterior medians that a plan of all these pages goes by, per second: arguments as in `plan_rates`, of n pages."""
+    known = shape > 0
+    return _within_reach(posterior_median(np.where(known, shape, PRIOR_SHAPE), np.where(known, time, len(shape) / budget)))
 
 
 def _within_reach(rate: Floats) -> Floats:

@@ -155,7 +155,9 @@ def _check_values(s: Snapshot) -> Iterator[Finding]:
             "importance is not above 0": s.page["importance"] <= 0,
             "a bound on its rate is below 0": (s.page["min_rate"] < 0) | (s.page["max_rate"] < 0) | (s.page["gap"] < 0),
             "its rate is below 0": s.plan["rate"] < 0,
-            "its change rate or a bound of its plan is below 0": (s.index["change_rate"] < 0) | (s.index["least_rate"] < 0),
+            "its weight, change rate or a bound of its plan is below 0": (s.index["weight"] < 0)
+            | (s.index["change_rate"] < 0)
+            | (s.index["least_rate"] < 0),
             "half of its posterior is missing": (s.seen["shape"] > 0) != (s.seen["time"] > 0),
             "more changes than observations": s.seen["changes"] > s.seen["observations"],
             "more observations than visits": s.seen["observations"] > s.seen["visits"],

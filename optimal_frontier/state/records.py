@@ -6,7 +6,8 @@ No pickle: whoever can write to Redis must not be able to run code in a spider.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import msgpack
@@ -14,6 +15,7 @@ import numpy as np
 
 from optimal_frontier.settings import Timetable
 from optimal_frontier.state.columns import ACTIVE
+from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 
 #: msgpack extension types; msgpack itself knows no tuples and sets.
 _TUPLE: Final = 1
@@ -176,7 +178,7 @@ class NewPage:
     priority : float
         Of the first visit; higher goes first.
     is_stated : bool
-        The importance is the request's own word, which a known page takes over too (not that of RULES, and never 0).
+        The importance is the request's own word (not that of RULES, and never 0): a known page takes it over too, and RULES leave it alone.
     lastmod : tuple of float or None
         When a sitemap says that it last changed (seconds since the epoch), and the resolution of that (s). Stored apart, by `note_lastmod`.
     pattern : str
@@ -214,7 +216,7 @@ class Handout:
     found; ``lastmod`` is what a sitemap said of the page: how long ago, how long before that it had changed, and with what resolution (s).
     ``prior_shape`` and ``prior_time`` (s) are what siblings taught of pages without a bit; 0: nothing, the default prior holds.
     ``watch`` is what stands by in case that the page's habits change. ``republished`` is there for a page with update times that was
-    fetched before. ``surprises`` is what the test for bursts keeps.
+    fetched before. ``surprises`` is what the test for bursts keeps. ``memory`` is what the last responses left for this fetch.
     """
 
     slot: int
@@ -243,6 +245,7 @@ class Handout:
     watch: Watched = NOT_WATCHED
     republished: Republished | None = None
     surprises: Surprises = NOT_SURPRISED
+    memory: Memory = NOTHING_REMEMBERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +277,12 @@ class Observation:
         What is known of its update times after it; None leaves what is stored.
     surprises : Surprises or None
         What the test for bursts keeps after it; None leaves what is stored.
+    memory : Memory or None
+        What the response leaves for the next fetch; None leaves what is stored.
+    counters : mapping of str to int
+        Counters of ``P stats`` to add to, whatever the outcome (but not where the lease was over, or released).
+    again : bool
+        The page is due again as soon as its least interval is over: something about it has to be checked.
     """
 
     slot: int
@@ -290,6 +299,9 @@ class Observation:
     watch: Watched | None = None
     learned: UpdateTimes | None = None
     surprises: Surprises | None = None
+    memory: Memory | None = None
+    counters: Mapping[str, int] = field(default_factory=dict)
+    again: bool = False
 
     def arguments(self, now: float) -> tuple[Any, ...]:
         late = "-" if self.lateness is None else f"{self.lateness:.6f}"
@@ -299,7 +311,10 @@ class Observation:
         rest = (self.content, _number(self.rate), late, self.words, watch)
         surprises = b"" if self.surprises is None else self.surprises.pack()
         learned = b"" if self.learned is None else self.learned.pack()
-        return (self.slot, self.token, self.outcome, self.bit, *posterior, age, *rest, learned, surprises)
+        memory = b"-" if self.memory is None else self.memory.pack()
+        counters = " ".join(f"{name}:{by}" for name, by in self.counters.items())
+        ended = (self.slot, self.token, self.outcome, self.bit, *posterior, age, *rest)
+        return (*ended, learned, surprises, memory, counters, int(self.again))
 
 
 @dataclass(frozen=True, slots=True)

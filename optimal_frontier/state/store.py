@@ -17,6 +17,7 @@ from optimal_frontier.errors import SchemaMismatchError, StateError
 from optimal_frontier.settings import Timetable
 from optimal_frontier.state import columns
 from optimal_frontier.state.connection import HASH_TAG, Connection, translated
+from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.records import (
     Handout,
     NewPage,
@@ -39,6 +40,7 @@ KEY_TYPES: Final = {
     "meta": "hash",
     "ids": "hash",
     "records": "hash",
+    "stated": "string",
     "free": "list",
     "hosts": "hash",
     "hosts:names": "hash",
@@ -51,6 +53,7 @@ KEY_TYPES: Final = {
     "patterns:hosts": "hash",
     "trust": "hash",
     "lastmod": "hash",
+    "memory": "hash",
     "timed": "hash",
     "timed:due": "zset",
     "timetables": "hash",
@@ -231,7 +234,7 @@ class Store:
         handouts = []
         for row in reply[4:]:
             slot, token, lateness, elapsed, page_raw, seen_raw, plan_raw, content_raw, record, words, *others = row
-            prior_raw, watch_raw, times, bursts_raw = others
+            prior_raw, watch_raw, times, bursts_raw, memory = others
             importance, min_rate, max_rate, _, _, _, kind, _ = _PAGE.unpack(page_raw)
             _, _, shape, posterior_time, _, _, visits, _, _, _, _, _, attempts = _SEEN.unpack(seen_raw)
             rate, base_time, _ = _PLAN.unpack(plan_raw)
@@ -264,6 +267,7 @@ class Store:
                     Watched.unpack(watch_raw),
                     _republished(times) if times else None,
                     Surprises.unpack(bursts_raw),
+                    Memory.unpack(memory),
                 )
             )
         return float(reply[1]), reply[2], published, handouts

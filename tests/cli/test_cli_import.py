@@ -139,3 +139,13 @@ def test_a_spider_with_other_rules_will_bring_imported_pages_in_line(run, store)
     assert store.hash("meta")["bounds"] == bounds_digest(theirs)
     run("import", "-", input=f"{B}\n")
     assert apply_bounds(store, theirs) == 2
+
+
+def test_rules_leave_an_imported_importance_alone(run, store):
+    """Of new pages and of pages that a spider had added without one; where the list states none, a rule speaks."""
+    run("import", "-", input=f"{A}\n{B}\n")
+    run("import", "-", input=f"{A},2\n{C},3\n")
+    rules = FrontierSettings.parse({"OPTIMAL_FRONTIER_RULES": [{"pattern": ".", "importance": 7.0}]})
+    assert apply_bounds(store, rules) == 3
+    slots = [int(store.command("HGET", store.key("ids"), fingerprint(Request(url)))) for url in (A, B, C)]
+    assert store.records_at("page", slots)["importance"].tolist() == [2.0, 7.0, 3.0]

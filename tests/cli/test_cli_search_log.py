@@ -230,14 +230,14 @@ def test_other_rules_leave_imported_importance_of_new_pages(run, store):
     assert sorted(store.records_at("page", slots)["importance"]) == pytest.approx(sorted(expected().values()))
 
 
-def test_rules_that_change_speak_again_for_pages_that_were_known_before(run, crawl):
-    """Their requests stated no importance; the page that came with the log keeps what it came with."""
+def test_rules_that_change_leave_pages_of_the_log_alone_and_speak_for_others(run, crawl):
+    """Also pages that were known before, whose requests stated no importance."""
     run("import", "--search-log", "-", input=as_csv())
     settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_RULES": [{"pattern": ".", "importance": 7.0}]})
     apply_bounds(crawl.store, settings)
     (page,) = crawl.store.columns("page")
-    assert page["importance"][crawl.slot_of(HOT)] == 7.0
-    assert page["importance"][crawl.slot_of(NEW)] == pytest.approx(expected()[NEW])
+    assert {url: page["importance"][crawl.slot_of(url)] for url in PAGES} == pytest.approx(expected())
+    assert page["importance"][crawl.slot_of(UNSEEN)] == 7.0
 
 
 def test_a_big_log_takes_seconds(run, store):

@@ -67,6 +67,21 @@ def test_what_a_request_said_of_its_importance_stands(store):
     assert row(store, NEWS)["importance"] == 2.5
 
 
+def test_what_a_later_request_said_of_a_known_page_stands(store):
+    """Until the page is forgotten: what comes into its slot is as any other page."""
+    apply_bounds(store, parse())
+    add(store, parse(), NEWS)
+    add(store, parse(), NEWS, importance=2.5)
+    apply_bounds(store, parse(RULES=[{"pattern": ".", "importance": 9}]))
+    assert row(store, NEWS)["importance"] == 2.5
+    slot = store.slot(NEWS)
+    store.run([("forget_page", [fingerprint(NEWS)])])
+    add(store, parse(), SHOP)
+    assert store.slot(SHOP) == slot
+    apply_bounds(store, parse(RULES=[{"pattern": ".", "importance": 8}]))
+    assert row(store, SHOP)["importance"] == 8
+
+
 def test_pages_that_are_no_longer_to_be_revisited_are_done(store):
     """A fetched one at once, one that waits for its first visit after that; both leave the count of pages."""
     apply_bounds(store, parse())

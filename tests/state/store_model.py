@@ -38,6 +38,7 @@ class Page:
     name: str = ""
     host: str = ""
     importance: float = 0.0
+    stated: bool = False
     gap: float = 0.0
     pinned: bool = False
     last_attempt: float = 0.0
@@ -93,7 +94,8 @@ class Model:
     def add(self, name: str, kind: int, importance: float, gap: float, priority: float, pinned: bool = False) -> int:
         if kind != TRANSIENT and name in self.ids:
             if importance > 0:
-                self.pages[self.ids[name]].importance = importance
+                known = self.pages[self.ids[name]]
+                known.importance, known.stated = importance, True
             return 0
         if self.free:
             page = self.pages[self.free.pop(0)]
@@ -103,7 +105,7 @@ class Model:
         host_name = name.partition("/")[0]
         page.host = self.hosts.setdefault(host_name, str(len(self.hosts) + 1))
         page.name, page.state, page.importance, page.gap = name, kind, importance or 1.0, gap
-        page.pinned = pinned
+        page.pinned, page.stated = pinned, importance > 0
         if kind != TRANSIENT:
             self.ids[name] = page.slot
         self.stats["pages"] += kind == ACTIVE
@@ -309,7 +311,8 @@ class Model:
     def set_bounds(self, page: Page, importance: float, gap: float, kind: int) -> int:
         if page.state != ACTIVE:
             return 0
-        page.importance, page.gap, page.limit = importance or page.importance, gap, None
+        page.importance = page.importance if page.stated else importance or page.importance
+        page.gap, page.limit = gap, None
         page.pinned = False
         if kind == ONCE:
             self.stats["pages"] -= 1

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from optimal_frontier.state.columns import ONCE, PAGE, TRANSIENT
+from optimal_frontier.state.memory import Memory
 
 
 def fetched(store: ClockedStore, *names: str, gap: float = 0.0) -> list[int]:
@@ -415,3 +416,46 @@ def test_the_importance_of_rules_does_not_replace_a_stated_one(store):
     assert store.columns("page")[0]["importance"][0] == 5.0
     store.add(replace(page, importance=3.0))
     assert store.columns("page")[0]["importance"][0] == 3.0
+
+
+def test_what_a_response_left_comes_back_at_the_next_fetch(store):
+    """Kept until it is replaced or emptied; gone with the page."""
+    store.add(new_page("h/page", max_rate=1e3))
+    left = Memory(etag=b'"1"', last_modified=b"\xff")
+    store.visit_all()
+    store.plan(store.slot("h/page"), 1.0)
+    for told, expected in ((left, left), (None, left), (Memory(), Memory()), (left, left)):
+        store.advance(10)
+        (handout,), _ = store.dispatch(1)
+        assert store.observe(handout, memory=told)
+        store.advance(10)
+        (handout,), _ = store.dispatch(1)
+        assert handout.memory == expected
+        assert store.observe(handout)
+    store.run([("forget_page", [fingerprint("h/page")])])
+    assert store.hash("memory") == {}
+
+
+def test_counters_of_an_observation_are_added(store):
+    store.add(new_page("h/page", max_rate=1e3))
+    store.visit_all(counters={"bytes_saved": 70, "not_modified": 1})
+    assert store.counts()["bytes_saved"] == 70
+    assert store.counts()["not_modified"] == 1
+
+
+def test_a_page_that_has_to_be_checked_is_due_after_its_least_interval(store):
+    """Once: the visit after that is back in the plan."""
+    store.add(new_page("h/page", max_rate=1e3, gap=2.0))
+    store.visit_all()
+    store.plan(store.slot("h/page"), 1 / 1000)
+    store.advance(1000)
+    (handout,), _ = store.dispatch(1, budget=1e6)
+    assert store.observe(handout, again=True)
+    handouts, wait = store.dispatch(1, budget=1e6)
+    assert not handouts
+    assert wait == pytest.approx(2.0)
+    store.advance(2.0)
+    (handout,), _ = store.dispatch(1, budget=1e6)
+    assert store.observe(handout)
+    _, wait = store.dispatch(1, budget=1e6)
+    assert wait > 400

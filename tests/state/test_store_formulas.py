@@ -8,10 +8,12 @@ from clocked_store import ClockedStore
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from optimal_frontier.frontier.deadlines import FORCED
 from optimal_frontier.scheduling import backoff, credit_at, deadline, memoryless_wait
 from optimal_frontier.scheduling.update_times import next_update, quiet_before, visit_deadline
 from optimal_frontier.settings import Timetable
 from optimal_frontier.state.columns import CHUNK, LAYOUTS, STATE_NAMES
+from optimal_frontier.state.reading import OWNER_SILENCE_S
 from optimal_frontier.state.scripts import source
 
 TIMES = st.floats(0, 4e9)
@@ -118,6 +120,11 @@ def test_the_layouts_in_lua_are_the_dtypes(store):
 def test_the_states_in_lua_are_those_in_python(store):
     body = "return {ACTIVE, ONCE, TRANSIENT, RETIRED, DONE}"
     assert probe(store, body) == [STATE_NAMES.index(name) for name in ("active", "once", "transient", "retired", "done")]
+
+
+def test_the_constants_in_lua_are_those_in_python(store):
+    """Credit of a page that somebody wants now; seconds until an owner counts as gone."""
+    assert [float(value) for value in probe(store, "return {number(FORCED), number(OWNER_SILENCE_S)}")] == [FORCED, OWNER_SILENCE_S]
 
 
 def test_columns_are_read_back_field_by_field_across_chunks(store):

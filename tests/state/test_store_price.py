@@ -35,9 +35,9 @@ WEIGHTS = st.floats(1e-6, 1e6)
 
 _DEADLINE = """
 local function get(i) return tonumber(ARGV[i]) end
-local p = {gap = get(1), importance = get(2)}
+local p = {gap = get(1)}
 local s = {last_attempt = get(3), last_seen = get(4), failures = get(5)}
-local x = {change_rate = get(6), least_rate = get(7), most_rate = get(8)}
+local x = {weight = get(2), change_rate = get(6), least_rate = get(7), most_rate = get(8)}
 return number(deadline_by_price(p, s, x, get(9), ARGV[10] == 'freshness'))
 """
 
@@ -94,7 +94,7 @@ class Priced:
         plan, index = np.zeros(len(self.pages), PLAN), np.zeros(len(self.pages), INDEX)
         plan["rate"], plan["base_time"] = 1e-3, store.time()
         for slot, name in self.names.items():
-            index[slot] = self.pages[name][1:]
+            index[slot] = self.pages[name]
         (page,) = store.columns("page")
         pairs = np.stack([np.arange(len(self.pages)), page["generation"]], axis=1).astype("<u4").tobytes()
         calls = [("write_plan", [self.fence, "plan", 0, 0, plan.tobytes()])]

@@ -5,6 +5,8 @@
 -- P.meta            HASH   schema, spider, clock (s), slots, arrivals, lease_seq, fence, epoch
 -- P.ids             HASH   request fingerprint (20 bytes) -> slot
 -- P.records         HASH   slot -> msgpack of what a fetch needs
+-- P.stated          STRING a bit a slot: 1 where a request or an import stated the page's importance, which RULES leave alone then
+-- P.memory          HASH   slot -> msgpack of what the last responses left for the next fetch: state/memory.py
 -- P.free            LIST   slots given back by forget and by requests that are not pages
 -- P.page:C          STRING 48 bytes a slot, chunk C: importance, min_rate, max_rate (1/s), gap (s), host, generation, state, pattern
 -- P.seen:C          STRING 76 bytes a slot: last_attempt, last_seen, shape, time (s), carry, settled (s), visits, observations,
@@ -12,7 +14,7 @@
 -- P.plan:C          STRING 24 bytes a slot: rate (1/s), base_time (s), base_credit; base_time 0: not planned yet
 -- P.content:C       STRING 20 bytes a slot: tag of the fingerprint settings (0: none), fingerprint
 -- P.committed:C     STRING 20 bytes a slot: shape, time (s) of the posterior that explore-then-commit goes by (0: none), generation
--- P.index:C         STRING 24 bytes a slot: change_rate (1/s), least_rate, most_rate (1/s; 0: not planned by price); DISPATCH index only
+-- P.index:C         STRING 32 bytes a slot: weight, change_rate (1/s), least_rate, most_rate (1/s; 0: not planned by price); DISPATCH index only
 -- P.price           HASH   there while pages are dispatched by price: price, at (s), objective, look (s), highest (since the last plan),
 --                          and of hosts at their limit h:H -> price of H
 -- P.patterns        HASH   "H pattern" -> G (number of the pattern, from 1);  P.patterns:hosts HASH H -> how many patterns it has
@@ -44,15 +46,18 @@
 -- P.changes         STREAM pages that changed, about 10,000;  P.published HASH  the last plan
 local P = KEYS[1]
 local CHUNK = 4096
-local FORMAT = {page = '<ddddI4I4I4I4', seen = '<ddddddI4I4I4I4I4I4I4', plan = '<ddd', index = '<ddd', content = '<I4c16', committed = '<ddI4',
+local FORMAT = {page = '<ddddI4I4I4I4', seen = '<ddddddI4I4I4I4I4I4I4', plan = '<ddd', index = '<dddd', content = '<I4c16', committed = '<ddI4',
   prior = '<ddd', watch = '<fffI4', bought = '<d', bursts = '<ffff'}
-local WIDTH = {page = 48, seen = 76, plan = 24, index = 24, content = 20, committed = 20, prior = 24, watch = 16, bought = 8, bursts = 16}
+local WIDTH = {page = 48, seen = 76, plan = 24, index = 32, content = 20, committed = 20, prior = 24, watch = 16, bought = 8, bursts = 16}
 local ACTIVE, ONCE, TRANSIENT, RETIRED, DONE = 1, 2, 3, 4, 5
 local OWNER_SILENCE_S = 15
 local REQUEUE_LIMIT = 256
 local INFINITE = 1e300
 -- Credit that no page earns: somebody wants it now.
 local FORCED = 1e12
+-- Under a budget without limit, added to the deadlines in P.due:H of pages that wait for an update time, so that they do not stand
+-- before what may be anticipated; they come by P.timed:due, or when the next plan has queued them anew.
+local LATER = 1e13
 
 local function number(value) return string.format('%.17g', value) end
 
@@ -232,7 +237,7 @@ end
 
 local function read_index(slot)
   local x = {}
-  x.change_rate, x.least_rate, x.most_rate = struct.unpack(FORMAT.index, read_raw('index', slot))
+  x.weight, x.change_rate, x.least_rate, x.most_rate = struct.unpack(FORMAT.index, read_raw('index', slot))
   return x
 end
 
@@ -284,7 +289,7 @@ local function earliest(p, s)
 end
 
 local function deadline_by_price(p, s, x, price, is_freshness)
-  local bound, wait = visit_bound(p.importance, x.change_rate, is_freshness), INFINITE
+  local bound, wait = visit_bound(x.weight, x.change_rate, is_freshness), INFINITE
   if bound > price then wait = price > 0 and changes_until(price / bound) / x.change_rate or 0 end
   if x.least_rate > 0 then wait = math.min(wait, 1 / x.least_rate) end
   return math.max(s.last_seen + math.max(wait, 1 / x.most_rate), earliest(p, s))
@@ -374,6 +379,7 @@ local function free_slot(slot, p)
   if redis.call('HDEL', P .. 'timed', slot) == 1 then write_raw('bought', slot, string.rep('\0', WIDTH.bought)) end
   if redis.call('EXISTS', P .. 'price') == 1 then write_raw('index', slot, string.rep('\0', WIDTH.index)) end
   redis.call('HDEL', P .. 'records', slot)
+  redis.call('HDEL', P .. 'memory', slot)
   redis.call('HDEL', P .. 'lastmod', slot)
   redis.call('RPUSH', P .. 'free', slot)
 end

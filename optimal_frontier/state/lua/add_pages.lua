@@ -23,6 +23,7 @@ for i = 1, #ARGV, 12 do
   local known = kind ~= TRANSIENT and redis.call('HGET', P .. 'ids', id)
   if known then
     if stated > 0 and ARGV[i + 9] == '1' then
+      redis.call('SETBIT', P .. 'stated', tonumber(known), 1)
       local p = read_page(tonumber(known))
       if p.importance ~= stated then
         p.importance = stated
@@ -48,6 +49,7 @@ for i = 1, #ARGV, 12 do
     redis.call('HSET', P .. 'records', slot, ARGV[i + 8])
     if kind ~= TRANSIENT then redis.call('HSET', P .. 'ids', id, slot) end
     if kind == ACTIVE then
+      redis.call('SETBIT', P .. 'stated', slot, stated > 0 and ARGV[i + 9] == '1' and 1 or 0)
       redis.call('HINCRBY', P .. 'stats', 'pages', 1)
       set_timetable(slot, ARGV[i + 11])
     end

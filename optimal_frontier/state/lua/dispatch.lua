@@ -7,7 +7,7 @@
 --          content, record, {trust in the host's Last-Modified, in its sitemaps (both as stored, or nil); where a sitemap said
 --          something: seconds since then, seconds from the last change until then, resolution (s)},
 --          prior of its pattern (24 bytes, zeros: the default), watch, of a page with update times {its timetable, as in P.timed, since when
---          it was not seen (s), now (s)}, bursts}}
+--          it was not seen (s), now (s)}, bursts, memory (or nil)}}
 -- While there is a live price (P.price), pages that go by it are handed out by what a visit is worth, due or not: see _by_price.lua.
 -- O(log n) a request; at most REQUEUE_LIMIT expired leases and REQUEUE_LIMIT stale queue entries are put right per call.
 local owner, n, lease_s = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -83,6 +83,7 @@ for group, left in pairs(room) do if left < 1 then close_group(group) end end
 local published = redis.call('HGETALL', P .. 'published')
 local reply = {'', '', redis.call('HGET', P .. 'meta', 'epoch') or '0', published}
 local aside = {}
+local waiting = false  -- whether pages that wait for an update time made room for others
 local shut, passed = {}, {}  -- host that this call has closed -> true; pages that it closed them for
 local guard = 2 * n + REQUEUE_LIMIT
 local function words_of(slot, host)
@@ -108,7 +109,7 @@ local function hand_out(slot, p, seen_raw, plan_raw, due, first)
   reply[#reply + 1] = {slot, token, first == '-' and number(now - due) or '-', number(elapsed), read_raw('page', slot), seen_raw, plan_raw,
     read_raw('content', slot), redis.call('HGET', P .. 'records', slot), words_of(slot, tostring(p.host)),
     read_raw('prior', p.pattern), read_raw('watch', slot), times_of(slot, s),
-    read_raw('bursts', slot)}
+    read_raw('bursts', slot), redis.call('HGET', P .. 'memory', slot)}
   tokens = tokens - 1
   -- By what a round trip took the next request is not late as well: in no time T are there more than T / period + 2.
   local pause = math.max(host_delay, host_period - math.min(host_period, late[tostring(p.host)] or 0, ROUND_TRIP_S))
@@ -132,10 +133,10 @@ local function hand_out(slot, p, seen_raw, plan_raw, due, first)
   end
 end
 
--- What was bought at an update time loses by every second: it goes before all others. Returns whether there was one.
-local URGENT = 32
+-- What was bought at an update time loses by every second: it goes before all others. Returns whether there may be more.
+local URGENT, urgent_passed = 32, 0
 local function hand_out_urgent()
-  local rows = redis.call('ZRANGEBYSCORE', P .. 'timed:due', '-inf', now, 'LIMIT', 0, URGENT)
+  local rows = redis.call('ZRANGEBYSCORE', P .. 'timed:due', '-inf', now, 'LIMIT', urgent_passed, URGENT)
   for _, slot in ipairs(rows) do
     local index = tonumber(slot)
     local p, t = read_page(index), timetable_of(index)
@@ -152,10 +153,14 @@ local function hand_out_urgent()
         redis.call('ZREM', P .. 'due:' .. host, slot)
         hand_out(index, p, seen_raw, plan_raw, due, '-')
         return true
+      else
+        -- Its host is shut: until it opens the page is late as any other.
+        urgent_passed = urgent_passed + 1
+        redis.call('ZADD', P .. 'due:' .. host, number(due), slot)
       end
     end
   end
-  return false
+  return #rows == URGENT and urgent_passed < REQUEUE_LIMIT
 end
 if redis.call('EXISTS', P .. 'timed:due') == 1 then
   while #reply - 4 < n and tokens >= 1 and guard > 0 and hand_out_urgent() do guard = guard - 1 end
@@ -183,7 +188,7 @@ while #reply - 4 < n and tokens >= 1 and guard > 0 do
   local wanted = live and most_wanted()
   local head = redis.call('ZRANGE', P .. 'hosts:due', 0, 0, 'WITHSCORES')
   local first = redis.call('ZRANGE', P .. 'hosts:first', 0, 0)
-  local due_now = head[1] and (budget == 0 or tonumber(head[2]) <= now)
+  local due_now = head[1] and tonumber(head[2]) <= (budget == 0 and LATER or now)
   if due_now and budget == 0 and tonumber(head[2]) > now and first[1] then due_now = false end
   if live then due_now = wanted and (wanted.by_price or wanted.due <= now or not first[1]) end
   if not due_now and not first[1] then break end
@@ -224,7 +229,8 @@ while #reply - 4 < n and tokens >= 1 and guard > 0 do
       sync_host(host)
     elseif by_times and due > now then
       -- Never anticipated.
-      if due < INFINITE then aside[#aside + 1] = {host, number(due), slot, due} end
+      if due < INFINITE then aside[#aside + 1] = {host, number(q.base_time > 0 and due + LATER or due), slot, due} end
+      waiting = waiting or q.base_time > 0
       sync_host(host)
     elseif budget == 0 and due > now and s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0) > now then
       -- Anticipated, but not before its minimum interval: others first, then back.
@@ -241,7 +247,8 @@ local wait = math.huge
 local head = redis.call('ZRANGE', P .. 'hosts:due', 0, 0, 'WITHSCORES')
 if head[2] then
   -- With deadlines anticipated what is left could go now, unless this call came to its limit among pages put aside.
-  if budget > 0 then wait = math.max(0, tonumber(head[2]) - now) else wait = guard > 0 and 0 or 1 end
+  if budget > 0 then wait = math.max(0, tonumber(head[2]) - now)
+  elseif tonumber(head[2]) <= LATER then wait = (guard > 0 or waiting) and 0 or 1 end
 end
 if live then
   wait = most_wanted() and 0 or math.max(0, ready_at - now)
@@ -253,6 +260,8 @@ if live then
   if #reply > 4 then store_price(live, now) end
 end
 if redis.call('EXISTS', P .. 'hosts:first') == 1 then wait = 0 end
+local coming = redis.call('ZRANGEBYSCORE', P .. 'timed:due', '(' .. number(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+if coming[2] then wait = math.min(wait, tonumber(coming[2]) - now) end
 for _, a in ipairs(aside) do
   redis.call('ZADD', P .. 'due:' .. a[1], a[2], a[3])
   if not hidden[a[1]] then

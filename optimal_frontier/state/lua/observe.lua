@@ -1,9 +1,10 @@
 -- Ends leases: records what a fetch showed and sets the page's next deadline.
--- ARGV  horizon (s: deadlines further away are left to the planner), policy (periodic, poisson), then per lease 14 values: slot, token,
+-- ARGV  horizon (s: deadlines further away are left to the planner), policy (periodic, poisson), then per lease 17 values: slot, token,
 --       outcome (ok, failed, refused, gone, released), bit (-1: none), shape, time, age (s since the response came),
 --       content (20 bytes, or empty), rate for a page that has no plan (1/s; 0: none), lateness (s, or "-"), what became of the page's own
 --       word about its last change (kind:verdict:use, separated by blanks), watch (16 bytes, or empty),
---       what update times have taught (as in P.timed, or empty), bursts (16 bytes, or empty)
+--       what update times have taught (as in P.timed, or empty), bursts (16 bytes, or empty), memory (msgpack; empty: nothing is remembered; -: leave it),
+--       counters to add to (name:by, separated by blanks), again (1: it is due as soon as its gap is over; 0)
 -- Returns  per lease 1 if it was counted, 0 if the lease was no longer valid. O(log n) a lease; idempotent by token.
 local now, live = clock(), read_live()
 local horizon, is_memoryless = tonumber(ARGV[1]), ARGV[2] == 'poisson'
@@ -28,7 +29,7 @@ local function note_word(host, kind, verdict, use, changed)
   if use == 'used' then count('ages') elseif use == 'distrusted' then count('ages_distrusted') end
 end
 local result = {}
-for i = 3, #ARGV, 14 do
+for i = 3, #ARGV, 17 do
   local slot, token, outcome, bit_ = ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
   local text = redis.call('HGET', P .. 'leases', slot)
   local lease = text and parse_lease(text)
@@ -41,6 +42,7 @@ for i = 3, #ARGV, 14 do
     result[#result + 1] = 1
   else
     drop_lease(slot, lease.owner)
+    for name, by in string.gmatch(ARGV[i + 15], '([%w_]+):(%d+)') do count(name, tonumber(by)) end
     local index = tonumber(slot)
     local p, s, q = read_page(index), parse_seen(read_raw('seen', index)), parse_plan(read_raw('plan', index))
     if s.attempts == 0 then count('pending', -1) end
@@ -95,6 +97,8 @@ for i = 3, #ARGV, 14 do
           if raw and string.sub(raw, 1, 4) == string.sub(ARGV[i + 12], 1, 4) then redis.call('HSET', P .. 'timed', slot, ARGV[i + 12]) end
         end
         if #ARGV[i + 7] > 0 then write_raw('content', index, ARGV[i + 7]) end
+        if ARGV[i + 14] == '' then redis.call('HDEL', P .. 'memory', slot) end
+        if #ARGV[i + 14] > 1 then redis.call('HSET', P .. 'memory', slot, ARGV[i + 14]) end
         count('visits')
       else
         s.failures = s.failures + 1
@@ -112,6 +116,7 @@ for i = 3, #ARGV, 14 do
         count('failures')
         count('failures_' .. outcome)
       end
+      if ARGV[i + 16] == '1' then s.carry, s.settled = FORCED, now end
       write_seen(index, s)
       if p.state == ACTIVE then
         local _, due = deadline_of(index, p, s, q, live, now)

@@ -1,4 +1,4 @@
--- Applies changed rules to stored pages.
+-- Applies changed rules to stored pages. An importance that was stated stays.
 -- ARGV  per page 8 values: slot, generation, importance (0: leave it), min_rate, max_rate (1/s), gap (s), kind (1 page, 2 once),
 --       timetable (or empty)
 -- Returns  the number changed. O(1) a page; idempotent.
@@ -8,7 +8,7 @@ for i = 1, #ARGV, 8 do
   local p = read_page(slot)
   if p.state == ACTIVE and p.generation == tonumber(ARGV[i + 1]) then
     local importance = tonumber(ARGV[i + 2])
-    if importance > 0 then p.importance = importance end
+    if importance > 0 and redis.call('GETBIT', P .. 'stated', slot) == 0 then p.importance = importance end
     p.min_rate, p.max_rate, p.gap = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
     if tonumber(ARGV[i + 6]) == ONCE then
       p.state = parse_seen(read_raw('seen', slot)).attempts > 0 and DONE or ONCE

@@ -1,0 +1,48 @@
+"""What the last responses of a page left for its next fetch: one msgpack map per page, read at dispatch, replaced by an observation.
+
+A field that has its default is not stored; one that an other version wrote is passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+import msgpack
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is remembered of a page between two fetches.
+
+    Attributes
+    ----------
+    etag, last_modified : bytes
+        Validators of the last response that was judged, as the server sent them; empty where it sent none.
+    """
+
+    etag: bytes = b""
+    last_modified: bytes = b""
+
+    @classmethod
+    def unpack(cls, raw: bytes | None) -> Memory:
+        """Read what is stored; None: nothing is.
+
+        Examples
+        --------
+        >>> Memory.unpack(Memory(etag=b'"1"').pack())
+        Memory(etag=b'"1"', last_modified=b'')
+        """
+        if not raw:
+            return NOTHING_REMEMBERED
+        stored = msgpack.unpackb(raw, strict_map_key=False)
+        return cls(**{name: stored[name] for name in _NAMES if name in stored})
+
+    def pack(self) -> bytes:
+        """Return what is stored; nothing where there is nothing to remember."""
+        kept = {name: value for name in _NAMES if (value := getattr(self, name)) != getattr(NOTHING_REMEMBERED, name)}
+        return bytes(msgpack.packb(kept)) if kept else b""
+
+
+_NAMES: Final = tuple(field.name for field in fields(Memory))
+NOTHING_REMEMBERED: Final = Memory()
