@@ -11,7 +11,7 @@ from optimal_frontier.cli.estimates import Chosen, chosen_of, marginal_value, pr
 from optimal_frontier.cli.output import duration, number
 from optimal_frontier.cli.siblings import sibling_facts
 from optimal_frontier.cli.trust import trust_facts
-from optimal_frontier.cli.update_model import model_facts, why_timed
+from optimal_frontier.cli.update_model import model_facts, why_bursty, why_timed, worth_of_bursty
 from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.estimation.change_points import ALARM
 from optimal_frontier.frontier.deadlines import LivePrice, deadlines, goes_by_price, with_update_times
@@ -78,7 +78,7 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
         "changes": seen["changes"],
         "bits": format(seen["bits"], f"0{_KEPT_BITS}b")[_KEPT_BITS - min(seen["observations"], _KEPT_BITS) :],
         **estimate,
-        "model": model_facts(reading),
+        "model": model_facts(reading, used),
         "siblings": sibling_facts(reading),
         "habits": {"relearned": reading.watch.relearned, "evidence": reading.watch.evidence, "alarm": ALARM},
         "min_interval": _inverse(page["max_rate"]),
@@ -114,6 +114,8 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
     }
     if reading.times is not None:
         answer["marginal"] = answer["marginal_at_rate_0"] = None  # of visits at any time
+    elif answer["model"].get("is_planned") and used is not None and rate is not None:
+        answer["marginal"], answer["marginal_at_rate_0"] = worth_of_bursty(reading, used, rate, settings.objective)
     # RETIRED, DONE and ONCE requests have no next visit to speak of.
     if page["state"] != ACTIVE:
         answer["rate"] = answer["interval"] = answer["marginal"] = answer["credit"] = None
@@ -209,7 +211,8 @@ def _why(reading: PageReading, answer: dict[str, Any], settings: FrontierSetting
     if reading.times is not None:
         return why_timed(answer["model"], answer["threshold"], answer["max_interval"])
     choice = "" if chosen is None or page["min_rate"] >= page["max_rate"] else _why_chosen(chosen, answer)
-    return f"{_why_rate(reading, answer, settings, chosen)} {choice}".strip()
+    model = why_bursty(answer["model"], reading.published.get("policy", "periodic")) if answer["model"]["name"] == "weibull" else ""
+    return " ".join(filter(None, (_why_rate(reading, answer, settings, chosen), choice, model)))
 
 
 def _why_chosen(chosen: Chosen, answer: dict[str, Any]) -> str:
@@ -239,8 +242,9 @@ def _why_rate(reading: PageReading, answer: dict[str, Any], settings: FrontierSe
     least, most = page["min_rate"], page["max_rate"]
     worth, price = number(answer["marginal_at_rate_0"]), number(threshold)
     if rate <= 0 and threshold is not None and (answer["marginal_at_rate_0"] or 0.0) < threshold:
-        what = "importance / change rate" if settings.objective == "freshness" else "its importance"
-        return f"Not revisited: the best that a visit could be worth, {what} = {worth}, is below the threshold {price}."
+        what = "importance / change rate = " if settings.objective == "freshness" else "its importance = "
+        what = "" if answer["model"].get("is_planned") else what
+        return f"Not revisited: the best that a visit could be worth, {what}{worth}, is below the threshold {price}."
     if rate <= 0:
         return "Not revisited by the last plan; what was learned since will count in the next."
     if least >= most:

@@ -49,10 +49,10 @@ def modified_age(headers: Any, now: float) -> float | None:
     True
     """
     found = _fields(headers, ("last-modified", "date", "age"))
-    modified = _http_date(found.get("last-modified", ""))
+    modified = http_date(found.get("last-modified", ""))
     if modified is None or modified < EARLIEST:
         return None
-    told = _http_date(found.get("date", ""))
+    told = http_date(found.get("date", ""))
     age = (now if told is None else told + _seconds(found.get("age", ""))) - modified
     return max(age, 0.0) if -SKEW_S <= age < math.inf else None
 
@@ -112,7 +112,8 @@ def _iso_time(text: str) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=1024)  # many answers come in one second
-def _http_date(text: str) -> float | None:
+def http_date(text: str) -> float | None:
+    """Return seconds since the epoch of a date as HTTP and mail write it, or None."""
     # The parser of mail dates takes all three forms of HTTP, and what servers make of them; anything may come in, also huge numbers.
     try:
         parsed = parsedate_tz(text)

@@ -16,7 +16,9 @@ so p and rho say which shape and mean fit (`fit_weibull`).
 
 What is learned beside that is the Poisson rate x that explains the bits: visits that see a change with probability p are
 ``-log(1 - p) / x`` apart, by the Poisson model. That is the interval which `fit_weibull` has in means, so it gives the mean in seconds
-(`weibull_of_bits`): no interval needs to be kept.
+(`weibull_of_bits`): no interval needs to be kept. Pages are taken for bursty because their correlation came out large, so it is too large
+on average; what is fitted is ``rho (1 - (z0 / z)^2)`` with z0 = `REJECTED` (`sure_correlation`): nothing at the moment of rejection, so
+that no plan jumps then, and nearly all of it once z is large.
 
 A page whose rate has jumped looks the same for a while: the test tells that it is not Poisson at one rate, not why.
 
@@ -88,6 +90,19 @@ def are_bursty(score: ArrayLike, variance: ArrayLike) -> NDArray[np.bool_]:
     """Tell of each page whether the Poisson model is rejected, from S and V of `Bursts`; trusts its input."""
     s, v = np.asarray(score, dtype=np.float64), np.asarray(variance, dtype=np.float64)
     return np.asarray((v >= LEAST_VARIANCE) & (s >= REJECTED * np.sqrt(v)))
+
+
+def sure_correlation(score: ArrayLike, variance: ArrayLike, spread: ArrayLike) -> Floats:
+    """Return the correlation that is fitted to pages with these sums of `Bursts`, all > 0: shrunk by its uncertainty; trusts its input.
+
+    Examples
+    --------
+    >>> bursts = Bursts(0.0, 20.0, 9.0, 50.0)
+    >>> round(bursts.z, 2), bursts.correlation, round(float(sure_correlation(20.0, 9.0, 50.0)), 3)
+    (6.67, 0.4, 0.308)
+    """
+    s, v, p = (np.asarray(values, dtype=np.float64) for values in (score, variance, spread))
+    return np.asarray(np.clip((s - REJECTED**2 * v / s) / p, 0.0, 1.0))
 
 
 def follow_bursts(bursts: Bursts, probability: float, changed: bool) -> Bursts:
@@ -169,7 +184,7 @@ def weibull_of_bits(changes: ArrayLike, observations: ArrayLike, correlation: Ar
     changes, observations : array_like (n,)
         Bits that said "changed", and all bits, > 0.
     correlation : array_like (n,)
-        Of neighbouring bits, see `Bursts`; below 0 counts as 0.
+        Of neighbouring bits, >= 0; see `sure_correlation`.
     change_rate : array_like (n,)
         The Poisson rate that explains the bits, such as the posterior median, > 0, changes per unit of time.
 
@@ -197,7 +212,7 @@ def weibull_of_bits(changes: ArrayLike, observations: ArrayLike, correlation: Ar
     rate = positive_array(change_rate, "change_rate")
     broadcast_shape(changes=seen, observations=bits, change_rate=rate)
     chance = np.clip(seen / bits, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE)
-    shape, interval = fit_weibull(chance, np.maximum(np.asarray(correlation, dtype=np.float64), 0.0))
+    shape, interval = fit_weibull(chance, correlation)
     return shape, -np.log1p(-chance) / (rate * interval)
 
 

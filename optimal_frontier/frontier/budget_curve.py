@@ -6,7 +6,7 @@ Nothing is written: neither a plan nor the planner's lock.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -105,13 +105,13 @@ class CrawlCurve:
     def __init__(
         self,
         planner: Planner,
-        columns: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+        columns: Sequence[np.ndarray],
         waiting: np.ndarray,
         published: dict[str, str],
         present: float,
         revisit_budget: Callable[[float], float],
     ) -> None:
-        page, seen = all_pages, all_seen = columns[:2]
+        page, seen = all_pages, all_seen = columns[0], columns[1]
         active = page["state"] == ACTIVE
         self._slots = np.flatnonzero(active & (seen["visits"] > 0))
         self.active, self._total = int(np.count_nonzero(active)), float(page["importance"][active].sum())
@@ -230,7 +230,8 @@ def read_crawl_curve(store: Store, settings: FrontierSettings) -> CrawlCurve:
     published = store.hash("published")
     if "budget" not in published:
         raise StateError("there is no plan yet, so nothing is known of this crawl's budget: run a crawl, or `optimal-frontier plan --once`")
-    columns = page, seen, _, _ = store.columns("page", "seen", "plan", "bursts")
+    columns = store.columns("page", "seen", "plan", "bursts")
+    page, seen = columns[0], columns[1]
     counts, now = store.counts(), store.now()
     if not ((page["state"] == ACTIVE) & (seen["visits"] > 0)).any():
         raise StateError("no page was fetched yet that is to be revisited, so there is nothing to plan")

@@ -1,7 +1,7 @@
 """The courier: runs the dispatcher's round trips on a thread of its own, so that Redis never stops a reactor.
 
 What is to be sent is collected while a round trip is under way and goes with the next one. An outage stops nothing for good: what was
-not acknowledged is sent again (pages and observations are idempotent), what was acknowledged in the last two seconds too, because a
+not acknowledged is sent again (pages, observations and moves are idempotent), what was acknowledged in the last two seconds too, because a
 server that died may have lost up to one second of its log.
 """
 
@@ -16,7 +16,7 @@ from typing import Final
 
 from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
 from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange, Outcome, SlotRoom
-from optimal_frontier.state.records import Handout, NewPage, Observation, Published
+from optimal_frontier.state.records import Handout, Move, NewPage, Observation, Published
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +74,7 @@ class Courier:
         self._observations: list[Observation] = []
         self._draws = 0
         self._holds: list[tuple[str, float]] = []
+        self._moves: list[Move] = []
         self._want = 0
         self._slots: Mapping[str, SlotRoom] = {}
         self._per_host = 0
@@ -85,7 +86,7 @@ class Courier:
         #: When the outage that is going on began, 0 if none is.
         self._lost_at = 0.0
         self._epoch = b""
-        self._recent: deque[tuple[float, Sequence[NewPage], Sequence[Observation]]] = deque()
+        self._recent: deque[tuple[float, Sequence[NewPage], Sequence[Observation], Sequence[Move]]] = deque()
         self._thread = threading.Thread(target=self._run, name="optimal_frontier-courier", daemon=True)
 
     @property
@@ -130,6 +131,12 @@ class Courier:
             self._holds.append((host, seconds))
             self._condition.notify()
 
+    def move(self, move: Move) -> None:
+        """Give a page another identity, soon, and not before the observations that came before."""
+        with self._condition:
+            self._moves.append(move)
+            self._condition.notify()
+
     def ask(self, want: int, slots: Mapping[str, SlotRoom], per_host: int) -> None:
         """Say how many requests the downloader could take now, beyond those in `ready`, and the room of its busy slots."""
         with self._condition:
@@ -151,7 +158,7 @@ class Courier:
         """Wait until everything added and observed so far is stored; return whether that was so in time."""
         with self._condition:
             return self._condition.wait_for(
-                lambda: not (self._pages or self._observations or self._draws or self._holds or self._busy) or self.failure is not None,
+                lambda: not (self._has_work() or self._busy) or self.failure is not None,
                 timeout_s,
             )
 
@@ -174,7 +181,7 @@ class Courier:
                 heartbeat = time.monotonic() + HEARTBEAT_S
             try:
                 outcome = self.dispatcher.exchange(carried)
-                if self._stopping and not (self._pages or self._observations):
+                if self._stopping and not (self._pages or self._observations or self._moves):
                     self.dispatcher.leave()
                     return
             except StateUnavailableError as error:
@@ -226,11 +233,12 @@ class Courier:
         if self.complete:
             self._wake()
 
+    def _has_work(self) -> bool:
+        return bool(self._pages or self._observations or self._draws or self._holds or self._moves)
+
     def _collect(self, carried: Exchange, heartbeat: float) -> Exchange:
         with self._condition:
-            while not (
-                self._stopping or self._pages or self._observations or self._draws or self._holds or carried.pages or carried.observations
-            ):
+            while not (self._stopping or self._has_work() or carried.pages or carried.observations or carried.moves):
                 now = time.monotonic()
                 until = min(heartbeat, self._next_dispatch) if self._want > 0 else heartbeat
                 if self._complete_when is not None:
@@ -247,14 +255,15 @@ class Courier:
             carried.slots, carried.per_host = self._slots, self._per_host
             self._pages, self._observations, self._draws = [], [], 0
             carried.holds += self._holds
-            self._holds = []
+            carried.moves += self._moves
+            self._holds, self._moves = [], []
             self._busy = True
         return carried
 
     def _deliver(self, carried: Exchange, outcome: Outcome) -> None:
         now = time.monotonic()
-        if carried.pages or carried.observations:
-            self._recent.append((now, carried.pages, carried.observations))
+        if carried.pages or carried.observations or carried.moves:
+            self._recent.append((now, carried.pages, carried.observations, carried.moves))
         while self._recent and self._recent[0][0] < now - REPLAY_S:
             self._recent.popleft()
         with self._condition:
@@ -289,12 +298,15 @@ class Courier:
             return
         pages: list[NewPage] = []
         observations: list[Observation] = []
+        moves: list[Move] = []
         since = self._lost_at - REPLAY_S
-        for at, some_pages, some_observations in self._recent:
+        for at, some_pages, some_observations, some_moves in self._recent:
             if at >= since:
                 pages += some_pages
                 observations += some_observations
+                moves += some_moves
         self._recent.clear()
         carried.pages[:0] = pages
         carried.observations[:0] = observations
+        carried.moves[:0] = moves
         self.generation += 1

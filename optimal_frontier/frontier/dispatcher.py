@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,10 +18,13 @@ from optimal_frontier.frontier.patterns import pattern_of
 from optimal_frontier.scheduling.index import CANDIDATES
 from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.columns import ACTIVE, ONCE
-from optimal_frontier.state.records import Handout, NewPage, Observation, Published
+from optimal_frontier.state.records import Handout, Move, NewPage, Observation, Published, encode_record
 from optimal_frontier.state.store import Call, Store
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+#: What `add_pages` says of a page that it does not take.
+_TRAPS = {-1: "host", -2: "pattern"}
+_PRIVATE_HEADERS = frozenset({b"authorization", b"cookie"})
 
 
 def host_of(url: str) -> str:
@@ -84,16 +88,20 @@ class Exchange:
     slots: Mapping[str, SlotRoom] = field(default_factory=dict)
     per_host: int = 0
     holds: list[tuple[str, float]] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    counters: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
 class Outcome:
-    """What came back. ``wait`` is None where no requests were asked for, -1 where there is nothing to wait for."""
+    """What came back. ``wait`` is None where no requests were asked for, -1 where there is nothing to wait for; ``trapped`` are pages that
+    were not taken, and why (see `traps.REASONS`)."""
 
     handouts: list[Handout] = field(default_factory=list)
     wait: float | None = None
     epoch: bytes = b""
     new: int = 0
+    trapped: list[tuple[str, NewPage]] = field(default_factory=list)
 
 
 class Dispatcher:
@@ -124,10 +132,12 @@ class Dispatcher:
         importance: float | None = None,
         priority: float = 0.0,
         lastmod: tuple[float, float] | None = None,
+        is_link: bool = False,
     ) -> NewPage:
         """Return the page to add, with what RULES and the interval bounds say of ``url``.
 
         ``importance`` None: not stated by the request; then RULES, then 1. ``lastmod``: see `NewPage`.
+        ``is_link``: it was found on a page, so HOST_MAX_PAGES and PATTERN_MAX_PAGES hold for it.
         """
         rule = self.settings.rules.of(url)
         if kind == ACTIVE and not rule.revisit:
@@ -136,18 +146,48 @@ class Dispatcher:
         weight = importance if importance is not None else rule.importance or 0.0
         stated = importance is not None
         bounds = (weight, min_rate, max_rate, gap, priority, stated)
-        return NewPage(fingerprint, host_of(url), record, kind, *bounds, lastmod, pattern_of(url), rule.update_times)
+        limits = (self.settings.host_max_pages or 0, self.settings.pattern_max_pages or 0) if is_link else (0, 0)
+        return NewPage(fingerprint, host_of(url), record, kind, *bounds, lastmod, pattern_of(url), rule.update_times, *limits)
+
+    def move_of(self, handout: Handout, fingerprint: bytes, url: str, target: bytes) -> Move:
+        """Return the move of a page to ``url``, with what RULES and the interval bounds say of it.
+
+        Parameters
+        ----------
+        handout : Handout
+            The page, as it was handed out.
+        fingerprint : bytes
+            Its identity: that of its request, 20 bytes.
+        url : str
+            Where it is now.
+        target : bytes
+            The identity of a request of that, otherwise like its own.
+        """
+        record = handout.record
+        before = str(record["url"])
+        moved = {**record, "url": url}
+        if url.partition("://")[0] != before.partition("://")[0] or host_of(url) != host_of(before):
+            # What one site was trusted with is nothing for another.
+            moved.pop("cookies", None)
+            moved["headers"] = {k: v for k, v in record.get("headers", {}).items() if k.lower() not in _PRIVATE_HEADERS}
+        return Move(fingerprint, before, self.new_page(target, url, encode_record(moved)))
 
     def exchange(self, work: Exchange) -> Outcome:
-        """Do everything in ``work`` in one round trip: pages first, so that what a page links to is safe before the page is done."""
+        """Do everything in ``work`` in one round trip.
+
+        Pages come first, so that what a page links to is safe before the page is done; moves after observations, so that these count.
+        """
         calls: list[Call] = []
         calls += self.store.add_calls(work.pages)
         adding = len(calls)
         calls += self.store.lastmod_calls(work.pages)
         calls += self.store.observe_calls(work.observations, horizon_s(self.settings), self.settings.policy)
+        calls += self.store.move_calls(work.moves)
         settings = self.settings
         budget = settings.crawl_rate or 0.0
         calls += [("hold_host", [host, repr(seconds)]) for host, seconds in work.holds]
+        if work.counters:
+            calls.append(("count", [value for counted in work.counters.items() for value in counted]))
         if work.draws:
             calls.append(("draw_tokens", [repr(budget), work.draws]))
         if work.live is not None:
@@ -160,7 +200,9 @@ class Dispatcher:
             calls.append(("dispatch", [self.owner, work.want, repr(settings.lease_seconds), *limits, *room]))
         results = self.store.run(calls) if calls else []
         outcome = Outcome()
-        outcome.new = sum(sum(result) for result in results[:adding])
+        added = [number for result in results[:adding] for number in result]
+        outcome.new = added.count(1)
+        outcome.trapped = [(_TRAPS[number], page) for number, page in zip(added, work.pages, strict=True) if number in _TRAPS]
         if work.want > 0:
             outcome.wait, outcome.epoch, self.published, outcome.handouts = self.store.parse_dispatch(results[-1])
         return outcome

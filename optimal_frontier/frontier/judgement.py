@@ -12,6 +12,7 @@ from optimal_frontier.estimation.change_points import watch_one
 from optimal_frontier.estimation.forgetting import forget_one
 from optimal_frontier.estimation.update_probabilities import learn_update, stated_beta
 from optimal_frontier.frontier.ages import learn, learn_at_first, words_of
+from optimal_frontier.frontier.validators import unseen_s
 from optimal_frontier.optimization.single import periodic_rate_at, poisson_rate_at
 from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE
 from optimal_frontier.scheduling.update_times import passed
@@ -79,11 +80,19 @@ def judge_visit(
     if bit >= 0 and interval > 0:
         prior = prior_of(handout, published) or (PRIOR_SHAPE, interval)
         known = (shape, time) if shape > 0 else prior
+        unseen = unseen_s(handout, bit, interval)
+        if unseen > 0:
+            # It may have changed at any time since its last full answer: what 304s have taught of that is taken back.
+            interval += unseen
+            known = (known[0], max(known[1] - unseen, min(known[1], prior[1])))
         if half_life is not None:
             known = forget_one(*known, interval, half_life, *prior)
         recent, is_other = watch_one(handout.watch[:3], *known, *prior, interval, bool(bit))
         chance = -math.expm1(-known[0] * math.log1p(interval / known[1]))
-        surprises = Surprises(*follow_bursts(Bursts(*handout.surprises), chance, bool(bit)))
+        bursts = follow_bursts(Bursts(*handout.surprises), chance, bool(bit))
+        surprises = Surprises(*bursts)
+        # The watch takes each burst for a new habit, and would leave the page with what ten bits say.
+        is_other = is_other and not bursts.is_bursty
         watch = Watched(*recent, handout.watch.relearned + is_other)
         shape, time, words = learn(*known, interval, bool(bit), said, handout.visits == 1 and shape <= 0)
         if is_other:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimal_frontier.estimation.bursts import are_bursty
+from optimal_frontier.estimation.bursts import are_bursty, sure_correlation
 from optimal_frontier.frontier.exploring import Pages, Progress, choice_of, host_shares
 from optimal_frontier.frontier.timed_pages import plan_beside, timed_pages
 from optimal_frontier.optimization import changes_periodic
@@ -148,8 +148,8 @@ def bursty_rows(known: Known, settings: FrontierSettings) -> np.ndarray:
 def bursty_pages(rows: np.ndarray, seen: np.ndarray, bursts: np.ndarray, change_rate: np.ndarray) -> BurstyPages:
     """Fit heavy-tailed models to the pages at `rows` of these columns; ``change_rate`` (k,) are their Poisson rates, per second."""
     few, kept = seen[rows], bursts[rows]
-    correlation = kept["score"].astype(np.float64) / kept["spread"]
-    return BurstyPages.of_bits(rows, few["changes"], few["observations"], np.minimum(correlation, 1.0), change_rate)
+    correlation = sure_correlation(kept["score"], kept["variance"], kept["spread"])
+    return BurstyPages.of_bits(rows, few["changes"], few["observations"], correlation, change_rate)
 
 
 def host_limits(settings: FrontierSettings, host: np.ndarray, waiting: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | float]:

@@ -10,5 +10,6 @@ from optimal_frontier.settings.frontier_settings import FrontierSettings
 from optimal_frontier.settings.rules import PageRule, Rule, Rules
 from optimal_frontier.settings.table import PREFIX, TABLE, Setting
 from optimal_frontier.settings.timetable import DAY_S, Timetable
+from optimal_frontier.settings.urls import UrlLimits
 
-__all__ = ["DAY_S", "PREFIX", "TABLE", "FrontierSettings", "PageRule", "Rule", "Rules", "Setting", "Timetable"]
+__all__ = ["DAY_S", "PREFIX", "TABLE", "FrontierSettings", "PageRule", "Rule", "Rules", "Setting", "Timetable", "UrlLimits"]

@@ -12,6 +12,7 @@ from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings.parsing import number
 from optimal_frontier.settings.rules import Rules
 from optimal_frontier.settings.table import PREFIX, TABLE
+from optimal_frontier.settings.urls import UrlLimits
 
 #: Half-width of Scrapy's random download delay, as a share of it, unless it was switched off.
 _JITTER: Final = 0.5
@@ -40,7 +41,16 @@ class FrontierSettings:
     host_max_rate: float | None
     lease_seconds: float
     fingerprint: str
+    conditional_get: bool
     callback_on: str
+    item_field: str | None
+    ignored_parameters: tuple[str, ...]
+    fold_urls: tuple[str, ...]
+    canonical_links: bool
+    max_depth: int | None
+    host_max_pages: int | None
+    pattern_max_pages: int | None
+    url_limits: UrlLimits
     close_after: int | None
     #: Seconds between two requests to a host on average, by HOST_DELAY, HOST_MAX_RATE and Scrapy's own random delay; what plans count with.
     host_period: float = 0.0

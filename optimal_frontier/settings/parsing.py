@@ -40,3 +40,11 @@ def text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         raise fail(name, value, "a non-empty string")
     return value
+
+
+def flag(name: str, value: object) -> bool:
+    """Return `value`, True or False; as text also 1 and 0, as Scrapy takes it."""
+    told = {"true": True, "1": True, "false": False, "0": False}.get(str(value).lower())
+    if told is None or isinstance(value, float):
+        raise fail(name, value, "True or False")
+    return told

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.settings.parsing import choice, fail, number
+from optimal_frontier.settings.parsing import choice, fail, flag, number
 from optimal_frontier.settings.rules import parse_rules
 from optimal_frontier.settings.timetable import DAY_S
+from optimal_frontier.settings.urls import IGNORED, UrlLimits, page_limit, parse_folds, parse_limits, parse_names
 
 PREFIX: Final = "OPTIMAL_FRONTIER_"
 
@@ -64,6 +65,14 @@ def _redis_url(name: str, value: object) -> str:
 def _namespace(name: str, value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[^\s{}*?\[\]]{1,200}", value):
         raise fail(name, value, "1 to 200 characters without white space, braces, brackets, * and ? (it is the prefix of Redis keys)")
+    return value
+
+
+def _item_field(name: str, value: object) -> str | None:
+    if value is None or value == "None":
+        return None
+    if not isinstance(value, str) or not value:
+        raise fail(name, value, "the name of a field, or None")
     return value
 
 
@@ -120,6 +129,15 @@ TABLE: Final = (
     Setting("HOST_MAX_RATE", None, _host_max_rate, "most fetches per second to a host, over all crawlers; None: no limit but HOST_DELAY"),
     Setting("LEASE_SECONDS", 60.0, _positive, "a lease that is not renewed for this long is handed out again"),
     Setting("FINGERPRINT", "text", choice("text", "body"), "what of a page counts as its content"),
+    Setting("CONDITIONAL_GET", True, flag, "ask whether a page has changed, by its ETag and Last-Modified; a 304 is an unchanged bit"),
     Setting("CALLBACK_ON", "fetch", choice("fetch", "change"), "which visits reach the callback: every one, or first visits and changes"),
+    Setting("ITEM_FIELD", None, _item_field, "field of items that says whether their page is new, changed or unchanged; None: none"),
+    Setting("IGNORED_PARAMETERS", list(IGNORED), parse_names, "names of parameters that do not count for the identity of a page"),
+    Setting("FOLD_URLS", [], parse_folds, "other differences of URLs that do not count for it: scheme, www, case, slash, index"),
+    Setting("CANONICAL_LINKS", False, flag, "whether a page that names another of its host as canonical becomes an alias of that"),
+    Setting("MAX_DEPTH", None, page_limit, "links further than this many from a start request are not followed; None: no limit"),
+    Setting("HOST_MAX_PAGES", None, page_limit, "most pages of a host that are taken from links; None: no limit"),
+    Setting("PATTERN_MAX_PAGES", None, page_limit, "most pages of one URL pattern of a host that are taken from links; None: no limit"),
+    Setting("URL_LIMITS", asdict(UrlLimits()), parse_limits, "shapes of URLs that are taken for traps; None: none"),
     Setting("CLOSE_AFTER", None, _close_after, "close the spider when every page was fetched this many times; None: run on"),
 )

@@ -127,7 +127,10 @@ def _check_identities(s: Snapshot) -> Iterator[Finding]:
     for fingerprint, slot in s.ids.items():
         if not 0 <= slot < s.slots:
             yield Finding("identities", f"id {fingerprint.hex()}", f"points to no slot below {s.slots}")
-    at = np.fromiter(s.ids.values(), np.int64, len(s.ids))
+    for alias, name in s.aliases.items():
+        if name in s.aliases or name not in s.ids or s.ids.get(alias) != s.ids[name]:
+            yield Finding("aliases", f"id {alias.hex()}", f"is no other name of {name.hex()}")
+    at = np.array([slot for fingerprint, slot in s.ids.items() if fingerprint not in s.aliases], np.int64)
     owners = np.bincount(at[(at >= 0) & (at < s.slots)], minlength=s.slots)
     yield from _slots("identities", _where(owners > 1), "belongs to more than one identity")
     yield from _slots("identities", _where((owners > 0) & ((state == FREE) | (state == TRANSIENT))), "has an identity, but holds no page")
@@ -243,7 +246,7 @@ def _check_horizon(s: Snapshot, deadlines: Deadlines, horizon_s: float) -> Itera
     by_price = "price" in s.price
     if by_price != (s.published.get("dispatch") == "index"):
         yield Finding("price", "price", f"{'there' if by_price else 'not there'}, which is not how the last plan is dispatched")
-    planned = (s.page["state"] == ACTIVE) & (s.seen["visits"] > 0) & (s.plan["base_time"] > 0)
+    planned = (s.page["state"] == ACTIVE) & (s.seen["visits"] > 0) & (s.seen["attempts"] > 0) & (s.plan["base_time"] > 0)
     there = _members(s, s.due[0]) | _members(s, (lease.slot for lease in s.leases))
     due = deadlines(s.page, s.seen, s.plan, s.index, s.price, s.times) <= limit
     yield from _slots("horizon", _where(planned & due & ~there), "falls due before the next plans, but is not queued")

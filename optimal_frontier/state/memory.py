@@ -19,10 +19,28 @@ class Memory:
     ----------
     etag, last_modified : bytes
         Validators of the last response that was judged, as the server sent them; empty where it sent none.
+    size : int
+        Bytes of the last full body, as it came; 0 where there are no validators.
+    misses : int
+        Full answers in a row to requests with the ETag, of content that had not changed.
+    unchecked : int
+        304s since the last full answer.
+    unseen : float
+        Seconds from the last full answer to the last 304.
+    check : bool
+        The next fetch is to bring a full answer, to check the last 304.
+    caught : bool
+        A 304 of the page was found to be a lie: it is asked with conditions now and then only.
     """
 
     etag: bytes = b""
     last_modified: bytes = b""
+    size: int = 0
+    misses: int = 0
+    unchecked: int = 0
+    unseen: float = 0.0
+    check: bool = False
+    caught: bool = False
 
     @classmethod
     def unpack(cls, raw: bytes | None) -> Memory:
@@ -30,8 +48,8 @@ class Memory:
 
         Examples
         --------
-        >>> Memory.unpack(Memory(etag=b'"1"').pack())
-        Memory(etag=b'"1"', last_modified=b'')
+        >>> Memory.unpack(Memory(etag=b'"1"').pack()).etag
+        b'"1"'
         """
         if not raw:
             return NOTHING_REMEMBERED

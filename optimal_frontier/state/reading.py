@@ -14,6 +14,7 @@ import numpy as np
 from optimal_frontier.errors import StateError
 from optimal_frontier.settings import Timetable
 from optimal_frontier.state import columns
+from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.records import (
     NO_CHECKS,
     NOT_SURPRISED,
@@ -107,6 +108,10 @@ class PageReading:
         Of a page with update times: its timetable, what was learned of it, and which times are bought (column group *bought*).
     surprises : Surprises
         What the test of its bits for bursts keeps.
+    validator_trust : tuple of float
+        What is known of its host's 304s.
+    memory : Memory
+        What its last responses left for the next fetch.
     """
 
     now: float
@@ -132,6 +137,8 @@ class PageReading:
     price: dict[str, str] = field(default_factory=dict)
     times: tuple[Timetable, UpdateTimes, float] | None = None
     surprises: Surprises = NOT_SURPRISED
+    validator_trust: Counts = NO_CHECKS
+    memory: Memory = NOTHING_REMEMBERED
 
 
 @dataclass(frozen=True)
@@ -230,6 +237,8 @@ def read_page(store: Store, fingerprint: bytes) -> PageReading | None:
         watch=Watched(*_fields(store.records_at("watch", [int(slot)]).tobytes(), columns.WATCH).values()),
         times=_times(store, int(slot)),
         surprises=Surprises(*_fields(store.records_at("bursts", [int(slot)]).tobytes(), columns.BURSTS).values()),
+        validator_trust=parse_counts(trust[2]),
+        memory=Memory.unpack(trust[3]),
     )
 
 

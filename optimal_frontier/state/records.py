@@ -155,6 +155,13 @@ class Republished(NamedTuple):
     until: float
 
 
+class Announcement(NamedTuple):
+    """Where a page's ``lastmod`` comes from: the announcer, ``host kind`` of a sitemap or feed, and how long ago it was read before (s; -1: never)."""
+
+    announcer: str
+    unread: float
+
+
 @dataclass(frozen=True, slots=True)
 class NewPage:
     """A page or request to add.
@@ -185,6 +192,10 @@ class NewPage:
         Of the URL within its host: pages of one pattern learn from each other.
     update_times : Timetable or None
         When the page may be republished, if that is known.
+    announcement : Announcement or None
+        Which source says so. The page is put forward where the source is believed and it has not been seen since then.
+    host_limit, pattern_limit : int
+        It is only taken while fewer pages of its host, and of its pattern there, are known; 0: always.
     """
 
     fingerprint: bytes
@@ -200,11 +211,34 @@ class NewPage:
     lastmod: tuple[float, float] | None = None
     pattern: str = ""
     update_times: Timetable | None = None
+    host_limit: int = 0
+    pattern_limit: int = 0
+    announcement: Announcement | None = None
 
     def arguments(self) -> tuple[Any, ...]:
         bounds = (_number(self.importance), _number(self.min_rate), _number(self.max_rate), _number(self.gap), _number(self.priority))
         times = self.update_times.text if self.update_times is not None else ""
-        return (self.fingerprint, self.host, self.kind, *bounds, self.record, int(self.is_stated), self.pattern, times)
+        limits = (self.host_limit, self.pattern_limit)
+        return (self.fingerprint, self.host, self.kind, *bounds, self.record, int(self.is_stated), self.pattern, times, *limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A page that is found elsewhere from now on.
+
+    Attributes
+    ----------
+    fingerprint : bytes
+        Its identity so far, 20 bytes; an alias afterwards.
+    url : str
+        The URL that went with it, for people who look at the alias.
+    target : NewPage
+        What it is from now on. Its importance counts where the page's own was not stated; its kind must be ``ACTIVE``.
+    """
+
+    fingerprint: bytes
+    url: str
+    target: NewPage
 
 
 @dataclass(slots=True)
@@ -216,7 +250,9 @@ class Handout:
     found; ``lastmod`` is what a sitemap said of the page: how long ago, how long before that it had changed, and with what resolution (s).
     ``prior_shape`` and ``prior_time`` (s) are what siblings taught of pages without a bit; 0: nothing, the default prior holds.
     ``watch`` is what stands by in case that the page's habits change. ``republished`` is there for a page with update times that was
-    fetched before. ``surprises`` is what the test for bursts keeps. ``memory`` is what the last responses left for this fetch.
+    fetched before. ``surprises`` is what the test for bursts keeps. ``memory`` is what the last responses left for this fetch, and
+    ``validator_trust`` what is known of the 304s of its host (fields of `estimation.validators.ValidatorTrust`). ``was_announced``: a source
+    put it forward, so this visit is no fair sample of time.
     """
 
     slot: int
@@ -246,6 +282,8 @@ class Handout:
     republished: Republished | None = None
     surprises: Surprises = NOT_SURPRISED
     memory: Memory = NOTHING_REMEMBERED
+    validator_trust: Counts = NO_CHECKS
+    was_announced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +308,8 @@ class Observation:
         Seconds from the deadline to the start of the download.
     words : str
         What became of what the page said about its last change: ``kind:verdict:use`` for each kind of it, separated by blanks; kind
-        ``header`` or ``sitemap``, verdict ``agrees``, ``lies`` or ``none``, use ``used``, ``distrusted`` or ``none``.
+        ``header`` or ``sitemap``, verdict ``agrees``, ``lies`` or ``none``, use ``used``, ``distrusted`` or ``none``. And what became of its
+        validators: ``validators=verdict=evidence``, see `estimation.validators`.
     watch : Watched or None
         What stands by after it, in case that the page's habits change; None leaves what is stored.
     learned : UpdateTimes or None

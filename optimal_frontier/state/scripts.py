@@ -7,7 +7,12 @@ from importlib.resources import files
 from typing import Final
 
 #: Parts that stand between the prelude and a script.
-_PARTS: Final = {"dispatch": ("_by_price",)}
+_PARTS: Final = {
+    "dispatch": ("_by_price",),
+    "add_pages": ("_identities",),
+    "move_page": ("_identities",),
+    "forget_page": ("_identities",),
+}
 
 
 @cache

@@ -55,6 +55,8 @@ class Snapshot:
         See `state.columns`.
     ids : dict
         Fingerprint -> slot.
+    aliases : dict
+        Fingerprint before a move -> the one since.
     records, unreadable : ndarray of int
         Slots with a record, and those among them whose record cannot be read.
     free : ndarray of int
@@ -86,6 +88,7 @@ class Snapshot:
     plan: np.ndarray
     index: np.ndarray
     ids: dict[bytes, int]
+    aliases: dict[bytes, bytes]
     records: np.ndarray
     unreadable: np.ndarray
     free: np.ndarray
@@ -113,6 +116,7 @@ def read_snapshot(store: Store) -> Snapshot:
     due = _queue(store, "due", hosts, lambda member: _integer(member))
     first = _queue(store, "first", hosts, lambda member: int.from_bytes(member[16:20], "big") if len(member) == 20 else NO_SLOT)
     ids = {fingerprint: _integer(slot) for fingerprint, slot in scan_hash(store, "ids")}
+    aliases = {fingerprint: value[:20] for fingerprint, value in scan_hash(store, "aliases")}
     records, unreadable = _records(store)
     return Snapshot(
         len(page),
@@ -122,6 +126,7 @@ def read_snapshot(store: Store) -> Snapshot:
         plan,
         index,
         ids,
+        aliases,
         records,
         unreadable,
         _free(store),

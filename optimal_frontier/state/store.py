@@ -19,7 +19,9 @@ from optimal_frontier.state import columns
 from optimal_frontier.state.connection import HASH_TAG, Connection, translated
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.records import (
+    Announcement,
     Handout,
+    Move,
     NewPage,
     Observation,
     Published,
@@ -39,11 +41,13 @@ SCHEMA: Final = "2"
 KEY_TYPES: Final = {
     "meta": "hash",
     "ids": "hash",
+    "aliases": "hash",
     "records": "hash",
     "stated": "string",
     "free": "list",
     "hosts": "hash",
     "hosts:names": "hash",
+    "hosts:pages": "hash",
     "hosts:due": "zset",
     "hosts:first": "zset",
     "hosts:firsthead": "hash",
@@ -51,8 +55,11 @@ KEY_TYPES: Final = {
     "hosts:opened": "hash",
     "patterns": "hash",
     "patterns:hosts": "hash",
+    "patterns:pages": "hash",
     "trust": "hash",
     "lastmod": "hash",
+    "announcers": "hash",
+    "announced": "hash",
     "memory": "hash",
     "timed": "hash",
     "timed:due": "zset",
@@ -191,16 +198,38 @@ class Store:
 
     @staticmethod
     def add_calls(pages: Sequence[NewPage]) -> list[Call]:
-        """Return the calls that add ``pages``; each yields 1 (new) or 0 (known) per page."""
+        """Return the calls that add ``pages``; each yields 1 (new), 0 (known), -1 or -2 (its host or its pattern is full) per page."""
         return [
             ("add_pages", [value for page in pages[at : at + _BATCH] for value in page.arguments()]) for at in range(0, len(pages), _BATCH)
         ]
 
     @staticmethod
     def lastmod_calls(pages: Sequence[NewPage]) -> list[Call]:
-        """Return the calls that note what sitemaps say of ``pages``, which were added before; each yields how many were noted."""
-        told = [value for page in pages if page.lastmod is not None for value in (page.fingerprint, *map(repr, page.lastmod))]
-        return [("note_lastmod", told[at : at + 3 * _BATCH]) for at in range(0, len(told), 3 * _BATCH)]
+        """Return the calls that note what sitemaps say of ``pages``, which were added before; each yields how many were noted.
+
+        What a source of the crawl announces is also acted on; that call yields how many pages were put forward.
+        """
+        told: dict[Announcement | None, list[Any]] = {}
+        for page in pages:
+            if page.lastmod is not None:
+                told.setdefault(page.announcement, []).extend((page.fingerprint, *map(repr, page.lastmod)))
+        calls: list[Call] = []
+        for announcement, values in told.items():
+            for at in range(0, len(values), 3 * _BATCH):
+                some = values[at : at + 3 * _BATCH]
+                if announcement is None:
+                    calls.append(("note_lastmod", some))
+                else:
+                    calls.append(("announce", [announcement.announcer, repr(announcement.unread), *some]))
+        return calls
+
+    @staticmethod
+    def move_calls(moves: Sequence[Move]) -> list[Call]:
+        """Return the calls that give pages another identity; each yields 1 (moved), 2 (the target was a page already) or 0 (nothing moved).
+
+        To be run after the observation of the fetch that showed where the page is, so that nothing of it is lost.
+        """
+        return [("move_page", [move.fingerprint, move.url, *move.target.arguments()]) for move in moves]
 
     @staticmethod
     def observe_calls(observations: Sequence[Observation], horizon_s: float, policy: str = "periodic") -> list[Call]:
@@ -234,7 +263,7 @@ class Store:
         handouts = []
         for row in reply[4:]:
             slot, token, lateness, elapsed, page_raw, seen_raw, plan_raw, content_raw, record, words, *others = row
-            prior_raw, watch_raw, times, bursts_raw, memory = others
+            prior_raw, watch_raw, times, bursts_raw, memory, was_announced = others
             importance, min_rate, max_rate, _, _, _, kind, _ = _PAGE.unpack(page_raw)
             _, _, shape, posterior_time, _, _, visits, _, _, _, _, _, attempts = _SEEN.unpack(seen_raw)
             rate, base_time, _ = _PLAN.unpack(plan_raw)
@@ -261,13 +290,15 @@ class Store:
                     received,
                     parse_counts(words[0]),
                     parse_counts(words[1]),
-                    (float(words[2]), float(words[3]), float(words[4])) if len(words) > 2 else None,
+                    (float(words[3]), float(words[4]), float(words[5])) if len(words) > 3 else None,
                     prior_shape,
                     prior_time,
                     Watched.unpack(watch_raw),
                     _republished(times) if times else None,
                     Surprises.unpack(bursts_raw),
                     Memory.unpack(memory),
+                    parse_counts(words[2]),
+                    bool(was_announced),
                 )
             )
         return float(reply[1]), reply[2], published, handouts

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from clocked_store import START
 
-from optimal_frontier.estimation.bursts import REJECTED
+from optimal_frontier.estimation.bursts import REJECTED, fit_weibull
 from optimal_frontier.frontier.session import apply_bounds
+from optimal_frontier.optimization.updates import Weibull
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.records import Surprises, UpdateTimes
 
@@ -69,11 +71,35 @@ def test_a_page_without_a_rule_is_poisson(ask, run, crawl):
 
 
 def test_a_page_whose_changes_come_in_bursts_is_told_with_its_shape(ask, run, crawl):
-    crawl.visit(WARM, bit=1, shape=3.0, time=10.0, surprises=Surprises(0.5, 9.0, 4.0, 20.0))
-    model = ask("page", WARM)["model"]
-    assert (model["name"], model["statistic"]) == ("weibull", 4.5)
+    crawl.visit(WARM, bit=1, shape=3.0, time=10.0, surprises=Surprises(0.5, 18.0, 4.0, 40.0))
+    crawl.replan()
+    answer = ask("page", WARM)
+    model = answer["model"]
+    assert (model["name"], model["statistic"], model["is_planned"]) == ("weibull", 9.0, True)
     assert 0.25 < model["shape"] < 0.5
+    correlation = 18.0 / 40.0 * (1 - (REJECTED / 9.0) ** 2)
+    shape, interval = fit_weibull([2 / 3], [correlation])
+    assert model["shape"] == pytest.approx(shape[0], abs=1e-3)
+    assert model["mean"] == pytest.approx(np.log(3) / answer["change_rate"] / interval[0], rel=1e-6)
     assert "heavy-tailed, Weibull of shape" in run("page", WARM).output
+
+
+def test_a_bursty_page_is_worth_the_threshold_by_its_own_model(ask, run, crawl):
+    """And says so; not where plans do not go by it."""
+    crawl.visit(WARM, bit=1, shape=3.0, time=10.0, surprises=Surprises(0.5, 18.0, 4.0, 40.0))
+    crawl.replan(CRAWL_RATE=0.3)
+    answer = ask("page", WARM)
+    assert 0 < answer["rate"] < 1.0
+    assert answer["marginal"] == pytest.approx(answer["threshold"], rel=1e-4)
+    model = Weibull.from_mean(answer["model"]["mean"], answer["model"]["shape"])
+    assert answer["marginal"] == pytest.approx(float(model.crawl_worth(answer["interval"])), rel=1e-6)
+    assert "as much as anywhere else" in answer["why"]
+    assert "so a visit is worth what a Weibull model of shape" in answer["why"]
+    crawl.replan(POLICY="poisson")
+    answer = ask("page", WARM)
+    assert (answer["model"]["name"], answer["model"]["is_planned"]) == ("weibull", False)
+    assert "planned as Poisson: POLICY" in answer["why"]
+    assert "planned as Poisson" in run("page", WARM).output
 
 
 def test_check_finds_nothing_wrong_with_update_times_and_what_is(run, crawl):

@@ -67,6 +67,7 @@ def test_spider_yields_what_it_sees_and_follows_with_importance():
     assert [r.meta["importance"] for r in requests] == pytest.approx(world.importance[list(world.links[0])], rel=1e-5)
 
 
+@pytest.mark.timing
 def test_uniform_fetcher_is_measured_at_its_budget(tmp_path):
     world = make_world(1, 6.0)
     times, pages = periodic_visits(np.full(300, BUDGET / 300), 0.2, 6.2, np.random.default_rng(1))
@@ -104,6 +105,7 @@ class StandInCrawl:
         return []
 
 
+@pytest.mark.timing
 def test_run_reports_a_crawl_as_json(monkeypatch, capsys):
     monkeypatch.setattr(example, "Crawl", StandInCrawl)
     assert example.main(["--seconds", "12", "--json", "--no-plot"]) == 0

@@ -197,7 +197,7 @@ def test_one_planner_at_a_time(store):
     crawled(store, 5)
     one, other = (Planner(store, parse(CRAWL_RATE=5)) for _ in range(2))
     meanwhile = []
-    one._solve = lambda *arguments, solve=one._solve: meanwhile.append(other.plan()) or solve(*arguments)
+    one.solve = lambda *arguments, solve=one.solve: meanwhile.append(other.plan()) or solve(*arguments)
     assert one.plan() is not None
     assert meanwhile == [None]
     assert other.plan() is not None
@@ -206,7 +206,7 @@ def test_one_planner_at_a_time(store):
 def test_a_plan_that_fails_gives_the_lock_back(store):
     crawled(store, 5)
     one, other = (Planner(store, parse(CRAWL_RATE=5)) for _ in range(2))
-    one._solve = lambda *_: 1 / 0
+    one.solve = lambda *_: 1 / 0
     with pytest.raises(ZeroDivisionError):
         one.plan()
     assert other.plan() is not None

@@ -58,8 +58,8 @@ def started(store, settings, pages=20, **values):
 def test_a_republished_page_is_visited_within_a_second_of_its_times_and_never_before(store, dispatch):
     """At both of them, as both are bought, on a crawler whose budget is spent; its other pages keep the rates that the rest of it buys."""
     play, slot = started(store, parse(CRAWL_RATE=2.0, RULES=RULES, DISPATCH=dispatch), importance=30.0)
-    play.until(3000.0)
-    at = phases(play, slot, 1000.0)
+    play.until(2500.0)
+    at = phases(play, slot, 500.0)
     late = np.array([min(phase - time for time in TIMES if phase >= time) for phase in at])
     assert len(at) == 4
     assert late.max() < 1.0
@@ -67,9 +67,14 @@ def test_a_republished_page_is_visited_within_a_second_of_its_times_and_never_be
     rates = play.rates()
     assert rates[slot] == pytest.approx(2 / PERIOD)
     assert rates.sum() == pytest.approx(0.97 * 2.0)
-    for other in range(20) if dispatch == "edf" else ():  # by price rates are what comes of it
-        visits = len([at for at in play.visits[other] if at >= START + 1000.0])
-        assert visits == pytest.approx(2000.0 * rates[other], rel=0.15, abs=4)
+    visits = np.array([sum(at >= START + 500.0 for at in play.visits[other]) for other in range(20)])
+    planned = 2000.0 * rates[:20]
+    if dispatch == "index":
+        # By price the whole budget is spent, and a page whose visits are hardly worth it gets some more or none.
+        assert visits.sum() == pytest.approx(2000.0 * (2.0 - 2 / PERIOD), rel=0.02)
+        visits, planned = visits[planned > 100], planned[planned > 100]
+        assert len(planned) >= 12
+    assert visits == pytest.approx(planned, rel=0.15, abs=4)
     play.check()
 
 
@@ -123,25 +128,25 @@ def test_a_crawler_that_never_idles_waits_for_the_update_time(store):
 @pytest.mark.parametrize("dispatch", ["edf", "index"])
 def test_many_pages_that_wait_for_their_times_stand_in_nobodys_way(store, dispatch):
     """A crawler that never idles, and that is ahead of the plan, goes on with other pages; at the time all that wait for it are handed out, none before."""
-    play = TimedPlay(store, parse(CRAWL_RATE=1.5, RULES=RULES, DISPATCH=dispatch, RESOLVE_INTERVAL=3600))
+    play = TimedPlay(store, parse(CRAWL_RATE=1.28, RULES=RULES, DISPATCH=dispatch, RESOLVE_INTERVAL=3600))
     play.add(20)
     news = {play.add_news(f"http://h{number % 7}/news/{number}", importance=100.0) for number in range(600)}
     store.set_time(START + 5.0)
     store.visit_all()
     play.planner.plan()
     assert (store.records_at("bought", sorted(news))["times"] == 3.0).all()
-    calls, others = 0, 0
+    steady, calls = set(range(20)), 0
     for second in range(10, 200):
         store.set_time(START + second)
-        handouts, wait = store.dispatch(1, budget=0.0)
+        handouts, wait = store.dispatch(5, budget=0.0)
         while not handouts and wait == 0:
-            handouts, wait = store.dispatch(1, budget=0.0)
+            handouts, wait = store.dispatch(5, budget=0.0)
             calls += 1
-        (handout,) = handouts
-        assert handout.slot not in news
-        store.observe(handout)
-        others += 1
-    assert (others, calls) == (190, pytest.approx(2, abs=1))
+        assert handouts
+        assert {handout.slot for handout in handouts} <= steady
+        for handout in handouts:
+            store.observe(handout)
+    assert calls <= 3
     play.check()
     store.set_time(START + 200.2)
     handouts, _ = store.dispatch(600, budget=0.0)
@@ -152,7 +157,7 @@ def test_many_pages_that_wait_for_their_times_stand_in_nobodys_way(store, dispat
 def test_a_shut_host_with_many_pages_at_their_times_stands_in_nobodys_way(store):
     """And its pages count as late until it opens."""
     rules = [{"pattern": "news", "update_times": [200], "period": PERIOD}]
-    play = TimedPlay(store, parse(RULES=rules))
+    play = TimedPlay(store, parse(CRAWL_RATE=1.5, RULES=rules, RESOLVE_INTERVAL=3600))
     shut = {play.add_news(f"http://h0/news/{number}") for number in range(60)}
     open_ = play.add_news("http://h1/news")
     store.set_time(START + 5.0)
@@ -275,20 +280,3 @@ def test_a_host_that_is_paused_delays_its_own_pages_only(store):
     assert [handout.slot for handout in store.dispatch(5, budget=0.0)[0]] == [open_]
     store.set_time(START + 406.0)
     assert [handout.slot for handout in store.dispatch(5, budget=0.0)[0]] == [shut]
-
-
-def test_dbg(store):
-    rules = [{"pattern": "news", "update_times": [200], "period": PERIOD}]
-    play = TimedPlay(store, parse(RULES=rules))
-    shut = {play.add_news(f"http://h0/news/{number}") for number in range(60)}
-    open_ = play.add_news("http://h1/news")
-    store.set_time(START + 5.0)
-    store.visit_all()
-    print(play.planner.plan())
-    store.set_time(START + 150.0)
-    print(store.dispatch(5, budget=0.0))
-    for k in ("due:1","due:2","timed:due","hosts:due"): print(k, store.command("ZRANGE", store.key(k),0,-1,"WITHSCORES")[-4:])
-    store.run([("hold_host", ["h0", "100.0"])])
-    for k in ("due:1","due:2","timed:due","hosts:due"): print(k, store.command("ZRANGE", store.key(k),0,-1,"WITHSCORES")[-4:])
-    print(store.records_at("bought", [60]))
-    assert 0

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from conftest import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
+
+pytestmark = pytest.mark.timing
 
 SPIDER = """
     class Tester(Base):

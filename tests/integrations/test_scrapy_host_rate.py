@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from conftest import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
+
+pytestmark = pytest.mark.timing
 
 RATE = 10.0
 

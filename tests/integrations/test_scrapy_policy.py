@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from conftest import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
+
+pytestmark = pytest.mark.timing
 
 
 def test_visits_are_memoryless(crawl: Crawler, site: MisbehavingSite, state: State) -> None:

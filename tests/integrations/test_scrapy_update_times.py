@@ -10,6 +10,8 @@ from conftest import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 
+pytestmark = pytest.mark.timing
+
 SPIDER = """
     class Tester(Base):
         paths = ["/news/4", *(f"/static/{at}" for at in range(20))]

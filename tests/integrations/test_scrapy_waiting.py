@@ -6,9 +6,13 @@ import os
 import time
 from pathlib import Path
 
+import pytest
 from conftest import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
+
+
+pytestmark = pytest.mark.timing
 
 
 def _cpu_s(pid: int) -> float:

@@ -79,6 +79,8 @@ class Model:
     pages: list[Page] = field(default_factory=list)
     free: list[int] = field(default_factory=list)
     ids: dict[str, int] = field(default_factory=dict)
+    #: Former name -> the name that its page has now.
+    aliases: dict[str, str] = field(default_factory=dict)
     hosts: dict[str, str] = field(default_factory=dict)
     blocked: dict[str, float] = field(default_factory=dict)
     owners: dict[str, float] = field(default_factory=dict)
@@ -278,13 +280,63 @@ class Model:
     def forget(self, name: str) -> int:
         if name not in self.ids:
             return 0
-        page = self.pages[self.ids.pop(name)]
+        page = self.pages[self.ids.pop(self.aliases.get(name, name))]
+        for alias in [alias for alias, main in self.aliases.items() if main == self.aliases.get(name, name)]:
+            del self.ids[alias], self.aliases[alias]
         self.stats["pending"] -= page.attempts == 0
         self.stats["pages"] -= page.state in (ACTIVE, RETIRED)
         self.stats["retired"] -= page.state == RETIRED
         self.stats["fetched"] -= page.visits > 0
         self.clear(page)
         return 1
+
+    def move(self, name: str, target: str, importance: float, gap: float) -> int:
+        """The target is what `new_page` makes of these: nothing stated, no pinned rate."""
+        if name == target or name not in self.ids or name in self.aliases:
+            return 0
+        page = self.pages[self.ids[name]]
+        if page.state != ACTIVE or (page.attempts == 0 and not page.lease):
+            return 0
+        if self.ids.get(target, page.slot) == page.slot:
+            self.aliases.pop(target, None)
+            self._rename(name, target)
+            self.ids[target] = page.slot
+            page.host = self.hosts.setdefault(target.partition("/")[0], str(len(self.hosts) + 1))
+            page.importance = page.importance if page.stated else importance or page.importance
+            page.name, page.gap, page.pinned, page.limit = target, gap, False, None
+            self.stats["moved"] += 1
+            return 1
+        target = self.aliases.get(target, target)
+        other = self.pages[self.ids[target]]
+        if other.state not in (ACTIVE, RETIRED):
+            return 0
+        other.stated |= page.stated
+        other.importance = max(other.importance, page.importance)
+        if other.state == RETIRED:
+            other.state, other.carry, other.settled, other.failures, other.gone = ACTIVE, 1.0, self.now, 0, 0
+            other.last_attempt = other.last_attempt if other.visits else 0.0
+            other.due = rounded(max(self.now, other.last_attempt + other.gap))
+            self.stats["retired"] -= 1
+        if other.visits == 0 and page.visits > 0 and not other.lease:
+            other.visits, other.observations, other.changes, other.bits = page.visits, page.observations, page.changes, page.bits
+            self.stats["fetched"] += 1
+        self._rename(name, target)
+        self.stats["pages"] -= 1
+        self.stats["pending"] -= page.attempts == 0
+        self.stats["fetched"] -= page.visits > 0
+        self.stats["merged"] += 1
+        self.clear(page)
+        return 2
+
+    def _rename(self, name: str, target: str) -> None:
+        """``name`` and all that was called so lead to ``target``."""
+        self.aliases[name] = target
+        for alias, main in self.aliases.items():
+            if main == name:
+                self.aliases[alias] = target
+        for alias, main in self.aliases.items():
+            if main == target and target in self.ids:
+                self.ids[alias] = self.ids[target]
 
     def force(self, name: str) -> int:
         if name not in self.ids:
@@ -322,7 +374,7 @@ class Model:
         return 1
 
     def queue_due(self, page: Page, generation: int, horizon: float) -> int:
-        if page.state != ACTIVE or page.generation != generation or page.lease or page.visits == 0:
+        if page.state != ACTIVE or page.generation != generation or page.lease or page.visits == 0 or page.attempts == 0:
             return 0
         due, page.limit = page.deadline(), self.now + horizon
         page.due = due if due <= page.limit else None

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from store_model import Model
 
 from optimal_frontier.state.columns import ACTIVE, DONE, ONCE, PLAN, RETIRED, TRANSIENT
-from optimal_frontier.state.records import Observation
+from optimal_frontier.state.records import Move, Observation
 
 NAMES = st.sampled_from([f"{host}/{page}" for host in ("a", "b", "c") for page in range(4)])
 OWNERS = st.sampled_from(["one", "two"])
@@ -21,7 +21,8 @@ GAPS = st.sampled_from([0.0, 1.0, 5.0])
 RATES = st.sampled_from([0.0, 0.001, 0.05, 0.3, 2.0])
 #: Long histories of 60 steps; some ten seconds in all.
 EXAMPLES = 100
-COUNTERS = ("pages", "pending", "fetched", "retired", "observations", "changes", "visits", "failures", "dispatched", "leases_expired")
+COUNTERS = ("pages", "pending", "fetched", "retired", "moved", "merged", "observations", "changes", "visits", "failures", "dispatched")
+COUNTERS += ("leases_expired",)
 
 
 class Machine(RuleBasedStateMachine):
@@ -152,6 +153,12 @@ class Machine(RuleBasedStateMachine):
     def forget(self, name: str) -> None:
         assert self.store.run([("forget_page", [fingerprint(name)])])[0] == self.model.forget(name)
 
+    @rule(name=NAMES, onto=NAMES, importance=st.sampled_from([0.0, 3.0]), gap=GAPS)
+    def move(self, name: str, onto: str, importance: float, gap: float) -> None:
+        """Also of pages in flight, to pages in flight, and back."""
+        move = Move(fingerprint(name), f"http://{name}", new_page(onto, importance=importance, gap=gap, is_stated=False))
+        assert self.store.run(self.store.move_calls([move])) == [self.model.move(name, onto, importance, gap)]
+
     @rule(name=NAMES)
     def force(self, name: str) -> None:
         assert self.store.run([("force_page", [fingerprint(name)])])[0] == self.model.force(name)
@@ -236,7 +243,7 @@ class Machine(RuleBasedStateMachine):
             return
         store, model = self.store, self.model
         hosts = [*model.hosts.values()]
-        names = ["ids", "leases", "stats", "bucket", "hosts:firsthead", "hosts"]
+        names = ["ids", "aliases", "leases", "stats", "bucket", "hosts:firsthead", "hosts"]
         zsets = ["leases:expiry", "owners", "hosts:due", "hosts:first", "hosts:blocked"]
         per_host = [f"{kind}:{host}" for host in hosts for kind in ("due", "first")]
         rows = [["HGETALL", store.key(name)] for name in names]
@@ -250,6 +257,9 @@ class Machine(RuleBasedStateMachine):
 
         assert float(clock) == model.now
         assert {id_: int(slot) for id_, slot in hashes["ids"].items()} == {fingerprint(name): slot for name, slot in model.ids.items()}
+        assert hashes["aliases"] == {
+            fingerprint(alias): fingerprint(main) + f"http://{alias}".encode() for alias, main in model.aliases.items()
+        }
         assert [int(slot) for slot in free] == model.free
         leases = {b"%d" % page.slot: page.lease for page in model.leased()}
         assert {slot: text.split(b" ")[:2] for slot, text in hashes["leases"].items()} == {

@@ -355,7 +355,7 @@ def test_a_slot_that_is_given_back_leaves_no_price(store):
     """The next page in it starts from nothing."""
     crawl = Priced(store, {"h/a": (1.0, 0.01, 0.0, 1e3)}, price=1.0)
     assert store.run([("forget_page", [fingerprint_of("h/a")])]) == [1]
-    assert store.columns("index")[0][0].item() == (0.0, 0.0, 0.0)
+    assert store.columns("index")[0][0].item() == (0.0, 0.0, 0.0, 0.0)
     assert crawl.take() == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from scrapy import signals
@@ -14,6 +15,8 @@ from optimal_frontier.detection import fingerprint, modified_age, settings_tag
 from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.frontier.judgement import judge_visit, prior_of
 from optimal_frontier.frontier.pacing import hold_s
+from optimal_frontier.frontier.validators import Validators
+from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, META, Lease
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.state.columns import ACTIVE
@@ -34,6 +37,7 @@ class ChangeDetectionMiddleware:
     def __init__(self, crawler: Any) -> None:
         self.crawler = crawler
         self._scheduler: OptimalScheduler | None = None
+        self._conditional: ConditionalRequests | None = None
         self._tag = 0
 
     @classmethod
@@ -54,6 +58,20 @@ class ChangeDetectionMiddleware:
                 self._tag = settings_tag(self._scheduler.settings.fingerprint)
         return self._scheduler
 
+    @property
+    def conditional(self) -> ConditionalRequests:
+        """What asks whether pages have changed; the scheduler is open."""
+        if self._conditional is None:
+            assert self._scheduler is not None  # the callers looked
+            self._conditional = ConditionalRequests(self.crawler, self._scheduler.settings)
+        return self._conditional
+
+    def process_request(self, request: Any, spider: Any = None) -> None:
+        """Ask whether a page has changed, where that can be asked."""
+        lease: Lease | None = request.meta.get(LEASE)
+        if self.scheduler is not None and lease is not None and lease.request is request:
+            self.conditional.ask(lease, request, self._tag)
+
     def reached_downloader(self, request: Any) -> None:
         """Pay for fetches that were not dispatched: redirects, retries, robots.txt, bypasses."""
         lease = request.meta.get(LEASE)
@@ -72,6 +90,7 @@ class ChangeDetectionMiddleware:
             return
         first = lease.responded == 0.0
         lease.responded = time.monotonic()
+        lease.status, lease.size = response.status, len(response.body)
         if first and lease.handout.lateness is not None:
             started = lease.responded - float(request.meta.get("download_latency", 0.0))
             lease.lateness = lease.handout.lateness + max(0.0, started - lease.handout.received)
@@ -88,11 +107,15 @@ class ChangeDetectionMiddleware:
         if lease.request is not request:  # a spider's own download with a copy of the page's meta
             return response
         lease.response = response
+        sent = self.conditional.forget(lease, request)
+        if response.status == 304 and sent is not None:
+            return self._not_modified(lease, request, response, sent)
         is_good = 200 <= response.status < 300
         lease.error = "" if is_good else str(response.status)
         published = self.scheduler.published
         if is_good and lease.handout.kind == ACTIVE:
-            lease.observation = self._judged(lease, response, published)
+            lease.observation = self.conditional.full_answer(self._judged(lease, response, published), lease, request, response, sent)
+            self._count_not_modified(lease.observation)
         request.meta[META] = _told(lease, published)
         if lease.observation is not None and lease.observation.bit == 0 and self.scheduler.settings.callback_on == "change":
             request.callback = _unchanged
@@ -122,10 +145,45 @@ class ChangeDetectionMiddleware:
         seen = handout.received - handout.elapsed if handout.visits else now
         return replace(observation, responded=seen, bit=-1, shape=handout.shape, time=handout.time, content=b"", words="", watch=None)
 
+    def _not_modified(self, lease: Lease, request: Any, response: Any, sent: Validators) -> Any:
+        """Judge a 304 to our question; it reaches the spider only as the last response that is known, and where it wants every fetch."""
+        assert self._scheduler is not None  # process_response looked
+        settings, handout, published = self._scheduler.settings, lease.handout, self._scheduler.published
+        observation = judge_visit(
+            handout,
+            handout.content,
+            self._tag,
+            lease.responded,
+            published,
+            objective=settings.objective,
+            policy=settings.policy,
+            lateness=lease.lateness,
+            age=modified_age(response.headers, time.time()),
+            half_life=settings.half_life,
+        )
+        lease.observation = self.conditional.not_modified(observation, lease, response, sent)
+        self._count_not_modified(lease.observation)
+        request.meta[META] = _told(lease, published)
+        if settings.callback_on == "fetch":
+            known = self.conditional.last_known(request, lease, partial(fingerprint, kind=settings.fingerprint))
+            if known is not None:
+                lease.response = known
+                return known
+        self.crawler.stats.inc_value("optimal_frontier/callbacks_spared")
+        request.errback = _unchanged
+        raise IgnoreRequest("not modified")
+
+    def _count_not_modified(self, observation: Observation) -> None:
+        for name in ("not_modified", "bytes_saved"):
+            if name in observation.counters:
+                self.crawler.stats.inc_value(f"optimal_frontier/{name}", observation.counters[name])
+
     def process_exception(self, request: Any, exception: Exception, spider: Any = None) -> None:
         """Note why the request failed; its lease ends when the engine is done with it."""
         lease: Lease | None = request.meta.get(LEASE)
         if lease is not None:
+            if self.scheduler is not None:
+                self.conditional.forget(lease, request)
             lease.error = "IgnoreRequest" if isinstance(exception, IgnoreRequest) else type(exception).__name__
 
 
@@ -146,4 +204,4 @@ def _told(lease: Lease, published: Published) -> dict[str, Any]:
 
 
 def _unchanged(response: Any, **_: Any) -> None:
-    """Take the callback's place where CALLBACK_ON is "change" and the page has not changed."""
+    """Take the callback's place where CALLBACK_ON is "change" and the page has not changed, the errback's where a 304 reaches no callback."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from scrapy import signals
+from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
+from scrapy.extensions.httpcache import DummyPolicy
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.defer import deferred_from_coro
 
@@ -30,6 +32,18 @@ def schedule_next_call(engine: Any) -> None:
     slot = engine_slot(engine)
     if slot is not None and slot.closing is None:
         slot.nextcall.schedule()
+
+
+def http_cache(crawler: Any) -> Any:
+    """Return the crawler's HttpCacheMiddleware, or None where it is not enabled."""
+    found = (each for each in crawler.engine.downloader.middleware.middlewares if isinstance(each, HttpCacheMiddleware))
+    return next(found, None)
+
+
+def dummy_cache(crawler: Any) -> Any:
+    """Return the crawler's HttpCacheMiddleware if it never validates what it holds (DummyPolicy), or None."""
+    cache = http_cache(crawler)
+    return cache if cache is not None and isinstance(cache.policy, DummyPolicy) else None
 
 
 def thread_safe_caller() -> Callable[[Callable[[], Any]], Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from optimal_frontier.frontier.validators import Validators
 from optimal_frontier.state.records import Handout, Observation
 
 #: Where it stands in ``request.meta``; redirect and retry copies of the request carry it on. Never stored.
@@ -37,8 +38,14 @@ class Lease:
         Judged when the final response came.
     error : str
         Identifier of what went wrong, if it did.
+    moved : str
+        URL at which the page is from now on, should the fetch end well; empty where it stays.
     added : frozenset of str
         Names that we put into the request's meta, for this fetch only.
+    asked : Validators or None
+        What it was asked with, for this fetch only, by the request for ``asked_url``; redirected copies go without.
+    status, size : int
+        Of the last response that was downloaded: its status, and the bytes of its body as they came.
     """
 
     handout: Handout
@@ -51,7 +58,12 @@ class Lease:
     response: Any = None
     observation: Observation | None = None
     error: str = ""
+    moved: str = ""
     added: frozenset[str] = frozenset()
+    asked: Validators | None = None
+    asked_url: str = ""
+    status: int = 0
+    size: int = 0
 
     @property
     def is_judged(self) -> bool:

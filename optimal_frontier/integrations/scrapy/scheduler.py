@@ -422,8 +422,26 @@ class OptimalScheduler(BaseScheduler):
             logger.error("Frontera's manager could not take in %s", request.url, exc_info=True)
         if HANDOUT in request.meta:  # or a middleware kept it from the backend
             self.backend.request_error(request, error)
+        if lease.moved and not lease.error and lease.handout.kind == ACTIVE:
+            self._move(lease)
         # The request's meta leads to the lease: without this loop a page's memory is free at once, not at some later collection.
         lease.request = lease.response = lease.frontier_request = None
+
+    def _move(self, lease: Lease) -> None:
+        """Give the page of ``lease`` the identity of the URL at which it was found."""
+        if self._session is None:
+            return
+        try:
+            asked = self._requests.from_frontier(lease.frontier_request)
+            found = asked.replace(url=lease.moved)
+        except ValueError as error:
+            logger.warning("%s stays where it is: %s", lease.frontier_request.url, error)
+            return
+        fingerprinter = self.crawler.request_fingerprinter.fingerprint
+        before, after = fingerprinter(asked), fingerprinter(found)
+        if before != after:
+            self._session.courier.move(self._session.dispatcher.move_of(lease.handout, before, found.url, after))
+            self.stats.inc_value("optimal_frontier/moves")
 
     def _count_ages(self, observation: Observation | None) -> None:
         words = "" if observation is None else observation.words

@@ -20,7 +20,6 @@ local function look_at(slot, host, score, live, now, anticipates)
     c.by_price, c.claim = false, math.huge
     c.due = deadline_by_times(slot, t, p, s, q, now)
     c.opens = math.max(c.opens, c.due)
-    c.makes_room = anticipates and q.base_time > 0 and c.due > now
     return c
   end
   c.by_price = goes_by_price(p, s, q, x)
@@ -53,7 +52,7 @@ local function looks_for(visits) return CANDIDATES + FURTHER * (visits - 1) end
 -- further one; of a host that takes `room_of(host)` requests no more than these need. Returns those that may be visited, the others, and when the first of the
 -- others may be.
 local function gather(live, now, wanted, anticipates, room_of)
-  local ready, early, opens, looked, enough, makes_room = {}, {}, math.huge, 0, 0, false
+  local ready, early, opens, looked, enough = {}, {}, math.huge, 0, 0
   local rows, front = redis.call('ZRANGE', P .. 'hosts:due', 0, looks_for(wanted) - 1, 'WITHSCORES'), {}
   for i = 1, #rows, 2 do front[#front + 1] = {head = tonumber(rows[i + 1]), host = rows[i], read = 0, at = 1, ready = 0, rows = {}} end
   local at, most = 1, CANDIDATES * (wanted - 1) + REQUEUE_LIMIT
@@ -66,7 +65,7 @@ local function gather(live, now, wanted, anticipates, room_of)
       f.rows, f.at = redis.call('ZRANGE', P .. 'due:' .. f.host, f.read, f.read + more - 1, 'WITHSCORES'), 1
       f.read = f.read + more
     end
-    if f.at > #f.rows or f.ready >= looks_for(room) or tonumber(f.rows[f.at + 1]) > LATER then
+    if f.at > #f.rows or f.ready >= looks_for(room) then
       at = at + 1
     else
       local c = look_at(tonumber(f.rows[f.at]), f.host, tonumber(f.rows[f.at + 1]), live, now, anticipates)
@@ -80,7 +79,6 @@ local function gather(live, now, wanted, anticipates, room_of)
       else
         early[#early + 1] = c
         opens = math.min(opens, c.opens)
-        makes_room = makes_room or c.makes_room
       end
       -- The host goes where its next page stands.
       local nearest = tonumber(f.rows[f.at + 1]) or c and c.score or f.head
@@ -99,7 +97,7 @@ local function gather(live, now, wanted, anticipates, room_of)
     return a.slot < b.slot
   end)
   -- There may be more than was looked at.
-  if looked >= most or #rows / 2 == looks_for(wanted) then opens = math.min(opens, makes_room and now or now + 1) end
+  if looked >= most or #rows / 2 == looks_for(wanted) then opens = math.min(opens, now + 1) end
   redis.call('HINCRBY', P .. 'stats', 'evaluations', looked)
   return ready, early, opens
 end
@@ -140,7 +138,6 @@ local function put_back(live, now, rest, touched)
       elseif not c.by_price and c.due > c.score then
         key = c.due
       end
-      if c.makes_room then key = c.due + LATER end
       key = math.max(key, c.opens > now and c.opens or 0)
     end
     if not key or key >= INFINITE then

@@ -3,7 +3,9 @@
 -- KEYS[1]  prefix of the partition, "NAMESPACE:{0}:"; every key below carries its hash tag.
 --
 -- P.meta            HASH   schema, spider, clock (s), slots, arrivals, lease_seq, fence, epoch
--- P.ids             HASH   request fingerprint (20 bytes) -> slot
+-- P.ids             HASH   request fingerprint (20 bytes), of pages and of their aliases -> slot
+-- P.aliases         HASH   fingerprint by which a page was known before it moved -> the one it has now, and the URL that it had
+-- P.aliased:S       LIST   aliases of the page at slot S, oldest first
 -- P.records         HASH   slot -> msgpack of what a fetch needs
 -- P.stated          STRING a bit a slot: 1 where a request or an import stated the page's importance, which RULES leave alone then
 -- P.memory          HASH   slot -> msgpack of what the last responses left for the next fetch: state/memory.py
@@ -18,6 +20,7 @@
 -- P.price           HASH   there while pages are dispatched by price: price, at (s), objective, look (s), highest (since the last plan),
 --                          and of hosts at their limit h:H -> price of H
 -- P.patterns        HASH   "H pattern" -> G (number of the pattern, from 1);  P.patterns:hosts HASH H -> how many patterns it has
+-- P.hosts:pages     HASH   H -> pages, and requests that are fetched once, that are known;  P.patterns:pages HASH G -> pages of the pattern
 -- P.prior:C         STRING 24 bytes a pattern, chunk C of the numbers G: shape, time (s) of the prior of its pages without a bit (0: the
 --                          default), siblings that taught it
 -- P.due:H           ZSET   slot -> deadline (s), of host H; by price, when to look at it if that is sooner
@@ -38,6 +41,8 @@
 -- P.bought:C        STRING 8 bytes a slot: sum of 2^j over the times of its timetable that are bought
 -- P.trust           HASH   H:header, H:sitemap -> faded counts of what checks of the host's word found: "unchanged moved changed wrong"
 -- P.lastmod         HASH   slot -> what a sitemap said: "last change (s), resolution (s), when it said so (s)"
+-- P.announcers      HASH   "host kind" of a source -> what its announcements were worth: "right wrong score silenced waiting window passed_over"
+-- P.announced       HASH   slot that a source put forward -> "at (s) credit (then) seen_by (s: by then its change can be seen) host kind"
 -- P.leases          HASH   slot -> "token owner dispatched_at deadline first"
 -- P.leases:expiry   ZSET   slot -> when it expires (s);  P.owner:O SET slots;  P.owners ZSET O -> last sign of life (s)
 -- P.bucket          HASH   tokens, at (s), discovery
@@ -371,8 +376,64 @@ local function requeue(slot, lease)
   sync_host(tostring(p.host))
 end
 
+-- Python reference: estimation/announcers.py
+local SILENCED_AT, PROBE_EVERY, FIRST_WINDOW, MOST_WINDOW, WIDER, NARROWER = 8, 32, 32, 1000, 1.25, 0.5
+
+local function read_announcer(name)
+  local a = {}
+  for value in string.gmatch(redis.call('HGET', P .. 'announcers', name) or '', '%S+') do a[#a + 1] = tonumber(value) end
+  return {right = a[1] or 0, wrong = a[2] or 0, score = a[3] or 0, silenced = a[4] == 1, waiting = a[5] or 0, window = a[6] or FIRST_WINDOW,
+    passed_over = a[7] or 0}
+end
+
+local function write_announcer(name, a)
+  redis.call('HSET', P .. 'announcers', name, string.format('%d %d %d %d %d %.9g %d', a.right, a.wrong, a.score, a.silenced and 1 or 0, a.waiting,
+    a.window, a.passed_over))
+end
+
+local function mark_announced(slot, at, have, seen_by, name)
+  redis.call('HSET', P .. 'announced', slot, table.concat({string.format('%.6f', at), number(have), number(seen_by), name}, ' '))
+end
+
+-- What put a page forward; nil if nothing did.
+local function announcement_of(slot)
+  local at, have, seen_by, name = string.match(redis.call('HGET', P .. 'announced', slot) or '', '^(%S+) (%S+) (%S+) (.+)$')
+  return at and {at = tonumber(at), credit = tonumber(have), seen_by = tonumber(seen_by), name = name}
+end
+
+-- The page's visit has come, and a bit (-1: none) says whether the announcer was right. `a` is the announcer `name`, where the caller has it.
+local function settle_announcement(slot, bit_, a, name)
+  local mark = announcement_of(slot)
+  if not mark then return end
+  redis.call('HDEL', P .. 'announced', slot)
+  local own = mark.name == name and a or read_announcer(mark.name)
+  own.waiting = math.max(0, own.waiting - 1)
+  if bit_ >= 0 then
+    local was_right = bit_ == 1
+    if was_right then own.right, own.score = own.right + 1, math.max(0, own.score - 1)
+    else own.wrong, own.score = own.wrong + 1, math.min(SILENCED_AT, own.score + 1) end
+    own.silenced = own.score == SILENCED_AT or own.silenced and own.score > 0
+    own.window = math.min(MOST_WINDOW, math.max(FIRST_WINDOW, own.window * (was_right and WIDER or NARROWER)))
+    redis.call('HINCRBY', P .. 'stats', was_right and 'announcements_right' or 'announcements_wrong', 1)
+  end
+  if own ~= a then write_announcer(mark.name, own) end
+end
+
+-- A page that is put forward has what a visit costs. By price, or by update times, nothing else tells it from one that has waited for long.
+local function lend_credit(slot, s, live, now)
+  s.carry, s.settled = (live or timetable_of(slot)) and FORCED or 1, now
+end
+
+-- What caps on the pages of a host and of a pattern look at; what is forgotten after one fetch is not in it.
+local function count_kept(p, by)
+  if p.state == TRANSIENT or p.state == 0 then return end
+  redis.call('HINCRBY', P .. 'hosts:pages', p.host, by)
+  if p.pattern > 0 then redis.call('HINCRBY', P .. 'patterns:pages', p.pattern, by) end
+end
+
 -- Forgets everything of a slot but its generation, and gives it back.
 local function free_slot(slot, p)
+  count_kept(p, -1)
   write_page(slot, {importance = 0, min_rate = 0, max_rate = 0, gap = 0, host = 0, generation = (p.generation + 1) % 4294967296,
     state = 0, pattern = 0})
   for _, kind in ipairs({'seen', 'plan', 'content', 'watch', 'bursts'}) do write_raw(kind, slot, string.rep('\0', WIDTH[kind])) end
@@ -381,5 +442,6 @@ local function free_slot(slot, p)
   redis.call('HDEL', P .. 'records', slot)
   redis.call('HDEL', P .. 'memory', slot)
   redis.call('HDEL', P .. 'lastmod', slot)
+  settle_announcement(slot, -1)
   redis.call('RPUSH', P .. 'free', slot)
 end

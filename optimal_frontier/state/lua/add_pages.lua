@@ -1,26 +1,30 @@
 -- Adds pages that are not known; of one that is, updates the importance where it was stated.
--- ARGV  per page 12 values: fingerprint, host, kind (1 page, 2 once, 3 transient), importance (0: nothing said), min_rate, max_rate,
---       gap, priority, record, 1 if the importance is the request's own (a known page takes it over), pattern of the URL, timetable (or empty)
--- Returns  per page 1 if it is new, 0 if it was known. O(log n) a page; idempotent but for transients.
+-- ARGV  per page 14 values: fingerprint, host, kind (1 page, 2 once, 3 transient), importance (0: nothing said), min_rate, max_rate,
+--       gap, priority, record, 1 if the importance is the request's own (a known page takes it over), pattern of the URL, timetable (or empty),
+--       most pages of its host and of its pattern for it to be taken (0: no limit)
+-- Returns  per page 1 if it is new, 0 if it was known, -1 if its host has as many as it may have, -2 if its pattern has. O(log n) a page;
+--          idempotent but for transients.
 clock()
--- What a host has beyond its share of patterns is of one that is called '' and has no limit but that of the namespace; 0: none.
-local HOST_PATTERNS, MOST_PATTERNS = 200, 100000
-local function pattern_number(host, text)
-  local known = redis.call('HGET', P .. 'patterns', host .. ' ' .. text)
-  if known then return tonumber(known) end
-  local of_host = tonumber(redis.call('HGET', P .. 'patterns:hosts', host) or '0')
-  if text ~= '' and of_host >= HOST_PATTERNS then return pattern_number(host, '') end
-  if redis.call('HLEN', P .. 'patterns') >= MOST_PATTERNS then return 0 end
-  local new = redis.call('HLEN', P .. 'patterns') + 1
-  redis.call('HSET', P .. 'patterns', host .. ' ' .. text, new)
-  redis.call('HSET', P .. 'patterns:hosts', host, of_host + 1)
-  return new
+-- Whether as many are kept as may be; what a host has beyond its share of patterns (see _identities) has no limit of its own.
+local function is_full(name, key, most)
+  return most > 0 and key and tonumber(redis.call('HGET', P .. name, key) or '0') >= most
+end
+local function refusal(host_name, pattern, most_of_host, most_of_pattern)
+  local host = (most_of_host > 0 or most_of_pattern > 0) and redis.call('HGET', P .. 'hosts', host_name)
+  if not host then return false end
+  if is_full('hosts:pages', host, most_of_host) then return -1, 'trapped_host' end
+  if is_full('patterns:pages', redis.call('HGET', P .. 'patterns', host .. ' ' .. pattern), most_of_pattern) then
+    return -2, 'trapped_pattern'
+  end
+  return false
 end
 local result = {}
-for i = 1, #ARGV, 12 do
+for i = 1, #ARGV, 14 do
   local id, host_name, kind = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local stated = tonumber(ARGV[i + 3])
   local known = kind ~= TRANSIENT and redis.call('HGET', P .. 'ids', id)
+  local refused, counter = false, nil
+  if not known then refused, counter = refusal(host_name, ARGV[i + 10], tonumber(ARGV[i + 12]), tonumber(ARGV[i + 13])) end
   if known then
     if stated > 0 and ARGV[i + 9] == '1' then
       redis.call('SETBIT', P .. 'stated', tonumber(known), 1)
@@ -31,13 +35,11 @@ for i = 1, #ARGV, 12 do
       end
     end
     result[#result + 1] = 0
+  elseif refused then
+    redis.call('HINCRBY', P .. 'stats', counter, 1)
+    result[#result + 1] = refused
   else
-    local host = redis.call('HGET', P .. 'hosts', host_name)
-    if not host then
-      host = tostring(redis.call('HLEN', P .. 'hosts') + 1)
-      redis.call('HSET', P .. 'hosts', host_name, host)
-      redis.call('HSET', P .. 'hosts:names', host, host_name)
-    end
+    local host = host_number(host_name)
     local slot = redis.call('LPOP', P .. 'free')
     if slot then slot = tonumber(slot) else slot = redis.call('HINCRBY', P .. 'meta', 'slots', 1) - 1 end
     local p = read_page(slot)
@@ -46,6 +48,7 @@ for i = 1, #ARGV, 12 do
     p.host, p.state = tonumber(host), kind
     p.pattern = kind == ACTIVE and pattern_number(host, ARGV[i + 10]) or 0
     write_page(slot, p)
+    count_kept(p, 1)
     redis.call('HSET', P .. 'records', slot, ARGV[i + 8])
     if kind ~= TRANSIENT then redis.call('HSET', P .. 'ids', id, slot) end
     if kind == ACTIVE then

@@ -4,10 +4,10 @@
 --       all hosts of the group (a downloader slot; 0: it is full)
 -- Returns  {now, wait (s; -1: nothing to wait for), epoch, published plan as a flat list,
 --          then per request {slot, token, lateness (s; "-" on a first visit), seconds since last seen (-1: never), page, seen, plan,
---          content, record, {trust in the host's Last-Modified, in its sitemaps (both as stored, or nil); where a sitemap said
+--          content, record, {trust in the host's Last-Modified, in its sitemaps, in its 304s (as stored, or nil); where a sitemap said
 --          something: seconds since then, seconds from the last change until then, resolution (s)},
 --          prior of its pattern (24 bytes, zeros: the default), watch, of a page with update times {its timetable, as in P.timed, since when
---          it was not seen (s), now (s)}, bursts, memory (or nil)}}
+--          it was not seen (s), now (s)}, bursts, memory (or nil), 1 if a source put it forward (0)}}
 -- While there is a live price (P.price), pages that go by it are handed out by what a visit is worth, due or not: see _by_price.lua.
 -- O(log n) a request; at most REQUEUE_LIMIT expired leases and REQUEUE_LIMIT stale queue entries are put right per call.
 local owner, n, lease_s = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -87,10 +87,10 @@ local waiting = false  -- whether pages that wait for an update time made room f
 local shut, passed = {}, {}  -- host that this call has closed -> true; pages that it closed them for
 local guard = 2 * n + REQUEUE_LIMIT
 local function words_of(slot, host)
-  local words = redis.call('HMGET', P .. 'trust', host .. ':header', host .. ':sitemap')
+  local words = redis.call('HMGET', P .. 'trust', host .. ':header', host .. ':sitemap', host .. ':validators')
   local modified, resolution, told = string.match(redis.call('HGET', P .. 'lastmod', slot) or '', '^(%S+) (%S+) (%S+)$')
   if modified then
-    words[3], words[4], words[5] = number(now - tonumber(told)), number(math.max(0, told - modified)), resolution
+    words[4], words[5], words[6] = number(now - tonumber(told)), number(math.max(0, told - modified)), resolution
   end
   return words
 end
@@ -109,7 +109,7 @@ local function hand_out(slot, p, seen_raw, plan_raw, due, first)
   reply[#reply + 1] = {slot, token, first == '-' and number(now - due) or '-', number(elapsed), read_raw('page', slot), seen_raw, plan_raw,
     read_raw('content', slot), redis.call('HGET', P .. 'records', slot), words_of(slot, tostring(p.host)),
     read_raw('prior', p.pattern), read_raw('watch', slot), times_of(slot, s),
-    read_raw('bursts', slot), redis.call('HGET', P .. 'memory', slot)}
+    read_raw('bursts', slot), redis.call('HGET', P .. 'memory', slot), redis.call('HEXISTS', P .. 'announced', slot)}
   tokens = tokens - 1
   -- By what a round trip took the next request is not late as well: in no time T are there more than T / period + 2.
   local pause = math.max(host_delay, host_period - math.min(host_period, late[tostring(p.host)] or 0, ROUND_TRIP_S))

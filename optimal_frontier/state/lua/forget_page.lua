@@ -1,5 +1,5 @@
--- Forgets a page: estimate, history, place in the queues, lease.
--- ARGV  fingerprint
+-- Forgets a page: estimate, history, place in the queues, lease, all of its names.
+-- ARGV  fingerprint, of the page or of an alias
 -- Returns  1, or 0 if it is not known. O(log n) (first visits of its host: O(m)); idempotent.
 local slot = redis.call('HGET', P .. 'ids', ARGV[1])
 if not slot then return 0 end
@@ -18,7 +18,7 @@ end
 if p.state == ACTIVE or p.state == RETIRED then redis.call('HINCRBY', P .. 'stats', 'pages', -1) end
 if p.state == RETIRED then redis.call('HINCRBY', P .. 'stats', 'retired', -1) end
 if s.visits > 0 then redis.call('HINCRBY', P .. 'stats', 'fetched', -1) end
-redis.call('HDEL', P .. 'ids', ARGV[1])
+forget_names(slot, ARGV[1])
 free_slot(tonumber(slot), p)
 redis.call('HINCRBY', P .. 'meta', 'epoch', 1)
 sync_host(tostring(p.host))

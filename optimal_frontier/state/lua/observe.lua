@@ -2,7 +2,7 @@
 -- ARGV  horizon (s: deadlines further away are left to the planner), policy (periodic, poisson), then per lease 17 values: slot, token,
 --       outcome (ok, failed, refused, gone, released), bit (-1: none), shape, time, age (s since the response came),
 --       content (20 bytes, or empty), rate for a page that has no plan (1/s; 0: none), lateness (s, or "-"), what became of the page's own
---       word about its last change (kind:verdict:use, separated by blanks), watch (16 bytes, or empty),
+--       word about its last change (kind:verdict:use, separated by blanks) and of its validators (validators=verdict=evidence), watch (16 bytes, or empty),
 --       what update times have taught (as in P.timed, or empty), bursts (16 bytes, or empty), memory (msgpack; empty: nothing is remembered; -: leave it),
 --       counters to add to (name:by, separated by blanks), again (1: it is due as soon as its gap is over; 0)
 -- Returns  per lease 1 if it was counted, 0 if the lease was no longer valid. O(log n) a lease; idempotent by token.
@@ -27,6 +27,19 @@ local function note_word(host, kind, verdict, use, changed)
     redis.call('HSET', P .. 'trust', field, string.format('%.9g %.9g %.9g %.9g', unpack(counts)))
   end
   if use == 'used' then count('ages') elseif use == 'distrusted' then count('ages_distrusted') end
+end
+-- Python reference: estimation/validators.py
+local LEAST_SCORE, MOST_SCORE = -2, 8
+local function note_validators(host, verdict, evidence)
+  local field = host .. ':validators'
+  local score, told, checks, lies = string.match(redis.call('HGET', P .. 'trust', field) or '0 0 0 0', '^(%S+) (%S+) (%S+) (%S+)$')
+  score = math.min(MOST_SCORE, math.max(LEAST_SCORE, score + evidence))
+  if verdict == 'told' then told = told + 1 else checks = checks + 1 end
+  if verdict == 'lies' then
+    lies = lies + 1
+    count('validator_lies')
+  end
+  redis.call('HSET', P .. 'trust', field, string.format('%.9g %.9g %.9g %.9g', score, told, checks, lies))
 end
 local result = {}
 for i = 3, #ARGV, 17 do
@@ -59,7 +72,10 @@ for i = 3, #ARGV, 17 do
       local planned = q.base_time > 0
       if not planned then q.rate = tonumber(ARGV[i + 8]) end
       -- A visit takes 1 off what the page had earned when it was handed out, within bounds; what it earns since then stays.
-      local left = math.max(-1, math.min(0.5, credit(s, q, lease.at) - 1))
+      local mark = announcement_of(slot)
+      -- What a source lent it is no credit of its own.
+      local had = mark and mark.at <= lease.at and mark.credit + q.rate * (lease.at - mark.at) or credit(s, q, lease.at)
+      local left = math.max(-1, math.min(0.5, had - 1))
       s.carry = never and 0 or left + q.rate * (now - lease.at)
       s.settled = now
       s.last_attempt = lease.at
@@ -86,6 +102,8 @@ for i = 3, #ARGV, 17 do
         for kind, verdict, use in string.gmatch(ARGV[i + 10], '(%a+):(%a+):(%a+)') do
           note_word(tostring(p.host), kind, verdict, use, bit_ == 1)
         end
+        local verdict, evidence = string.match(ARGV[i + 10], 'validators=(%a+)=(%S+)')
+        if verdict then note_validators(tostring(p.host), verdict, tonumber(evidence)) end
         if #ARGV[i + 11] > 0 then
           if struct.unpack('<I4', ARGV[i + 11], 13) > struct.unpack('<I4', read_raw('watch', index), 13) then count('relearned') end
           write_raw('watch', index, ARGV[i + 11])
@@ -115,6 +133,16 @@ for i = 3, #ARGV, 17 do
         end
         count('failures')
         count('failures_' .. outcome)
+      end
+      if mark then
+        local was_told = mark.at <= lease.at or (bit_ == 1 and s.last_seen > mark.seen_by)
+        if outcome == 'failed' or (outcome == 'ok' and not was_told) then
+          -- It was in flight already, or failed: the visit is still owed.
+          mark_announced(slot, now, s.carry, mark.seen_by, mark.name)
+          lend_credit(slot, s, live, now)
+        else
+          settle_announcement(slot, outcome == 'ok' and bit_ or -1)
+        end
       end
       if ARGV[i + 16] == '1' then s.carry, s.settled = FORCED, now end
       write_seen(index, s)

@@ -9,7 +9,8 @@ for at = 1, #ARGV[3], 8 do
   local p = read_page(slot)
   if p.state == ACTIVE and p.generation == generation and redis.call('HEXISTS', P .. 'leases', slot) == 0 then
     local s = parse_seen(read_raw('seen', slot))
-    if s.visits > 0 then
+    -- One that waits for its first visit may have been seen under another name.
+    if s.visits > 0 and s.attempts > 0 then
       local _, due = deadline_of(slot, p, s, parse_plan(read_raw('plan', slot)), live, now)
       if due <= limit then
         redis.call('ZADD', P .. 'due:' .. p.host, number(due), slot)

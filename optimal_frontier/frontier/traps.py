@@ -1,0 +1,82 @@
+"""Traps: URLs of a shape that no sane site has, made by links that beget longer links for ever.
+
+Calendars, sessions in the path and the like look sane one by one: caps by host and by URL pattern bound those (`add_pages`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from optimal_frontier.settings import UrlLimits
+
+#: Why a URL is not taken, in the order in which it is looked at, and the setting that says so.
+REASONS: Final = {
+    "depth": "MAX_DEPTH",
+    "url": "URL_LIMITS",
+    "host": "HOST_MAX_PAGES",
+    "pattern": "PATTERN_MAX_PAGES",
+}
+#: Segments that are taken for one block.
+_LONGEST_BLOCK: Final = 16
+
+
+def is_trap(url: str, limits: UrlLimits) -> bool:
+    """Tell whether a URL has a shape that ``limits`` exclude.
+
+    Parameters
+    ----------
+    url : str
+        With scheme and host.
+    limits : UrlLimits
+        URL_LIMITS; None in it is no limit.
+
+    Notes
+    -----
+    O(length), about 1 us for a URL without repeated segments. A segment of one character, or of digits only, that
+    is repeated by itself (map tiles, ``/0/0/0``) is no sign; nor are numbers in a row.
+
+    Examples
+    --------
+    >>> limits = UrlLimits()
+    >>> [is_trap("http://a.example" + path, limits) for path in ("/a/b/a/b/a/b", "/a/b/a/b/c", "/shop/shop/shop/", "/0/0/0/0.png")]
+    [True, False, True, False]
+    >>> is_trap("http://a.example/?x=1&x=1&x=1", limits), is_trap("http://a.example/?x=1&x=2&x=3", limits)
+    (True, False)
+    """
+    if limits.length is not None and len(url) > limits.length:
+        return True
+    begin = url.find("/", url.find("://") + 3)
+    if begin < 0:
+        return False
+    path, _, query = url[begin:].partition("#")[0].partition("?")
+    if query and _is_odd_query(query.split("&"), limits):
+        return True
+    segments = [segment for segment in path.split("/") if segment]
+    if limits.segments is not None and len(segments) > limits.segments:
+        return True
+    return limits.repeats is not None and len(set(segments)) < len(segments) and _is_repeated(segments, limits.repeats)
+
+
+def _is_odd_query(parts: list[str], limits: UrlLimits) -> bool:
+    if limits.parameters is not None and len(parts) > limits.parameters:
+        return True
+    # Each of them once is the rule.
+    if limits.repeats is None or len(set(parts)) == len(parts):
+        return False
+    return any(part and times >= limits.repeats for part, times in Counter(parts).items())
+
+
+def _is_repeated(segments: list[str], repeats: int) -> bool:
+    """Tell whether some segments, one or more, come ``repeats`` times in a row."""
+    for period in range(1, min(len(segments) // repeats, _LONGEST_BLOCK) + 1):
+        alike = 0
+        for at in range(period, len(segments)):
+            alike = alike + 1 if segments[at] == segments[at - period] else 0
+            if alike == (repeats - 1) * period and _is_telling(segments[at - period + 1 : at + 1]):
+                return True
+    return False
+
+
+def _is_telling(block: list[str]) -> bool:
+    return any(not segment.isdigit() and (len(block) > 1 or len(segment) > 1) for segment in block)

@@ -1,0 +1,182 @@
+"""Conditional requests: which validators to send, and what the answers leave for the next fetch and for the trust in the host."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from optimal_frontier.estimation.validators import (
+    MOST_CHANCE,
+    MOST_UNCHECKED,
+    PROBE,
+    TOLD,
+    ValidatorTrust,
+    change_chance,
+    evidence_of,
+    verdict_of,
+)
+from optimal_frontier.state.columns import ACTIVE
+from optimal_frontier.state.records import Handout, Observation
+
+#: Longest validators that are kept, bytes.
+LONGEST_ETAG: Final = 256
+LONGEST_DATE: Final = 64
+#: An ETag is of no use after so many full answers in a row to requests with it, of content that had not changed.
+USELESS: Final = 3
+
+
+class Validators(NamedTuple):
+    """ETag and Last-Modified, as the server sent them; empty where there are none, or are not to be sent."""
+
+    etag: bytes = b""
+    last_modified: bytes = b""
+
+    @classmethod
+    def of(cls, etag: bytes | None, last_modified: bytes | None) -> Validators:
+        """Keep what is short, and can be sent back in a header.
+
+        Examples
+        --------
+        >>> Validators.of(b' W/"1" ', None), Validators.of(b"1" * 1000, b"bad\\x00date")
+        (Validators(etag=b'W/"1"', last_modified=b''), Validators(etag=b'', last_modified=b''))
+        """
+        return cls(_sendable(etag, LONGEST_ETAG), _sendable(last_modified, LONGEST_DATE))
+
+
+NO_VALIDATORS: Final = Validators()
+
+
+def conditions_of(handout: Handout, tag: int) -> Validators | None:
+    """Return what to send with a request, or None: a full answer is wanted, or nothing is known to ask with.
+
+    Parameters
+    ----------
+    handout : Handout
+        The lease.
+    tag : int
+        Of the fingerprint settings: a fingerprint under another tag has to be made anew.
+    """
+    memory = handout.memory
+    if handout.kind != ACTIVE or handout.visits == 0 or handout.content_tag != tag or memory.check:
+        return None
+    if not _is_believed(handout) and _draw(handout, "probe") >= PROBE:
+        return None
+    # If-None-Match goes before If-Modified-Since (RFC 9110, 13.1.3): a useless ETag has to stay away.
+    is_useful = memory.misses < USELESS or _draw(handout, "etag") < PROBE
+    conditions = Validators(memory.etag if is_useful else b"", memory.last_modified)
+    return conditions if any(conditions) else None
+
+
+def unseen_s(handout: Handout, bit: int, interval: float) -> float:
+    """Return the seconds before the last visit of which 304s had said that nothing changed, if they are not believed now; else 0.
+
+    Parameters
+    ----------
+    handout : Handout
+        The lease.
+    bit : int
+        What a full answer showed.
+    interval : float
+        Seconds since the last visit.
+    """
+    memory = handout.memory
+    if bit != 1 or memory.unseen <= 0 or interval <= 0:
+        return 0.0
+    is_lie = memory.check and handout.shape > 0 and verdict_of(*_chances(handout, interval), True) == "lies"
+    return memory.unseen if is_lie or not _is_believed(handout) else 0.0
+
+
+def after_full_answer(observation: Observation, handout: Handout, sent: Validators | None, found: Validators, size: int) -> Observation:
+    """Return the observation of a full answer, with what it leaves behind.
+
+    Parameters
+    ----------
+    observation : Observation
+        As it was judged.
+    handout : Handout
+        The lease.
+    sent : Validators or None
+        What was asked with.
+    found : Validators
+        Of the answer; none if they are not to be used.
+    size : int
+        Bytes of the body, as it came.
+    """
+    memory, bit = handout.memory, observation.bit
+    interval = handout.elapsed + (observation.responded - handout.received)
+    misses, caught, word = memory.misses, memory.caught, ""
+    if bit == 1 and sent is not None:
+        caught, word = False, f"validators=told={-TOLD}"
+    elif bit >= 0 and memory.check and handout.shape > 0 and interval > 0:
+        chances = _chances(handout, interval)
+        verdict = verdict_of(*chances, bool(bit))
+        caught = caught or verdict == "lies"
+        word = f"validators={verdict}={evidence_of(*chances, bool(bit)):.6g}"
+    if sent is not None and sent.etag and bit >= 0:
+        misses = 0 if bit else min(misses + 1, USELESS)
+    new = replace(
+        observation.memory or memory,
+        etag=found.etag,
+        last_modified=found.last_modified,
+        size=size if any(found) else 0,
+        misses=misses if found.etag else 0,
+        caught=caught and any(found),
+        unchecked=0,
+        unseen=0.0,
+        check=False,
+    )
+    words = " ".join(filter(None, (observation.words, word)))
+    return replace(observation, words=words, memory=observation.memory if new == (observation.memory or memory) else new)
+
+
+def after_not_modified(observation: Observation, handout: Handout, sent: Validators, found: Validators) -> Observation:
+    """Return the observation of a 304 to what was asked with ``sent``; parameters as in `after_full_answer`."""
+    memory = handout.memory
+    interval = max(handout.elapsed + (observation.responded - handout.received), 0.0)
+    check = _wants_check(observation, handout)
+    new = replace(
+        observation.memory or memory,
+        etag=found.etag or memory.etag,
+        last_modified=found.last_modified or memory.last_modified,
+        misses=0 if sent.etag else memory.misses,
+        unchecked=memory.unchecked + 1,
+        unseen=memory.unseen + interval,
+        check=check,
+    )
+    counters = {**observation.counters, "not_modified": 1, "bytes_saved": memory.size}
+    return replace(observation, memory=new, counters=counters, again=observation.again or check)
+
+
+def _wants_check(observation: Observation, handout: Handout) -> bool:
+    if observation.shape <= 0 or handout.max_rate <= 0:
+        return False
+    # It comes back after its least interval; what changes within that cannot be held against the server.
+    if change_chance(observation.shape, observation.time, 1 / handout.max_rate) > MOST_CHANCE:
+        return False
+    if not _is_believed(handout) or handout.memory.unchecked + 1 >= MOST_UNCHECKED:
+        return True
+    return _draw(handout, "check") < ValidatorTrust(*handout.validator_trust).check_share
+
+
+def _is_believed(handout: Handout) -> bool:
+    return not handout.memory.caught and ValidatorTrust(*handout.validator_trust).is_believed
+
+
+def _chances(handout: Handout, interval: float) -> tuple[float, float]:
+    """The chances that the page changed since its last full answer, and since the last 304."""
+    return (
+        change_chance(handout.shape, handout.time, handout.memory.unseen + interval),
+        change_chance(handout.shape, handout.time, interval),
+    )
+
+
+def _draw(handout: Handout, purpose: str) -> float:
+    """A number from 0 to below 1 that is the same for the same visit of a page."""
+    digest = blake2b(f"{purpose} {handout.slot} {handout.attempts}".encode(), digest_size=7).digest()
+    return int.from_bytes(digest, "big") / 2.0**56
+
+
+def _sendable(value: bytes | None, longest: int) -> bytes:
+    stripped = (value or b"").strip()
+    return stripped if len(stripped) <= longest and all(byte >= 32 and byte != 127 for byte in stripped) else b""
