@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 SECONDS_LONG ?= 90
+# Tests at a time: two to a processor, as crawls wait more than they work. Those of a file share what they set up.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(8, 2 * os.cpu_count()))')
+PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # For `make evidence`: git repositories to test policies on, and where tables and pictures go.
 REPOSITORIES ?=
 EVIDENCE ?= build/evidence
@@ -22,14 +25,16 @@ example: install
 example-short: install
 	$(VENV)/bin/python example_project/run.py --seconds 20
 
+# What holds a real crawl to the clock comes last, when the machine is free.
 test: install
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m 'not timing'
+	$(VENV)/bin/python -m pytest -n 2 --dist load -m timing tests
 
 # The oldest Scrapy that setup.cfg admits, with what pip chooses beside it.
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --editable '.[test]' 'scrapy==2.13.4'
-	.venv-oldest/bin/python -m pytest tests/integrations/test_scrapy_endings.py tests/integrations/test_scrapy_pages.py
+	.venv-oldest/bin/python -m pytest $(PARALLEL) tests/integrations/test_scrapy_endings.py tests/integrations/test_scrapy_pages.py
 
 lint: install
 	$(VENV)/bin/ruff check .

@@ -12,7 +12,7 @@ import pytest
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.dispatcher import rate_bounds
 from optimal_frontier.scheduling.exploration import EXPLORATIONS
-from optimal_frontier.settings import DAY_S, PREFIX, TABLE, FrontierSettings, PageRule, Timetable
+from optimal_frontier.settings import DAY_S, PREFIX, TABLE, FrontierSettings, PageRule, Timetable, UrlLimits
 
 
 def parse(**values: object) -> FrontierSettings:
@@ -85,6 +85,14 @@ REJECTED = {
     "LEASE_SECONDS": [0, -1, "x", None, "inf"],
     "FINGERPRINT": ["html", None, 5],
     "CALLBACK_ON": ["never", None, 5],
+    "ITEM_FIELD": ["", 5, [], True],
+    "IGNORED_PARAMETERS": [5, None, [5], [""], {"a": 1}, "[", '[""]', True],
+    "FOLD_URLS": [5, None, ["ww"], "host", '["x"]', "[", True],
+    "CANONICAL_LINKS": ["yes", None, 2, [], 1.0, "on"],
+    "MAX_DEPTH": [0, -1, 1.5, "deep", True, []],
+    "HOST_MAX_PAGES": [0, -1, 1.5, "all", True, "inf"],
+    "PATTERN_MAX_PAGES": [0, -1, 1.5, "all", True, "nan"],
+    "URL_LIMITS": [5, [], "{", "x", {"size": 5}, {"length": 0}, {"repeats": 1}, {"segments": 1.5}, {"parameters": "few"}, {5: 5}, True],
     "CLOSE_AFTER": [0, -1, 1.5, "x", "inf", float("inf"), "nan", True],
 }
 
@@ -320,3 +328,29 @@ def test_update_times_are_those_of_a_day_and_certain_unless_told():
     assert parse(RULES=[*given, pinned]).rules.of("http://a/news") == PageRule(None, 60.0, 60.0)
     assert parse(RULES=[pinned, *given]).rules.of("http://a/news").min_interval is None
     assert parse(RULES=given).rules.digest() != parse(RULES=given[:1]).rules.digest()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("IGNORED_PARAMETERS", "utm_*, sid", ("utm_*", "sid")),
+        ("IGNORED_PARAMETERS", '["sid"]', ("sid",)),
+        ("IGNORED_PARAMETERS", [], ()),
+        ("FOLD_URLS", "www,slash", ("www", "slash")),
+        ("FOLD_URLS", ["case"], ("case",)),
+        ("CANONICAL_LINKS", "True", True),
+        ("CANONICAL_LINKS", 0, False),
+        ("ITEM_FIELD", "_change", "_change"),
+        ("ITEM_FIELD", "None", None),
+        ("MAX_DEPTH", "5", 5),
+        ("MAX_DEPTH", "None", None),
+        ("HOST_MAX_PAGES", 1e3, 1000),
+        ("URL_LIMITS", {"repeats": 5}, UrlLimits(repeats=5)),
+        ("URL_LIMITS", '{"length": null}', UrlLimits(length=None)),
+        ("URL_LIMITS", None, UrlLimits(None, None, None, None)),
+        ("URL_LIMITS", "None", UrlLimits(None, None, None, None)),
+    ],
+)
+def test_settings_of_urls_may_come_as_text(name, value, expected):
+    """As JSON, or with commas between; of URL_LIMITS what is not said stays as it is by default."""
+    assert getattr(parse(**{name: value}), name.lower()) == expected

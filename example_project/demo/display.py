@@ -48,7 +48,7 @@ class Follower:
 
     def update(self) -> Snapshot:
         """Read what is new in the log."""
-        for at, page, version, _status in self._log.read_new():
+        for at, page, version, *_ in self._log.read_new():
             self.fetches += 1
             self.first = at if self.first is None else self.first
             if version > 0:
@@ -112,6 +112,10 @@ def progress(console: Console, seconds: float, pages: int) -> Iterator[Callable[
         yield show
 
 
+def _share(report: Report) -> str:
+    return f" ({report.not_modified / report.unchanged:.1%})" if report.unchanged else ""
+
+
 def results_table(report: Report) -> Table:
     """The figures of a run as a table."""
     table = Table(title=f"Last {report.end - report.start:.0f} s, by the site's own record", title_justify="left", show_header=False)
@@ -122,6 +126,8 @@ def results_table(report: Report) -> Table:
     table.add_row("freshness: uniform revisiting", f"{report.uniform:.3f}")
     table.add_row(Text("share of the gap closed", "bold"), Text(f"{report.gap_closed:.2f}", "bold green"), end_section=True)
     table.add_row("fetches", f"{report.fetches:,} ({report.fetch_rate:.1f}/s)")
+    table.add_row("unchanged revisits answered by 304", f"{report.not_modified:,} of {report.unchanged:,}{_share(report)}")
+    table.add_row("bytes saved by that", f"{report.bytes_saved / 1e6:.2f} MB of {report.bytes_full / 1e6:.2f} MB")
     table.add_row("pages fetched", f"{report.pages_fetched} of {report.pages}")
     within = report.burst <= report.burst_allowed
     table.add_row(

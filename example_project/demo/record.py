@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -23,19 +23,22 @@ class FetchRecord:
         Version served; 0 if none was.
     status : int ndarray of shape (m,)
         HTTP status.
+    size : int ndarray of shape (m,)
+        Length of the page's body, sent or spared (304); 0 if there was no page. Empty where it was not recorded.
     """
 
     time: np.ndarray
     page: np.ndarray
     version: np.ndarray
     status: np.ndarray
+    size: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
 
     @classmethod
     def from_rows(cls, rows: list[list[float]]) -> FetchRecord:
-        """Make a record from rows of time, page, version, status."""
-        table = np.array(rows, dtype=float).reshape(-1, 4)
+        """Make a record from rows of time, page, version, status, size."""
+        table = np.array([[*row, 0][:5] for row in rows], dtype=float).reshape(-1, 5)
         table = table[np.argsort(table[:, 0], kind="stable")]
-        return cls(table[:, 0], table[:, 1].astype(int), table[:, 2].astype(int), table[:, 3].astype(int))
+        return cls(table[:, 0], *(table[:, column].astype(int) for column in range(1, 5)))
 
 
 class LogFollower:
@@ -53,7 +56,7 @@ class LogFollower:
         self._rows: list[list[float]] = []
 
     def read_new(self) -> list[list[float]]:
-        """Rows written since the last call: time, page, version, status."""
+        """Rows written since the last call: time, page, version, status, size."""
         with self._path.open("rb") as log:
             log.seek(self._offset)
             data = log.read()

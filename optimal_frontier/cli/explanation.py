@@ -10,7 +10,7 @@ import numpy as np
 from optimal_frontier.cli.estimates import Chosen, chosen_of, marginal_value, prior_of
 from optimal_frontier.cli.output import duration, number
 from optimal_frontier.cli.siblings import sibling_facts
-from optimal_frontier.cli.trust import trust_facts
+from optimal_frontier.cli.trust import trust_facts, validator_facts
 from optimal_frontier.cli.update_model import model_facts, why_bursty, why_timed, worth_of_bursty
 from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.estimation.change_points import ALARM
@@ -110,6 +110,7 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
         "content_fingerprint": reading.content.hex() if reading.content_tag else None,
         "last_modified": trust_facts(reading.header_trust),
         "lastmod": trust_facts(reading.sitemap_trust),
+        "validators": validator_facts(reading.validator_trust, reading.memory),
         "time": reading.now,
     }
     if reading.times is not None:
@@ -180,11 +181,12 @@ def _deadline(reading: PageReading) -> float | None:
     if reading.seen["visits"] > 0 and reading.plan["base_time"] == 0 and reading.queued is not None:
         return reading.queued  # set by the multiplier that was published when it was visited
     page, seen, plan, index = _rows(reading)
-    due_by = deadlines(page, seen, plan, index, LivePrice.of(reading.price))
+    due_by = deadlines(page, seen, plan, index, LivePrice.of(reading.price), np.array([reading.slot]))
     if reading.times is not None:
         timetable, learned, bought = reading.times
-        times = StoredTimes(np.zeros(1, np.int64), [learned], np.array([bought]), {learned.number: timetable})
-        due_by = with_update_times(due_by, times, np.zeros(1, np.int64), page, seen, plan, times.bought)
+        slots = np.array([reading.slot])
+        times = StoredTimes(slots, [learned], np.array([bought]), {learned.number: timetable})
+        due_by = with_update_times(due_by, times, slots, page, seen, plan, times.bought)
     due = float(due_by[0])
     return due if math.isfinite(due) else None
 

@@ -8,8 +8,8 @@ from typing import IO, Final
 
 import click
 
+from optimal_frontier.cli.identity import Identify, claimed_in, identified_at, identity
 from optimal_frontier.cli.output import number, printable, show_facts, show_json
-from optimal_frontier.cli.page import identity
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_store
 from optimal_frontier.cli.rows import RejectedLineError, Row, read_rows
 from optimal_frontier.cli.search_log import WeighedPages, weigh_pages
@@ -53,7 +53,7 @@ def import_pages(ctx: click.Context, file: IO[bytes], is_search_log: bool, as_js
     name = getattr(file, "name", "-")
     shown = "standard input" if name in ("-", "<stdin>") else str(name)
     if is_search_log:
-        _import_search_log(workplace, weigh_pages(file, name, shown), as_json)
+        _import_search_log(workplace, weigh_pages(file, name, shown, identified_at(workplace)), as_json)
         return
 
     report = ImportReport()
@@ -67,7 +67,7 @@ def import_pages(ctx: click.Context, file: IO[bytes], is_search_log: bool, as_js
                 yield row
 
     with opened_store(workplace, create=True) as store:
-        add_rows(store, workplace.settings, accepted(), report)
+        add_rows(store, workplace.settings, accepted(), report, claimed_in(store, workplace))
     if as_json:
         show_json(asdict(report))
     else:
@@ -81,7 +81,7 @@ def _import_search_log(workplace: Workplace, log: WeighedPages, as_json: bool) -
     report = ImportReport()
     rows = (Row(url, importance) for url, importance in log.importance.items())
     with opened_store(workplace, create=True) as store:
-        add_rows(store, workplace.settings, rows, report)
+        add_rows(store, workplace.settings, rows, report, claimed_in(store, workplace))
         others = max(0, int(store.command("HLEN", store.key("ids"))) - len(log.importance))
     lowest, highest = min(log.importance.values()), max(log.importance.values())
     counts = log.counts
@@ -114,8 +114,10 @@ def _import_search_log(workplace: Workplace, log: WeighedPages, as_json: bool) -
     )
 
 
-def add_rows(store: Store, settings: FrontierSettings, rows: Iterable[Row], report: ImportReport) -> None:
-    """Add pages as a spider's plain ``Request(url, meta={"importance": ...})`` would, and count them in ``report``."""
+def add_rows(
+    store: Store, settings: FrontierSettings, rows: Iterable[Row], report: ImportReport, identify: Identify = identity
+) -> None:
+    """Add pages as a spider's plain ``Request(url, meta={"importance": ...})`` from its start would, and count them in ``report``."""
     dispatcher = Dispatcher(store, settings)
     batch: list[NewPage] = []
 
@@ -127,21 +129,21 @@ def add_rows(store: Store, settings: FrontierSettings, rows: Iterable[Row], repo
             batch.clear()
 
     for row in rows:
-        batch.append(_new_page(dispatcher, row))
+        batch.append(_new_page(dispatcher, row, identify))
         if len(batch) == _BATCH:
             flush()
     flush()
     _note_bounds(store, settings, report)
 
 
-def _new_page(dispatcher: Dispatcher, row: Row) -> NewPage:
+def _new_page(dispatcher: Dispatcher, row: Row, identify: Identify) -> NewPage:
     # Frontera takes long to import, and no other command needs it.
     from frontera.core.models import Request
 
     from optimal_frontier.integrations.frontera.requests import encode_request
 
     meta = {} if row.importance is None else {b"scrapy_meta": {"importance": row.importance}}
-    return dispatcher.new_page(identity(row.url), row.url, encode_request(Request(row.url, meta=meta)), importance=row.importance)
+    return dispatcher.new_page(identify(row.url), row.url, encode_request(Request(row.url, meta=meta)), importance=row.importance)
 
 
 def _note_bounds(store: Store, settings: FrontierSettings, report: ImportReport) -> None:

@@ -109,6 +109,22 @@ def duration(seconds: float | None) -> str:
     return f"{seconds:.3g} s"
 
 
+def size(count: int) -> str:
+    """Return a number of bytes in a unit that suits it.
+
+    Examples
+    --------
+    >>> size(999), size(1500), size(2_340_000_000)
+    ('999 B', '1.5 kB', '2.34 GB')
+    """
+    value = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:,.3g} TB"
+
+
 def moment(epoch_s: float | None) -> str:
     """Return a time of day, local, with its date."""
     return NOTHING if epoch_s is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(epoch_s))

@@ -7,30 +7,14 @@ from typing import Any
 import click
 
 from optimal_frontier.cli.explanation import LEVEL, explain
+from optimal_frontier.cli.identity import identified_in, identity
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
 from optimal_frontier.cli.siblings import sibling_line
-from optimal_frontier.cli.trust import trust_line
+from optimal_frontier.cli.trust import trust_line, validator_line
 from optimal_frontier.cli.update_model import model_line
-from optimal_frontier.errors import ConfigurationError, StateError
+from optimal_frontier.errors import StateError
 from optimal_frontier.state.reading import read_page
-
-
-def identity(url: str) -> bytes:
-    """Return the identity of a page: Scrapy's fingerprint of a GET request, 20 bytes.
-
-    Raises
-    ------
-    ConfigurationError
-        `url` is not one that could have been crawled.
-    """
-    from scrapy import Request
-    from scrapy.utils.request import fingerprint
-
-    try:
-        return bytes(fingerprint(Request(url)))
-    except ValueError as error:
-        raise ConfigurationError(f"{url!r} is no URL ({error}); expected http://host/path or https://host/path") from error
 
 
 @click.command()
@@ -40,11 +24,12 @@ def identity(url: str) -> bytes:
 def page(options: Options, url: str, as_json: bool) -> None:
     """Explain one page: estimate, importance, rate, threshold, next deadline, last bits.
 
-    Identity is Scrapy's request fingerprint of a GET of URL.
+    Identity is the request fingerprint of a GET of URL, by the fingerprinter that the crawl has.
     """
-    fingerprint = identity(url)
+    identity(url)  # what is no URL needs no server
     workplace = find_workplace(options)
     with opened_store(workplace) as store:
+        fingerprint = identified_in(store, workplace)(url)
         reading = read_page(store, fingerprint)
     if reading is None:
         raise StateError(f"{url} is not known in namespace {workplace.settings.namespace!r}")
@@ -98,6 +83,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("content", answer["content_fingerprint"] or NOTHING),
         ("Last-Modified", trust_line(answer["last_modified"])),
         *([("lastmod", trust_line(answer["lastmod"]))] if answer["lastmod"] else []),
+        ("validators", validator_line(answer["validators"])),
         ("why", answer["why"]),
     ]
 

@@ -90,7 +90,7 @@ def list_pages(store: Store, sort: str, limit: int, host: str | None) -> list[di
 
 def _deadlines(store: Store, table: TableReading, chosen: np.ndarray) -> np.ndarray:
     page, seen, plan = table.page[chosen], table.seen[chosen], table.plan[chosen]
-    due = np.where(page["state"] == ACTIVE, deadlines(page, seen, plan, table.index[chosen], LivePrice.of(table.price)), np.nan)
+    due = np.where(page["state"] == ACTIVE, deadlines(page, seen, plan, table.index[chosen], LivePrice.of(table.price), chosen), np.nan)
     times = read_update_times(store)
     timed = with_update_times(due, times, chosen, page, seen, plan, times.bought)
     due = np.where(page["state"] == ACTIVE, timed, due)

@@ -29,10 +29,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Workplace:
-    """Settings, where Redis is, and whether the user named it or a project does."""
+    """Settings, where Redis is, the project that was named, and REQUEST_FINGERPRINTER_CLASS (None: without a project)."""
 
     settings: FrontierSettings
     spec: ConnectionSpec
+    project: Path | None = None
+    fingerprinter: Any = None
 
 
 def find_workplace(options: Options) -> Workplace:
@@ -60,7 +62,8 @@ def find_workplace(options: Options) -> Workplace:
     if options.namespace is not None:
         values[PREFIX + "NAMESPACE"] = options.namespace
     settings = FrontierSettings.parse(values)
-    return Workplace(settings, parse_redis_url(settings.redis_url, project_dir))
+    spec = parse_redis_url(settings.redis_url, project_dir)
+    return Workplace(settings, spec, options.project, values.get("REQUEST_FINGERPRINTER_CLASS"))
 
 
 @contextlib.contextmanager
@@ -90,6 +93,27 @@ def opened_store(workplace: Workplace, *, create: bool = False) -> Iterator[Stor
         if not create and is_empty(store):
             raise StateError(f"nothing is stored yet under namespace {namespace!r} at {spec.display}; --namespace gives another one")
         yield store
+
+
+def project_fingerprinter(given: Path | None) -> Any:
+    """Return an instance of the REQUEST_FINGERPRINTER_CLASS that the project sets.
+
+    Raises
+    ------
+    ConfigurationError
+        It cannot be made outside of a crawl, or at all.
+    """
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.utils.misc import build_from_crawler, load_object
+    from scrapy.utils.project import get_project_settings
+
+    def made() -> Any:
+        settings = get_project_settings()
+        return build_from_crawler(load_object(settings["REQUEST_FINGERPRINTER_CLASS"]), Crawler(Spider, settings))
+
+    with _undisturbed(given):
+        return _explained(made, "REQUEST_FINGERPRINTER_CLASS of the project")
 
 
 def _project_settings(given: Path | None) -> tuple[dict[str, Any] | None, Path]:

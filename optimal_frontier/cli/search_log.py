@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any, Final
 
-from optimal_frontier.cli.page import identity
+from optimal_frontier.cli.identity import Identify, identity
 from optimal_frontier.cli.rows import RejectedLineError, as_number, csv_cells, json_page, page_url, parsed_lines
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.result_counts import LEAST_IMPORTANCE, ResultCounts, importance_of_weights
@@ -50,7 +50,7 @@ class WeighedPages:
     least: int
 
 
-def weigh_pages(stream: IO[bytes], name: str, shown: str) -> WeighedPages:
+def weigh_pages(stream: IO[bytes], name: str, shown: str, identify: Identify = identity) -> WeighedPages:
     """Read a search log to its end, and weigh its pages by eq. 8 of Wolf et al.
 
     Parameters
@@ -61,13 +61,15 @@ def weigh_pages(stream: IO[bytes], name: str, shown: str) -> WeighedPages:
         Its name, for the format.
     shown : str
         What messages call it.
+    identify : callable
+        URL -> identity of its page.
 
     Raises
     ------
     InvalidProblemError
         A row is none, or no weight is above 0; the message names file and line, and what was expected.
     """
-    counts, pages = ResultCounts(), _Pages()
+    counts, pages = ResultCounts(), _Pages(identify)
     for line, row in parsed_lines(stream, name, _CsvResults, _json_result_parser):
         try:
             if isinstance(row, RejectedLineError):
@@ -88,8 +90,9 @@ def weigh_pages(stream: IO[bytes], name: str, shown: str) -> WeighedPages:
 class _Pages:
     """Numbers pages, by what the crawl takes for one page. Each way to write a URL is looked at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, identify: Identify) -> None:
         self.urls: list[str] = []
+        self._identify = identify
         self._numbers: dict[str, int] = {}
         self._identities: dict[bytes, int] = {}
 
@@ -98,7 +101,7 @@ class _Pages:
         if known is not None:
             return known
         url = page_url(text)
-        number = self._identities.setdefault(identity(url), len(self.urls))
+        number = self._identities.setdefault(self._identify(url), len(self.urls))
         if number == len(self.urls):
             self.urls.append(url)
         self._numbers[text] = number

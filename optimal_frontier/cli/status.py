@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json
+from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json, size
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
 from optimal_frontier.frontier.deadlines import LivePrice
 from optimal_frontier.frontier.exploring import Progress
@@ -65,6 +65,9 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
         "failures": counts.get("failures", 0),
         "observations": counts.get("observations", 0),
         "changes": counts.get("changes", 0),
+        "not_modified": counts.get("not_modified", 0),
+        "bytes_saved": counts.get("bytes_saved", 0),
+        "validator_lies": counts.get("validator_lies", 0),
         "budget": plan.get("budget", settings.crawl_rate),
         "revisit_budget": plan.get("revisit_budget"),
         "policy": published.get("policy"),
@@ -108,6 +111,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("fetched", f"{number(answer['fetched'])}, {number(answer['pending_first_visit'])} wait for their first visit"),
         ("visits", f"{number(answer['visits'])}, {number(answer['failures'])} failures"),
         ("changes", f"{number(answer['changes'])} in {number(answer['observations'])} observations"),
+        ("not modified", _not_modified(answer)),
         ("change rate", f"p10 {per_second(rates['p10'])}, p50 {per_second(rates['p50'])}, p90 {per_second(rates['p90'])}"),
         ("due", f"{number(answer['due'])} past their deadline"),
         ("lateness", f"p50 {duration(late['p50'])}, p99 {duration(late['p99'])} (last 1,000 revisits)"),
@@ -119,6 +123,11 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("freshness", NOTHING if freshness is None else f"{freshness:.1%} (estimated{by}, weighted by importance)"),
         ("last plan", plan + overdue),
     ]
+
+
+def _not_modified(answer: dict[str, Any]) -> str:
+    lies = f"; {number(answer['validator_lies'])} found to be lies" if answer["validator_lies"] else ""
+    return f"{number(answer['not_modified'])} answers 304, {size(answer['bytes_saved'])} saved{lies}"
 
 
 def _dispatch(answer: dict[str, Any]) -> str:

@@ -5,7 +5,9 @@ Nothing here knows of Scrapy, Frontera or Redis: a response is anything with a `
 
 from __future__ import annotations
 
-from optimal_frontier.detection.fingerprint import fingerprint, settings_tag
+from optimal_frontier.detection.fingerprint import fingerprint
 from optimal_frontier.detection.modified import modified_age, parse_lastmod
+from optimal_frontier.detection.recipe import settings_tag
+from optimal_frontier.detection.similarity import distance, is_changed
 
-__all__ = ["fingerprint", "modified_age", "parse_lastmod", "settings_tag"]
+__all__ = ["distance", "fingerprint", "is_changed", "modified_age", "parse_lastmod", "settings_tag"]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from w3lib.encoding import html_to_unicode
+
+#: Of longer bodies only the beginning is decoded and parsed, bytes.
+PARSED_BYTES: Final = 4 << 20
 
 
 class Response(Protocol):
@@ -34,19 +37,23 @@ def media_type(response: Response) -> str:
 
 def has_text(response: Response) -> bool:
     """Whether the class of the response says that it is text, as Scrapy's does after looking at headers, URL and body."""
-    return isinstance(_own_text(response), str)
+    # a class that can name an encoding; its text is not asked for, as that would decode all of a large body
+    return isinstance(getattr(type(response), "encoding", None), property) or isinstance(_own_text(response), str)
 
 
-def decoded_text(response: Response) -> str:
+def decoded_text(response: Response, most: int | None = None) -> str:
     """The characters of the body; never raises: what the encoding cannot say becomes U+FFFD.
 
     The response's own ``text`` comes first. Without one the encoding is looked for as browsers do: byte order mark, header, meta
-    element, UTF-8.
+    element, UTF-8. Of a body that is longer than `most` bytes only so many are decoded, in the latter way.
     """
-    text = _own_text(response)
-    if isinstance(text, str):
-        return text
     body = body_bytes(response)
+    if most is not None and len(body) > most:
+        body = body[:most]
+    else:
+        text = _own_text(response)
+        if isinstance(text, str):
+            return text
     with suppress(LookupError, ValueError):
         return html_to_unicode(_content_type(response), body, default_encoding="utf-8")[1]
     return body.decode("utf-8", "replace")

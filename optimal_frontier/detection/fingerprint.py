@@ -2,106 +2,177 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import blake2b
+from typing import Any, Final, NamedTuple
 
-from optimal_frontier.detection.content import Response, body_bytes, decoded_text, has_text, media_type
-from optimal_frontier.detection.visible import UnreadableMarkupError, fold, visible_text
-from optimal_frontier.errors import InvalidProblemError
+from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
-_KINDS = ("body", "text")
-_HTML = frozenset({"text/html", "application/xhtml+xml"})
-#: Goes up when the same response gets another fingerprint, so that an upgrade is not taken for a change of every page.
-_REVISION = 1
+from optimal_frontier.detection.content import PARSED_BYTES, Response, body_bytes, decoded_text, has_text, media_type
+from optimal_frontier.detection.items import canonical_bytes
+from optimal_frontier.detection.json_content import UnreadableJsonError, canonical_json
+from optimal_frontier.detection.recipe import Recipe, make_recipe
+from optimal_frontier.detection.selecting import selection_of
+from optimal_frontier.detection.similarity import simhash
+from optimal_frontier.detection.visible import UnreadableMarkupError, fold, parse_html, text_of
+from optimal_frontier.detection.xml_content import UnreadableXmlError, canonical_xml
+
+_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+_JSON: Final = frozenset({"application/json", "text/json", "application/x-json"})
+_XML: Final = frozenset({"application/xml", "text/xml"})
+#: Sets apart the fingerprints of pages in which nothing to include was found; for ``near`` half of the bits, far from all others.
+_MISSED: Final = b"nothing included"
+_MISSED_BITS: Final = bytes([0b01010101] * 16)
 
 
-def fingerprint(response: Response, *, kind: str = "text") -> bytes:
+class Taken(NamedTuple):
+    """A fingerprint (16 bytes), and whether selectors of what to include matched nothing, so that all of the page counts."""
+
+    digest: bytes
+    missed: bool = False
+
+
+def fingerprint(
+    response: Response, *, kind: str = "text", include: Sequence[str] = (), exclude: Sequence[str] = (), ignore: Sequence[str] = ()
+) -> bytes:
     """Fingerprint of the content of a response.
 
     Parameters
     ----------
     response : object
-        Anything with ``body`` (bytes); ``headers`` (a mapping) and ``text`` are used where there are any, as on Scrapy's responses. Nothing
-        is read of the URL or the status, and a cached selector, which a callback may have edited, is left alone.
-    kind : {"text", "body"}
-        ``"body"``: every byte of the body. ``"text"``: the text that a reader sees, see `optimal_frontier.detection.visible.visible_text`,
-        for HTML; the text with white space folded for ``text/plain``; every byte for other content (JSON, XML, images), for what
-        the parser cannot read to the end, and for a response that has no ``text`` and names no media type.
+        Anything with ``body`` (bytes); ``headers`` (a mapping), ``text`` and ``selector`` are used where there are any, as on Scrapy's
+        responses. Nothing is read of the URL or the status. HTML is read through ``response.selector``, so that a callback that uses it
+        later has it already. It is not edited; what somebody else took out of it before does not count.
+    kind : str
+        ``"body"``: every byte of the body. ``"text"``: of HTML the text that a reader sees, see
+        `optimal_frontier.detection.visible.visible_text`; of ``text/plain`` the text; of JSON and XML the content, whatever the order of
+        names and attributes, the white space and the way numbers are written; of feeds their entries; every byte of anything else, and
+        of what cannot be read to the end. ``"near"``: a SimHash of the same text, to be compared by `is_changed` with a distance.
+        Otherwise the dotted path of a callable that is given the response and returns bytes, text, an item or items
+        (`optimal_frontier.detection.items.canonical_bytes`).
+    include, exclude : sequence of str
+        CSS selectors of the elements of HTML and XML that count (none: all) and of those that do not; those that start with ``$`` are
+        paths into JSON (`optimal_frontier.settings.json_paths.parse_json_path`). Those of another language than the response's are passed
+        over. Where nothing of what to include is found, all of the page counts, but the fingerprint is not that of the same page without
+        `include`. An attribute never counts in HTML; the content of a script does where the script itself is included.
+    ignore : sequence of str
+        Regular expressions; what they match is dropped from the text after white space was folded (the text is one line), one after
+        the other. For ``"body"`` from the decoded text as it is.
 
     Returns
     -------
     bytes, 16
-        BLAKE2b of 128 bits. No content, however broken, raises.
+        BLAKE2b of 128 bits, or a SimHash. No content, however broken, raises.
 
     Raises
     ------
     InvalidProblemError
-        If `kind` is neither of the two.
+        If an option is not one; naming it and its index. What a callable raises is not caught, and what it returns that is no content is
+        a TypeError.
+
+    Notes
+    -----
+    Of HTML and plain text the first 4 MiB are read as described, the rest counts byte by byte; larger JSON and XML count byte by byte.
+    Time and memory are linear in the size of the body, except for what regular expressions and CSS ask for (``re`` cannot be interrupted).
 
     Examples
     --------
     >>> from types import SimpleNamespace
     >>> html = {"Content-Type": "text/html"}
-    >>> a = SimpleNamespace(headers=html, body=b"<p class=x>Hello,  world<script>t=1</script>")
-    >>> b = SimpleNamespace(headers=html, body=b"<p class=y>Hello, <b>world</b><script>t=2</script>")
-    >>> fingerprint(a) == fingerprint(b), fingerprint(a, kind="body") == fingerprint(b, kind="body")
-    (True, False)
+    >>> a = SimpleNamespace(headers=html, body=b"<p class=x>Hello,  world<script>t=1</script><i>12:01</i>")
+    >>> b = SimpleNamespace(headers=html, body=b"<p class=y>Hello, <b>world</b><script>t=2</script><i>12:02</i>")
+    >>> fingerprint(a) == fingerprint(b), fingerprint(a, exclude=["i"]) == fingerprint(b, exclude=["i"])
+    (False, True)
+    >>> fingerprint(a, ignore=[r"\\d+:\\d+"]) == fingerprint(b, ignore=[r"\\d+:\\d+"])
+    True
     """
-    _check(kind)
-    content = _text(response) if kind == "text" else None
+    return take(response, make_recipe(kind, include, exclude, ignore)).digest
+
+
+def take(response: Response, recipe: Recipe) -> Taken:
+    """Return the fingerprint by a compiled recipe; for parameters and errors see `fingerprint`."""
+    if recipe.function is not None:
+        return Taken(_hash(canonical_bytes(recipe.function(response))))
+    body = body_bytes(response)
+    if recipe.kind == "body":
+        if not recipe.patterns:
+            return Taken(_hash(body))
+        text = decoded_text(response, PARSED_BYTES)
+        for pattern in recipe.patterns:
+            text = pattern.sub("", text)
+        return Taken(_hash(_encoded(text), body[PARSED_BYTES:]))
+    found = _content(response, body, recipe)
+    if found is None:
+        return Taken(_hash(body))
+    text, missed = found
+    text, rest = recipe.without_ignored(text), body[PARSED_BYTES:]
+    if recipe.kind == "near":
+        near = simhash(text, rest.split(b"\n") if rest else ())
+        return Taken(bytes(bit ^ flip for bit, flip in zip(near, _MISSED_BITS, strict=True)) if missed else near, missed)
+    return Taken(_hash(_encoded(text), rest, _MISSED if missed else b""), missed)
+
+
+def _hash(content: bytes, rest: bytes = b"", person: bytes = b"") -> bytes:
+    state = blake2b(content, digest_size=16, person=person)
+    if rest:
+        state.update(b"\x00")
+        state.update(rest)
+    return state.digest()
+
+
+def _encoded(text: str) -> bytes:
     # a lone surrogate is a character here like any other
-    hashed = body_bytes(response) if content is None else content.encode("utf-8", "surrogatepass")
-    return blake2b(hashed, digest_size=16).digest()
+    return text.encode("utf-8", "surrogatepass")
 
 
-def settings_tag(kind: str) -> int:
-    """Number of the way in which fingerprints of `kind` are made.
-
-    Two fingerprints under different tags say nothing about a change. The tag is stored beside each fingerprint.
-
-    Parameters
-    ----------
-    kind : {"text", "body"}
-        As for `fingerprint`.
-
-    Returns
-    -------
-    int
-        Between 1 and 2^32 - 1; the same in every process, on every machine.
-
-    Raises
-    ------
-    InvalidProblemError
-        If `kind` is neither of the two.
-    """
-    _check(kind)
-    digest = blake2b(f"{_REVISION}\n{kind}".encode(), digest_size=4).digest()
-    return int.from_bytes(digest, "big") or 1
-
-
-def _check(kind: object) -> None:
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise InvalidProblemError(f"kind must be one of {', '.join(map(repr, _KINDS))}, got {kind!r}")
-
-
-def _text(response: Response) -> str | None:
-    """The text that counts, or None where the bytes do."""
+def _content(response: Response, body: bytes, recipe: Recipe) -> tuple[str, bool] | None:
+    """The text that counts, and whether nothing to include was found; None where the bytes count."""
     media = media_type(response)
-    if media == "text/plain":
-        return fold(decoded_text(response))
+    language = _language(media) if media else ("unknown" if has_text(response) else "")
+    if language == "unknown":
+        # no word on what it is: what starts like XML or JSON is not read as a page
+        start = decoded_text(response, PARSED_BYTES)[:1024].lstrip("\ufeff \t\r\n").lower()
+        language = "json" if start.startswith(("{", "[")) else "xml" if start.startswith("<?xml") and "<html" not in start else "html"
+    is_whole = len(body) <= PARSED_BYTES
+    with suppress(UnreadableMarkupError, UnreadableJsonError, UnreadableXmlError):
+        if language == "html":
+            return _html(response, is_whole, recipe)
+        if language == "plain":
+            return fold(decoded_text(response, PARSED_BYTES)), False
+        if language == "json" and is_whole:
+            return canonical_json(decoded_text(response), recipe.paths, recipe.excluded_paths)
+        if language == "xml" and is_whole:
+            return canonical_xml(body, recipe.include, recipe.exclude)
+    return None
+
+
+def _language(media: str) -> str:
     if media in _HTML:
-        return _html_text(decoded_text(response))
-    if media or not has_text(response):
-        return None
-    text = decoded_text(response)
-    # no word on what it is: only what starts like XML or JSON is not read as a page
-    start = text[:1024].lstrip("\ufeff \t\r\n").lower()
-    if start.startswith(("{", "[")) or (start.startswith("<?xml") and "<html" not in start):
-        return None
-    return _html_text(text)
+        return "html"
+    if media in _JSON or media.endswith("+json"):
+        return "json"
+    if media in _XML or media.endswith("+xml"):
+        return "xml"
+    return "plain" if media == "text/plain" else ""
 
 
-def _html_text(markup: str) -> str | None:
-    try:
-        return visible_text(markup)
-    except UnreadableMarkupError:
-        return None
+def _html(response: Response, is_whole: bool, recipe: Recipe) -> tuple[str, bool]:
+    root = _selector_root(response) if is_whole else None
+    if root is None:
+        root = parse_html(decoded_text(response, PARSED_BYTES))
+    selection = selection_of(recipe.include, recipe.exclude, "html") if recipe.has_css else None
+    if selection is None:
+        return fold(text_of(root)), False
+    marked, missed = selection.mark(root)
+    return fold(text_of(marked, is_marked=True)), missed
+
+
+def _selector_root(response: Response) -> Any:
+    """Root of the response's own selector, which makes it, and keeps it for the callback, where it is not there yet; None without one."""
+    # whatever a response of another class understands by a selector, and whatever its encoding does to it
+    with suppress(Exception):
+        selector: Any = getattr(response, "selector", None)
+        if getattr(selector, "type", None) == "html" and isinstance(selector.root, etree._Element):
+            return selector.root
+    return None

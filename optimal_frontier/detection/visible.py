@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
+from typing import Any, Final
 
 from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
+#: Namespace of the attributes that mark what counts of a page and what does not; no page can have them, as HTML knows no namespaces.
+MARKS: Final = "urn:optimal-frontier:marks"
+KEPT: Final = f"{{{MARKS}}}kept"
+DROPPED: Final = f"{{{MARKS}}}dropped"
+
 #: Elements whose content no reader sees. What else a head may hold, except its title, has no text.
-_HIDDEN = ("script", "style", "noscript", "template")
+_HIDDEN: Final = "script|style|noscript|template"
 
 #: Elements that do not part words: "foo<b>bar</b>" reads "foobar". All others do, so "<p>a</p><p>b</p>" reads "a b".
-_INLINE_NAMES = """a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small span
-strike strong sub sup time tt u var wbr"""
-_INLINE = tuple(_INLINE_NAMES.split())
+_INLINE: Final = (
+    "a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|nobr|q|rp|rt|ruby|s|samp|small|span|strike|strong|"
+    "sub|sup|time|tt|u|var|wbr"
+)
+_DROPPED_INLINE: Final = "|".join(f"{name}[@m:dropped]" for name in _INLINE.split("|"))
 
-_TAG = re.compile("<[^>]*>")
+#: libxml2 gives up on elements nested 2,048 deep, with what follows lost, and says so nowhere in the tree.
+_TOO_DEEP: Final = 2000
+
+_SHEET: Final = """<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:m="{marks}">
+<xsl:output method="text" encoding="utf-8"/>
+<xsl:template match="*"><xsl:text> </xsl:text><xsl:apply-templates/><xsl:text> </xsl:text></xsl:template>
+<xsl:template match="{inline}"><xsl:apply-templates/></xsl:template>
+<xsl:template match="{hidden}"/>
+{more}</xsl:stylesheet>"""
+
+_MARKED: Final = """<xsl:template match="/"><xsl:apply-templates mode="around"/></xsl:template>
+<xsl:template match="*" mode="around"><xsl:apply-templates mode="around"/></xsl:template>
+<xsl:template match="text()" mode="around"/>
+<xsl:template match="*[@m:kept]" mode="around" priority="2">
+<xsl:text> </xsl:text><xsl:apply-templates/><xsl:text> </xsl:text></xsl:template>
+<xsl:template match="*[@m:dropped]" mode="around" priority="3"/>
+<xsl:template match="*[@m:dropped]" priority="3"><xsl:text> </xsl:text></xsl:template>
+<xsl:template match="{dropped_inline}" priority="4"/>
+"""
+
+
+def _stylesheet(more: str) -> Any:
+    return etree.XSLT(etree.XML(_SHEET.format(marks=MARKS, inline=_INLINE, hidden=_HIDDEN, more=more)))
+
+
+# Text by XSLT: the tree is walked in C and left as it is. Python per element, or XPath's strings, would cost more than the parse.
+_text = _stylesheet("")
+_marked_text = _stylesheet(_MARKED.format(dropped_inline=_DROPPED_INLINE))
 
 
 class UnreadableMarkupError(ValueError):
@@ -25,6 +59,49 @@ class UnreadableMarkupError(ValueError):
 def fold(text: str) -> str:
     """Return `text` in Unicode normal form C, every run of white space one space, none at the ends."""
     return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def parse_html(markup: str) -> Any:
+    """Return the root element of an HTML document, parsed as Scrapy's selectors do: any characters, also NUL or unpaired surrogates.
+
+    Raises
+    ------
+    UnreadableMarkupError
+        If libxml2 gives up on the document.
+    """
+    encoded = markup.strip().replace("\x00", "").encode("utf-8", "replace") or b"<html/>"
+    try:
+        root = etree.fromstring(encoded, etree.HTMLParser(encoding="utf-8", huge_tree=True))
+    except etree.LxmlError as error:
+        raise UnreadableMarkupError(str(error)) from error
+    return etree.fromstring(b"<html/>") if root is None else root
+
+
+def text_of(root: Any, *, is_marked: bool = False) -> str:
+    """The visible text of a parsed page, not folded.
+
+    Parameters
+    ----------
+    root : lxml element
+        As `parse_html` or a selector of Scrapy's has it; left as it is.
+    is_marked : bool
+        Only what is in elements that have the attribute `KEPT` counts, also in scripts; nothing in elements that have `DROPPED`.
+
+    Raises
+    ------
+    UnreadableMarkupError
+        If elements are nested about 2,000 deep, where libxml2 loses what follows.
+    """
+    depth, last = 0, root
+    # where the parser gives up it leaves the deepest element the last one
+    while (last := next(last.iterchildren(reversed=True), None)) is not None:
+        depth += 1
+    if depth >= _TOO_DEEP:
+        raise UnreadableMarkupError(f"elements nested {depth} deep")
+    try:
+        return str((_marked_text if is_marked else _text)(root))
+    except (etree.LxmlError, ValueError) as error:
+        raise UnreadableMarkupError(str(error)) from error
 
 
 def visible_text(markup: str) -> str:
@@ -46,25 +123,5 @@ def visible_text(markup: str) -> str:
     ------
     UnreadableMarkupError
         If libxml2 gives up on the document, as it does on elements nested about 2,000 deep.
-
-    Notes
-    -----
-    The tree is stripped and written out in C and only then cut into text here: per-element Python would cost more than the parse.
     """
-    encoded = markup.replace("\x00", "").encode("utf-8", "replace")
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
-    try:
-        root = etree.fromstring(encoded, parser)
-        if any(entry.level == etree.ErrorLevels.FATAL for entry in parser.error_log):
-            raise UnreadableMarkupError(str(parser.error_log.last_error))
-        if root is None:
-            return ""
-        etree.strip_elements(root, *_HIDDEN, with_tail=False)
-        etree.strip_tags(root, *_INLINE)
-        # in XML, ">" is escaped in text and in attributes alike, so every tag ends at the first one
-        flat = _TAG.sub(" ", etree.tostring(root, encoding="unicode", method="xml"))
-    except etree.LxmlError as error:
-        raise UnreadableMarkupError(str(error)) from error
-    if "&" in flat:
-        flat = flat.replace("&#13;", " ").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    return fold(flat)
+    return fold(text_of(parse_html(markup)))

@@ -206,7 +206,7 @@ def weibull_of_bits(changes: ArrayLike, observations: ArrayLike, correlation: Ar
 
     >>> shape, mean = weibull_of_bits([50], [100], [0.3], [0.1])
     >>> shape.round(2).tolist(), mean.round(2).tolist()
-    ([0.44], [3.94])
+    ([0.44], [3.93])
     """
     seen, bits = page_array(changes, "changes", np.shape(changes), zero=True), positive_array(observations, "observations")
     rate = positive_array(change_rate, "change_rate")

@@ -2,16 +2,18 @@
 
 Notes
 -----
-Some servers answer 304 although the page has changed. To find them some 304s are checked: the page is asked for again shortly after, without
-conditions. Let U be the time for which 304s have been all that was heard, d the time from the last 304 to the check, and p(t) the chance
-that the page changes within t by its posterior, 1 - (1 + t/b)^-a. Content that differs was hidden by a liar with the chance p(U + d), but has
-changed since the last 304 of an honest server with p(d) only. A check adds the logarithm of the ratio of what it found under the two, at
-most `MOST_EVIDENCE` either way, to the score of the host. A host whose score reaches `ALARM` is no longer asked with conditions.
+Some servers answer 304 although the page has changed. To find them some 304s are checked: the page is asked for again shortly after,
+without conditions. Let U be the time for which 304s have been all that was heard, d the time from the last 304 to the check, and p(t) the
+chance that the page changes within t by its posterior, 1 - (1 + t/b)^-a. Content that differs was hidden by a liar with the chance
+p(U + d), but has changed since the last 304 of an honest server with p(d) only. A check adds the logarithm of the ratio of what it found
+under the two, at most `MOST_EVIDENCE` either way, to the score of the host. A host whose score reaches `ALARM` is asked with conditions
+now and then only (`PROBE`).
 
-Of an honest host exp(score) has an expectation of at most 1, so by Ville's inequality a score that starts at 0 ever reaches `ALARM` with a chance
-of at most exp(-ALARM) = 1%. One check cannot do it: it takes two. A change that the server tells (200 in place of a 304) lowers the score by
-`TOLD`, so that a server that was mended is believed again. The score stays within `LEAST` and `MOST`: a server that breaks later, or is
-mended, need not live down all of its past. Each time that it falls to `LEAST`, the chance of a false alarm from there is exp(LEAST - ALARM) = 0.14%.
+Of an honest host exp(score) has an expectation of at most 1, so by Ville's inequality a score that starts at 0 ever reaches `ALARM` with a
+chance of at most exp(-ALARM) = 1%. One check cannot do it: it takes two. A change that the server tells (200 in place of a 304) lowers the
+score by `TOLD`, so that a server that was mended is believed again. The score stays within `LEAST` and `MOST`: a server that breaks later,
+or is mended, need not live down all of its past. Each time that it has fallen to `LEAST` the chance of a false alarm from there is at most
+exp(LEAST - ALARM) = 0.14%.
 
 References
 ----------
@@ -114,7 +116,7 @@ def evidence_of(hidden: float, honest: float, changed: bool) -> float:
 
 
 def verdict_of(hidden: float, honest: float, changed: bool) -> str:
-    """Name what a check found: ``agrees``, ``lies``, or ``unclear`` where the page may well have changed since the 304; parameters as above."""
+    """Name what a check found: ``agrees``, ``lies``, or ``unclear``: it may well have changed since the 304."""
     if not changed:
         return "agrees"
     return "lies" if honest <= LIE_CHANCE and hidden >= LIE_RATIO * honest else "unclear"

@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
 from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange, Outcome, SlotRoom
+from optimal_frontier.frontier.traps import TrapLog
 from optimal_frontier.state.records import Handout, Move, NewPage, Observation, Published
 
 logger = logging.getLogger(__name__)
@@ -75,6 +76,9 @@ class Courier:
         self._draws = 0
         self._holds: list[tuple[str, float]] = []
         self._moves: list[Move] = []
+        self._counters: Counter[str] = Counter()
+        #: Links that were not followed, as far as this process has seen them.
+        self.traps = TrapLog()
         self._want = 0
         self._slots: Mapping[str, SlotRoom] = {}
         self._per_host = 0
@@ -136,6 +140,13 @@ class Courier:
         with self._condition:
             self._moves.append(move)
             self._condition.notify()
+
+    def trap(self, reason: str, url: str) -> None:
+        """Count a link that is not followed; see `traps.REASONS`."""
+        self.traps.note(reason, url)
+        with self._condition:
+            # It goes along with the next work: a number is no reason for a round trip.
+            self._counters[f"trapped_{reason}"] += 1
 
     def ask(self, want: int, slots: Mapping[str, SlotRoom], per_host: int) -> None:
         """Say how many requests the downloader could take now, beyond those in `ready`, and the room of its busy slots."""
@@ -257,11 +268,15 @@ class Courier:
             carried.holds += self._holds
             carried.moves += self._moves
             self._holds, self._moves = [], []
+            carried.counters += self._counters
+            self._counters = Counter()
             self._busy = True
         return carried
 
     def _deliver(self, carried: Exchange, outcome: Outcome) -> None:
         now = time.monotonic()
+        for reason, page in outcome.trapped:
+            self.traps.note(reason, page.host + (page.pattern if reason == "pattern" else ""))
         if carried.pages or carried.observations or carried.moves:
             self._recent.append((now, carried.pages, carried.observations, carried.moves))
         while self._recent and self._recent[0][0] < now - REPLAY_S:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.scheduling import backoff, deadline
+from optimal_frontier.scheduling import deadline, least_wait
 from optimal_frontier.scheduling.index import deadline_by_price
 from optimal_frontier.scheduling.update_times import visit_deadline
 from optimal_frontier.state.store import Store
@@ -93,13 +93,19 @@ def goes_by_price(page: np.ndarray, seen: np.ndarray, plan: np.ndarray, index: n
 
 
 def deadlines(
-    page: np.ndarray, seen: np.ndarray, plan: np.ndarray, index: np.ndarray | None = None, live: LivePrice | None = None
+    page: np.ndarray,
+    seen: np.ndarray,
+    plan: np.ndarray,
+    index: np.ndarray | None = None,
+    live: LivePrice | None = None,
+    slots: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return when pages are due, seconds since the epoch; nan before the first attempt, inf for never.
 
     A page that never succeeded, or was gone at the last visit, is tried again after its backoff, whatever its rate. With a live price
-    pages that go by it are due when a visit is worth it.
+    pages that go by it are due when a visit is worth it. ``slots`` are those of the pages; unless given, they are the whole table.
     """
+    slots = np.arange(len(page)) if slots is None else slots
     due = deadline(
         seen["carry"],
         seen["settled"],
@@ -109,9 +115,11 @@ def deadlines(
         seen["last_attempt"],
         page["gap"],
         seen["failures"],
+        slots,
     )
     again = (seen["visits"] == 0) | (seen["gone"] > 0)
-    due = np.where(again, seen["last_attempt"] + np.maximum(page["gap"], backoff(seen["failures"])), due)
+    wait = least_wait(page["gap"], seen["failures"], slots, seen["gone"], plan["rate"])
+    due = np.where(again, seen["last_attempt"] + wait, due)
     if index is not None and live is not None:
         priced = deadline_by_price(
             seen["last_seen"],
@@ -124,6 +132,7 @@ def deadlines(
             index["most_rate"],
             live.of_hosts(page["host"]),
             live.objective,
+            slots,
         )
         due = np.where(goes_by_price(page, seen, plan, index), priced, due)
     return np.where(seen["attempts"] > 0, due, np.nan)
@@ -161,7 +170,7 @@ def with_update_times(
         p, s, q = page[at], seen[at], plan[at]
         mask |= (q["base_time"] == 0)[:, None]
         covered = np.where(s["failures"] == 0, s["last_attempt"], s["last_seen"])
-        earliest = s["last_attempt"] + np.maximum(p["gap"], np.where(s["failures"] > 0, backoff(s["failures"]), 0.0))
+        earliest = s["last_attempt"] + least_wait(p["gap"], s["failures"], slots[at])
         with np.errstate(divide="ignore"):
             longest = np.where(p["min_rate"] > 0, 1.0 / p["min_rate"], np.inf)
         have = np.where(q["base_time"] > s["settled"], q["base_credit"], s["carry"])

@@ -18,7 +18,7 @@ from optimal_frontier.frontier.patterns import pattern_of
 from optimal_frontier.scheduling.index import CANDIDATES
 from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.columns import ACTIVE, ONCE
-from optimal_frontier.state.records import Handout, Move, NewPage, Observation, Published, encode_record
+from optimal_frontier.state.records import Announcement, Handout, Move, NewPage, Observation, Published, encode_record
 from optimal_frontier.state.store import Call, Store
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -132,11 +132,12 @@ class Dispatcher:
         importance: float | None = None,
         priority: float = 0.0,
         lastmod: tuple[float, float] | None = None,
+        announcement: Announcement | None = None,
         is_link: bool = False,
     ) -> NewPage:
         """Return the page to add, with what RULES and the interval bounds say of ``url``.
 
-        ``importance`` None: not stated by the request; then RULES, then 1. ``lastmod``: see `NewPage`.
+        ``importance`` None: not stated by the request; then RULES, then 1. ``lastmod``, ``announcement``: see `NewPage`.
         ``is_link``: it was found on a page, so HOST_MAX_PAGES and PATTERN_MAX_PAGES hold for it.
         """
         rule = self.settings.rules.of(url)
@@ -147,7 +148,7 @@ class Dispatcher:
         stated = importance is not None
         bounds = (weight, min_rate, max_rate, gap, priority, stated)
         limits = (self.settings.host_max_pages or 0, self.settings.pattern_max_pages or 0) if is_link else (0, 0)
-        return NewPage(fingerprint, host_of(url), record, kind, *bounds, lastmod, pattern_of(url), rule.update_times, *limits)
+        return NewPage(fingerprint, host_of(url), record, kind, *bounds, lastmod, pattern_of(url), rule.update_times, *limits, announcement)
 
     def move_of(self, handout: Handout, fingerprint: bytes, url: str, target: bytes) -> Move:
         """Return the move of a page to ``url``, with what RULES and the interval bounds say of it.

@@ -6,7 +6,9 @@ import math
 import struct
 from typing import Literal
 
+from optimal_frontier.detection import is_changed
 from optimal_frontier.estimation import RatePosterior
+from optimal_frontier.estimation.announced import update_announced
 from optimal_frontier.estimation.bursts import Bursts, follow_bursts
 from optimal_frontier.estimation.change_points import watch_one
 from optimal_frontier.estimation.forgetting import forget_one
@@ -20,16 +22,19 @@ from optimal_frontier.state.columns import ACTIVE
 from optimal_frontier.state.records import Handout, Observation, Published, Republished, Surprises, UpdateTimes, Watched
 
 
-def change_bit(handout: Handout, fingerprint: bytes, tag: int) -> int:
-    """Return 1 (changed), 0 (unchanged) or -1: a first visit, or the stored fingerprint was made under other settings."""
-    if handout.visits == 0 or handout.content_tag != tag:
+def change_bit(handout: Handout, fingerprint: bytes | None, tag: int, distance: int = 0) -> int:
+    """Return 1 (changed), 0 (unchanged) or -1: a first visit, no fingerprint, or the stored one was made under other settings.
+
+    ``distance`` is the number of bits in which fingerprints of an unchanged page may differ.
+    """
+    if fingerprint is None or handout.visits == 0 or handout.content_tag != tag:
         return -1
-    return int(fingerprint != handout.content)
+    return int(is_changed(handout.content, fingerprint, distance))
 
 
 def judge_visit(
     handout: Handout,
-    fingerprint: bytes,
+    fingerprint: bytes | None,
     tag: int,
     responded: float,
     published: Published,
@@ -39,6 +44,7 @@ def judge_visit(
     lateness: float | None = None,
     age: float | None = None,
     half_life: float | None = None,
+    distance: int = 0,
 ) -> Observation:
     """Return the observation of a successful fetch.
 
@@ -46,8 +52,9 @@ def judge_visit(
     ----------
     handout : Handout
         The lease.
-    fingerprint : bytes
-        16 bytes.
+    fingerprint : bytes or None
+        16 bytes; None where none could be made: then there is no bit, the stored one stays, and the next bit is about all of the time
+        since that.
     tag : int
         Tag of the fingerprint settings, not 0.
     responded : float
@@ -64,6 +71,9 @@ def judge_visit(
         Seconds since the page last changed, by the header of the response; used as far as the host is trusted.
     half_life : float, optional
         HALF_LIFE, seconds; None forgets nothing.
+    distance : int, optional
+        Bits in which fingerprints of an unchanged page may differ. While it is unchanged the stored fingerprint stays, or many small
+        differences would add up unseen.
 
     Returns
     -------
@@ -72,7 +82,10 @@ def judge_visit(
     """
     if handout.kind != ACTIVE:
         return Observation(handout.slot, handout.token, "ok", responded)
-    bit = change_bit(handout, fingerprint, tag)
+    bit = change_bit(handout, fingerprint, tag, distance)
+    if fingerprint is None:
+        age = None
+        responded = handout.received - handout.elapsed if handout.visits else responded
     shape, time = handout.shape, handout.time
     interval = handout.elapsed + (responded - handout.received)
     words, watch, surprises = "", None, None
@@ -87,16 +100,19 @@ def judge_visit(
             known = (known[0], max(known[1] - unseen, min(known[1], prior[1])))
         if half_life is not None:
             known = forget_one(*known, interval, half_life, *prior)
-        recent, is_other = watch_one(handout.watch[:3], *known, *prior, interval, bool(bit))
-        chance = -math.expm1(-known[0] * math.log1p(interval / known[1]))
-        bursts = follow_bursts(Bursts(*handout.surprises), chance, bool(bit))
-        surprises = Surprises(*bursts)
-        # The watch takes each burst for a new habit, and would leave the page with what ten bits say.
-        is_other = is_other and not bursts.is_bursty
-        watch = Watched(*recent, handout.watch.relearned + is_other)
-        shape, time, words = learn(*known, interval, bool(bit), said, handout.visits == 1 and shape <= 0)
-        if is_other:
-            shape, time, _ = recent
+        if handout.was_announced:
+            shape, time = update_announced(*known, interval, bool(bit))
+        else:
+            recent, is_other = watch_one(handout.watch[:3], *known, *prior, interval, bool(bit))
+            chance = -math.expm1(-known[0] * math.log1p(interval / known[1]))
+            bursts = follow_bursts(Bursts(*handout.surprises), chance, bool(bit))
+            surprises = Surprises(*bursts)
+            # The watch takes each burst for a new habit, and would leave the page with what ten bits say.
+            is_other = is_other and not bursts.is_bursty
+            watch = Watched(*recent, handout.watch.relearned + is_other)
+            shape, time, words = learn(*known, interval, bool(bit), said, handout.visits == 1 and shape <= 0)
+            if is_other:
+                shape, time, _ = recent
     elif handout.visits == 0 and (believed := prior_of(handout, published)):
         shape, time, words = learn_at_first(*believed, said) or (shape, time, words)
     rate = 0.0
@@ -106,7 +122,7 @@ def judge_visit(
     elif not handout.planned and published.prior_time > 0:
         known = (shape, time) if shape > 0 else prior_of(handout, published) or (PRIOR_SHAPE, published.prior_time)
         rate = rate_between_plans(handout, RatePosterior(*known).median, published, objective, policy)
-    content = struct.pack("<I16s", tag, fingerprint)
+    content = b"" if fingerprint is None else struct.pack("<I16s", tag, handout.content if bit == 0 else fingerprint)
     learned = learn_update_times(handout.republished, bool(bit)) if bit >= 0 and handout.republished is not None else None
     return Observation(
         handout.slot, handout.token, "ok", responded, bit, shape, time, content, rate, lateness, words, watch, learned, surprises

@@ -295,12 +295,12 @@ class Planner:
         soon = np.zeros(len(chosen), bool)
         for plan, plans_times in ((old, times.bought), (new, bought)):
             # By the old plan too: what it queued may have to move back.
-            due = deadlines(page[chosen], seen[chosen], plan[chosen])
+            due = deadlines(page[chosen], seen[chosen], plan[chosen], slots=chosen)
             soon |= with_update_times(due, times, chosen, page[chosen], seen[chosen], plan[chosen], plans_times) <= limit
         if live is not None:
             # What is looked at again before the horizon is on the queue whatever its deadline.
             index = self.store.columns("index")[0][chosen]
-            soon |= np.minimum(deadlines(page[chosen], seen[chosen], new[chosen], index, live), now + live.look_s) <= limit
+            soon |= np.minimum(deadlines(page[chosen], seen[chosen], new[chosen], index, live, chosen), now + live.look_s) <= limit
         slots = chosen[soon]
         pairs = np.stack([slots.astype("<u4"), page["generation"][slots].astype("<u4")], axis=1)
         queued = 0

@@ -10,6 +10,7 @@ from typing import Any
 
 from optimal_frontier.frontier.courier import Courier
 from optimal_frontier.frontier.dispatcher import Dispatcher, rate_bounds
+from optimal_frontier.frontier.identity import SCRAPYS, claim_identity
 from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.frontier.planner_thread import PlannerThread
 from optimal_frontier.settings import FrontierSettings
@@ -37,6 +38,8 @@ class Session:
         The name that the namespace belongs to.
     wake : callable
         Called from another thread when there is something new to look at.
+    identity : str
+        By what pages are known: see `claim_identity`.
 
     Raises
     ------
@@ -44,12 +47,15 @@ class Session:
         See `connect` and `Store.open`.
     """
 
-    def __init__(self, settings: FrontierSettings, project_dir: Path, spider: str, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, settings: FrontierSettings, project_dir: Path, spider: str, wake: Callable[[], None], identity: str = SCRAPYS
+    ) -> None:
         self.settings = settings
         self.connection = connect(parse_redis_url(settings.redis_url, project_dir))
         try:
             self.store = Store(self.connection, settings.namespace)
             self.store.open(spider=spider)
+            claim_identity(self.store, identity)
             apply_bounds(self.store, settings)
             self.dispatcher = Dispatcher(self.store, settings)
         except BaseException:

@@ -86,7 +86,7 @@ def solve_plan(known: Known, settings: FrontierSettings, budget: float, price: C
     failures = seen["failures"].astype(np.float64)
     # What a failing page cannot use for its backoff is worth more elsewhere.
     slowed = failures > 0
-    max_rate[slowed] = np.minimum(max_rate[slowed], 1.0 / backoff(failures[slowed]))
+    max_rate[slowed] = np.minimum(max_rate[slowed], 1.0 / backoff(failures[slowed], known.slots[slowed]))
     hosts, host_max_rate = host_limits(settings, page["host"], known.waiting)
     min_rate = np.minimum(page["min_rate"], max_rate)
     pages = Pages(known.slots, page["generation"], min_rate, max_rate, seen["shape"], seen["time"], known.committed)

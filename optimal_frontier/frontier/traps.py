@@ -5,17 +5,20 @@ Calendars, sessions in the path and the like look sane one by one: caps by host 
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from typing import Final
 
-from optimal_frontier.settings import UrlLimits
+from optimal_frontier.settings import PREFIX, UrlLimits
 
-#: Why a URL is not taken, in the order in which it is looked at, and the setting that says so.
+logger = logging.getLogger(__name__)
+
+#: Why a link is not followed, and what is said of the first one.
 REASONS: Final = {
-    "depth": "MAX_DEPTH",
-    "url": "URL_LIMITS",
-    "host": "HOST_MAX_PAGES",
-    "pattern": "PATTERN_MAX_PAGES",
+    "depth": f"%s is further from a start request than {PREFIX}MAX_DEPTH allows",
+    "url": f"%s has the shape of a trap ({PREFIX}URL_LIMITS)",
+    "host": f"the host %s has as many pages as {PREFIX}HOST_MAX_PAGES allows",
+    "pattern": f"there are as many pages like %s as {PREFIX}PATTERN_MAX_PAGES allows",
 }
 #: Segments that are taken for one block.
 _LONGEST_BLOCK: Final = 16
@@ -80,3 +83,19 @@ def _is_repeated(segments: list[str], repeats: int) -> bool:
 
 def _is_telling(block: list[str]) -> bool:
     return any(not segment.isdigit() and (len(block) > 1 or len(segment) > 1) for segment in block)
+
+
+class TrapLog:
+    """Counts the links that were not followed, by reason, and says so once for each reason.
+
+    ``depth`` and ``url`` are noted by the caller's thread, ``host`` and ``pattern`` by the courier's.
+    """
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = dict.fromkeys(REASONS, 0)
+
+    def note(self, reason: str, subject: str) -> None:
+        """Count one; ``subject`` is the URL, the host, or host and pattern."""
+        self.counts[reason] += 1
+        if self.counts[reason] == 1:
+            logger.warning(REASONS[reason] + "; such links are not followed (counted as trapped_%s, not logged again)", subject[:300], reason)

@@ -65,7 +65,9 @@ class UrlFolding:
         if not self.ignored and not self.folds:
             return url
         scheme, netloc, path, query, fragment = urlsplit(url)
-        if "scheme" in self.folds and scheme in ("http", "https"):
+        if scheme not in ("http", "https"):
+            return url
+        if "scheme" in self.folds:
             scheme, netloc = "http", _DEFAULT_PORT.sub("", netloc)
         if "www" in self.folds:
             netloc = _WWW.sub(r"\1", netloc)

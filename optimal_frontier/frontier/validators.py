@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from optimal_frontier.estimation.validators import (
+    EARLY_CHECKS,
     MOST_CHANCE,
     MOST_UNCHECKED,
     PROBE,
@@ -24,6 +25,8 @@ LONGEST_ETAG: Final = 256
 LONGEST_DATE: Final = 64
 #: An ETag is of no use after so many full answers in a row to requests with it, of content that had not changed.
 USELESS: Final = 3
+#: A page that lied so often, and told no change meanwhile, is not believed, whatever is thought of its host.
+FOUND_OUT: Final = 2
 
 
 class Validators(NamedTuple):
@@ -105,13 +108,13 @@ def after_full_answer(observation: Observation, handout: Handout, sent: Validato
     """
     memory, bit = handout.memory, observation.bit
     interval = handout.elapsed + (observation.responded - handout.received)
-    misses, caught, word = memory.misses, memory.caught, ""
+    misses, lies, word = memory.misses, memory.lies, ""
     if bit == 1 and sent is not None:
-        caught, word = False, f"validators=told={-TOLD}"
+        lies, word = 0, f"validators=told={-TOLD}"
     elif bit >= 0 and memory.check and handout.shape > 0 and interval > 0:
         chances = _chances(handout, interval)
         verdict = verdict_of(*chances, bool(bit))
-        caught = caught or verdict == "lies"
+        lies += verdict == "lies"
         word = f"validators={verdict}={evidence_of(*chances, bool(bit)):.6g}"
     if sent is not None and sent.etag and bit >= 0:
         misses = 0 if bit else min(misses + 1, USELESS)
@@ -121,7 +124,7 @@ def after_full_answer(observation: Observation, handout: Handout, sent: Validato
         last_modified=found.last_modified,
         size=size if any(found) else 0,
         misses=misses if found.etag else 0,
-        caught=caught and any(found),
+        lies=lies if any(found) else 0,
         unchecked=0,
         unseen=0.0,
         check=False,
@@ -156,11 +159,11 @@ def _wants_check(observation: Observation, handout: Handout) -> bool:
         return False
     if not _is_believed(handout) or handout.memory.unchecked + 1 >= MOST_UNCHECKED:
         return True
-    return _draw(handout, "check") < ValidatorTrust(*handout.validator_trust).check_share
+    return _draw(handout, "check") < (EARLY_CHECKS if handout.memory.lies else ValidatorTrust(*handout.validator_trust).check_share)
 
 
 def _is_believed(handout: Handout) -> bool:
-    return not handout.memory.caught and ValidatorTrust(*handout.validator_trust).is_believed
+    return handout.memory.lies < FOUND_OUT and ValidatorTrust(*handout.validator_trust).is_believed
 
 
 def _chances(handout: Handout, interval: float) -> tuple[float, float]:

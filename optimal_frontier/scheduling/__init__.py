@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optimal_frontier.scheduling.credit import backoff, carry_after_visit, credit_at, deadline, memoryless_wait
+from optimal_frontier.scheduling.credit import backoff, carry_after_visit, credit_at, deadline, least_wait, memoryless_wait
 from optimal_frontier.scheduling.edf import EdfCarousel, edf_schedule
 from optimal_frontier.scheduling.planning import LOAD, PRIOR_SHAPE, RatePlan, believed_rates, plan_rates
 from optimal_frontier.scheduling.price import CarriedPrice
@@ -21,6 +21,7 @@ __all__ = [
     "credit_at",
     "deadline",
     "edf_schedule",
+    "least_wait",
     "memoryless_wait",
     "plan_rates",
 ]

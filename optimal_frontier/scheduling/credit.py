@@ -23,6 +23,9 @@ LEAST_CARRY: Final = -1.0
 MOST_CARRY: Final = 0.5
 #: Longest wait after failures, seconds.
 LONGEST_BACKOFF_S: Final = 86_400.0
+#: When to look again at a page that is gone: after this share of its interval, and after so many seconds at most.
+GONE_SHARE: Final = 0.1
+LONGEST_GONE_S: Final = 3600.0
 
 Floats = NDArray[np.float64]
 
@@ -87,9 +90,49 @@ def memoryless_wait(slot: int, generation: int, attempts: int) -> float:
     return -math.log((int(digest[:13], 16) + 0.5) / 2.0**52)
 
 
-def backoff(failures: ArrayLike) -> Floats:
-    """Return the least seconds between two attempts after so many failures in a row: 2, 4, 8, ... up to a day; 1 for none."""
-    return np.minimum(LONGEST_BACKOFF_S, 2.0 ** np.minimum(np.asarray(failures, dtype=np.float64), 17))
+def backoff(failures: ArrayLike, slot: ArrayLike = 0) -> Floats:
+    """Return the least seconds between two attempts after failures in a row: between half and all of 2, 4, 8, ... up to a day.
+
+    Parameters
+    ----------
+    failures : array_like
+        So many in a row.
+    slot : array_like
+        Of the page: pages that failed together do not come again together. The same page and number of failures give the same wait.
+
+    Examples
+    --------
+    >>> backoff([1, 2, 3, 40], slot=5).round(1).tolist()
+    [1.2, 2.8, 7.6, 64013.3]
+    """
+    failed = _floats(failures)
+    jitter = (_floats(slot) * 0.6180339887498949 + failed * 0.7548776662466927) % 1.0
+    return np.minimum(LONGEST_BACKOFF_S, 2.0 ** np.minimum(failed, 17)) * (1.0 - 0.5 * jitter)
+
+
+def least_wait(gap: ArrayLike, failures: ArrayLike, slot: ArrayLike, gone: ArrayLike = 0, rate: ArrayLike = 0.0) -> Floats:
+    """Return the least seconds from one attempt to the next.
+
+    Parameters
+    ----------
+    gap : array_like
+        Least seconds between two visits.
+    failures, slot : array_like
+        As in `backoff`.
+    gone : array_like
+        How often in a row it was gone (404, 410).
+    rate : array_like
+        Revisit rate, visits per second; 0 for none.
+
+    Returns
+    -------
+    ndarray of float64
+        A page that is gone is looked at again after a tenth of its interval, an hour at most, and not before its backoff.
+    """
+    rates = _floats(rate)
+    with np.errstate(divide="ignore"):
+        look = np.where((_floats(gone) > 0) & (rates > 0), np.minimum(LONGEST_GONE_S, GONE_SHARE / rates), 0.0)
+    return np.maximum(_floats(gap), np.where(_floats(failures) > 0, np.maximum(backoff(failures, slot), look), 0.0))
 
 
 def deadline(
@@ -101,6 +144,7 @@ def deadline(
     last_attempt: ArrayLike,
     gap: ArrayLike,
     failures: ArrayLike = 0,
+    slot: ArrayLike = 0,
 ) -> Floats:
     """Return the time at which pages that were fetched before are due.
 
@@ -112,8 +156,8 @@ def deadline(
         Time of the last attempt, seconds.
     gap : array_like
         Least seconds between two visits.
-    failures : array_like
-        Failed attempts since the last success.
+    failures, slot : array_like
+        Failed attempts since the last success, and the page, as in `backoff`.
 
     Returns
     -------
@@ -125,14 +169,14 @@ def deadline(
     >>> float(deadline(0.2, 100.0, 0.05, 0.0, 0.0, last_attempt=99.0, gap=1.0))
     116.0
     """
-    r, visit, plan, attempt, failed = _floats(rate), _floats(settled), _floats(base_time), _floats(last_attempt), _floats(failures)
+    r, visit, plan = _floats(rate), _floats(settled), _floats(base_time)
     after_plan = plan > visit
     start = np.where(after_plan, plan, visit)
     missing = 1.0 - np.where(after_plan, base_credit, carry)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         due = np.where(r > 0.0, start + missing / r, np.where(missing <= 0.0, start, np.inf))
-    due = np.maximum(due, attempt + _floats(gap))
-    return np.where(failed > 0, np.maximum(due, attempt + backoff(failed)), due)
+    later: Floats = np.maximum(due, _floats(last_attempt) + least_wait(gap, failures, slot))
+    return later
 
 
 def _floats(values: ArrayLike) -> Floats:

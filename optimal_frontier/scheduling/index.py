@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.optimization.response import changes_between_visits
 from optimal_frontier.optimization.single import periodic_rate_at
-from optimal_frontier.scheduling.credit import backoff
+from optimal_frontier.scheduling.credit import least_wait
 
 #: Pages of the queue that are looked at for one visit.
 CANDIDATES: Final = 12
@@ -141,6 +141,7 @@ def deadline_by_price(
     most_rate: ArrayLike,
     price: ArrayLike,
     objective: Objective = "freshness",
+    slot: ArrayLike = 0,
 ) -> Floats:
     """Return the time at which pages that were seen before are worth the price.
 
@@ -160,6 +161,8 @@ def deadline_by_price(
         What a visit must be worth.
     objective : {"freshness", "changes"}
         As in `visit_value`.
+    slot : array_like
+        Of the page, as in `backoff`.
 
     Returns
     -------
@@ -171,7 +174,7 @@ def deadline_by_price(
     >>> deadline_by_price(100.0, 99.0, 1.0, 0, [1.0, 1.0], 0.1, [0.0, 0.001], 1.0, [5.9399, 10.0]).round(1).tolist()
     [120.0, 1100.0]
     """
-    seen, attempt, failed = _floats(last_seen), _floats(last_attempt), _floats(failures)
+    seen = _floats(last_seen)
     weight, changes, least, most = _floats(importance), _floats(change_rate), _floats(least_rate), _floats(most_rate)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         bound = np.where(changes > 0.0, weight / changes if objective == "freshness" else weight, 0.0)
@@ -182,8 +185,7 @@ def deadline_by_price(
         wait[worth_it] = changes_between_visits(odds) / changes[worth_it]
         wait = np.where(least > 0.0, np.minimum(wait, 1.0 / least), wait)
         due = seen + np.maximum(wait, 1.0 / most)
-    due = np.maximum(due, attempt + _floats(gap))
-    later: Floats = np.where(failed > 0, np.maximum(due, attempt + backoff(failed)), due)
+    later: Floats = np.maximum(due, _floats(last_attempt) + least_wait(gap, failures, slot))
     return later
 
 

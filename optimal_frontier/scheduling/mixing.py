@@ -25,6 +25,8 @@ TOLERANCE: Final = 1e-3
 _HALVINGS: Final = 60
 #: Share of what there is to buy that is not worth another solve.
 _LITTLE: Final = 1e-4
+#: Relative difference of prices that is none: solvers start from what they know, so the same plan twice has not the same last digits.
+_ROUNDING: Final = 1e-5
 #: A price that is 0 for all that matters, as a share of the highest one.
 _NOTHING: Final = 1e-12
 
@@ -193,7 +195,7 @@ def mixed_plan(
     for _ in range(_HALVINGS):
         rates = market.rates(price)
         plan = solve(rates) if price >= market.top or market.fits(rates) else None
-        if plan is not None and (plan.multiplier <= price or price >= market.top):
+        if plan is not None and (plan.multiplier <= price * (1 + _ROUNDING) or price >= market.top):
             # Less is bought than at the optimum, or as much: the price of the rest is too low, and that of the optimum in between.
             best, high, low = (price, rates, plan), price, max(low, min(plan.multiplier, price))
         else:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.settings.contents import check_options
 from optimal_frontier.settings.parsing import number
 from optimal_frontier.settings.rules import Rules
 from optimal_frontier.settings.table import PREFIX, TABLE
@@ -41,6 +42,10 @@ class FrontierSettings:
     host_max_rate: float | None
     lease_seconds: float
     fingerprint: str
+    fingerprint_include: tuple[str, ...]
+    fingerprint_exclude: tuple[str, ...]
+    fingerprint_ignore: tuple[str, ...]
+    fingerprint_distance: int
     conditional_get: bool
     callback_on: str
     item_field: str | None
@@ -51,6 +56,7 @@ class FrontierSettings:
     host_max_pages: int | None
     pattern_max_pages: int | None
     url_limits: UrlLimits
+    sources: tuple[str, ...]
     close_after: int | None
     #: Seconds between two requests to a host on average, by HOST_DELAY, HOST_MAX_RATE and Scrapy's own random delay; what plans count with.
     host_period: float = 0.0
@@ -86,6 +92,9 @@ class FrontierSettings:
             if setting.name == "NAMESPACE" and value is None:
                 value = values.get("BOT_NAME", "scrapybot")
             parsed[setting.name.lower()] = setting.parse(setting.full_name, value)
+        options = {"fingerprint": parsed["fingerprint"]}
+        options |= {key: parsed[f"fingerprint_{key}"] for key in ("include", "exclude", "ignore")}
+        check_options(options, lambda key: f"{PREFIX}FINGERPRINT" + ("" if key == "fingerprint" else f"_{key.upper()}"))
         download_delay = number("DOWNLOAD_DELAY", values.get("DOWNLOAD_DELAY", 0) or 0, "seconds, 0 or more", lambda x: 0 <= x < math.inf)
         if parsed["host_delay"] is None:
             parsed["host_delay"] = download_delay

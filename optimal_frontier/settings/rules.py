@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.settings.contents import CONTENT_KEYS, parse_contents
 from optimal_frontier.settings.parsing import fail, number, text
 from optimal_frontier.settings.timetable import Timetable, parse_timetable
 
@@ -29,6 +30,8 @@ class PageRule:
         False: fetch once.
     update_times : Timetable or None
         When the page may be republished (``update_times``, ``period``).
+    fingerprint, include, exclude, ignore, distance
+        What counts as its content, in place of FINGERPRINT, FINGERPRINT_INCLUDE, _EXCLUDE, _IGNORE and _DISTANCE.
     """
 
     importance: float | None = None
@@ -36,6 +39,11 @@ class PageRule:
     max_interval: float | None = None
     revisit: bool = True
     update_times: Timetable | None = None
+    fingerprint: str | None = None
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    distance: int | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,11 @@ class Rule:
     pattern: re.Pattern[str] | None
     host: str | None
     values: Mapping[str, Any]
+
+    @property
+    def says_content(self) -> bool:
+        """Whether it says what counts as content."""
+        return any(key in self.values for key in CONTENT_KEYS)
 
     def matches(self, url: str) -> bool:
         """Tell whether the rule speaks of ``url`` (pattern: searched in the URL; host: with its port where it is not the default)."""
@@ -80,7 +93,9 @@ class Rules:
 
     def digest(self) -> str:
         """Return a text that changes when the rules do; stored beside the columns that were made from them."""
-        rows = [[r.pattern.pattern if r.pattern else None, r.host, sorted(r.values.items())] for r in self.entries]
+        # What counts as content is no column: it is looked up at each visit.
+        values = [sorted((key, value) for key, value in rule.values.items() if key not in CONTENT_KEYS) for rule in self.entries]
+        rows = [[r.pattern.pattern if r.pattern else None, r.host, told] for r, told in zip(self.entries, values, strict=True)]
         return json.dumps(rows, separators=(",", ":"), default=lambda timetable: timetable.text)
 
 
@@ -100,7 +115,18 @@ def parse_rule(name: str, at: int, entry: object) -> Rule:
     where = f"{name}[{at}]"
     if not isinstance(entry, Mapping):
         raise fail(where, entry, 'a dict with "pattern" or "host" and values for the pages it matches')
-    known = {"pattern", "host", "importance", "min_interval", "max_interval", "interval", "revisit", "update_times", "period"}
+    known = {
+        "pattern",
+        "host",
+        "importance",
+        "min_interval",
+        "max_interval",
+        "interval",
+        "revisit",
+        "update_times",
+        "period",
+        *CONTENT_KEYS,
+    }
     for key in entry:
         if key not in known:
             raise ConfigurationError(f"{where}: unknown key {key!r}; known are {', '.join(sorted(known))}")
@@ -134,4 +160,5 @@ def parse_rule(name: str, at: int, entry: object) -> Rule:
             raise ConfigurationError(f"{where}: interval pins the page; it excludes update_times {entry['update_times']!r}")
     elif "period" in entry:
         raise ConfigurationError(f"{where}: period {entry['period']!r} is that of update_times, which are missing")
+    values.update(parse_contents(where, entry))
     return Rule(pattern, host, values)

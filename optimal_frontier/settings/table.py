@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.settings.contents import NEAR_DISTANCE, parse_distance, parse_kind, parse_patterns, parse_selectors
 from optimal_frontier.settings.parsing import choice, fail, flag, number
 from optimal_frontier.settings.rules import parse_rules
+from optimal_frontier.settings.sources import parse_sources
 from optimal_frontier.settings.timetable import DAY_S
 from optimal_frontier.settings.urls import IGNORED, UrlLimits, page_limit, parse_folds, parse_limits, parse_names
 
@@ -128,7 +130,11 @@ TABLE: Final = (
     Setting("HOST_DELAY", None, _host_delay, "seconds between two requests to a host, over all crawlers; None: DOWNLOAD_DELAY"),
     Setting("HOST_MAX_RATE", None, _host_max_rate, "most fetches per second to a host, over all crawlers; None: no limit but HOST_DELAY"),
     Setting("LEASE_SECONDS", 60.0, _positive, "a lease that is not renewed for this long is handed out again"),
-    Setting("FINGERPRINT", "text", choice("text", "body"), "what of a page counts as its content"),
+    Setting("FINGERPRINT", "text", parse_kind, "what of a page counts as its content: text, body, near, or the dotted path of a callable"),
+    Setting("FINGERPRINT_INCLUDE", [], parse_selectors, "CSS selectors and JSON paths of what counts as content; none: all of the page"),
+    Setting("FINGERPRINT_EXCLUDE", [], parse_selectors, "CSS selectors and JSON paths of what does not"),
+    Setting("FINGERPRINT_IGNORE", [], parse_patterns, "regular expressions; what they match in the text does not count"),
+    Setting("FINGERPRINT_DISTANCE", NEAR_DISTANCE, parse_distance, "bits by which fingerprints of kind near may differ"),
     Setting("CONDITIONAL_GET", True, flag, "ask whether a page has changed, by its ETag and Last-Modified; a 304 is an unchanged bit"),
     Setting("CALLBACK_ON", "fetch", choice("fetch", "change"), "which visits reach the callback: every one, or first visits and changes"),
     Setting("ITEM_FIELD", None, _item_field, "field of items that says whether their page is new, changed or unchanged; None: none"),
@@ -139,5 +145,6 @@ TABLE: Final = (
     Setting("HOST_MAX_PAGES", None, page_limit, "most pages of a host that are taken from links; None: no limit"),
     Setting("PATTERN_MAX_PAGES", None, page_limit, "most pages of one URL pattern of a host that are taken from links; None: no limit"),
     Setting("URL_LIMITS", asdict(UrlLimits()), parse_limits, "shapes of URLs that are taken for traps; None: none"),
+    Setting("SOURCES", [], parse_sources, "URLs of sitemaps, sitemap indexes, robots.txt files and feeds, whose entries are pages"),
     Setting("CLOSE_AFTER", None, _close_after, "close the spider when every page was fetched this many times; None: run on"),
 )

@@ -29,8 +29,10 @@ class Memory:
         Seconds from the last full answer to the last 304.
     check : bool
         The next fetch is to bring a full answer, to check the last 304.
-    caught : bool
-        A 304 of the page was found to be a lie: it is asked with conditions now and then only.
+    entries : bytes
+        Of a page that is a source: what its entries were, 8 bytes each; see `detection.announcements`.
+    lies : int
+        304s of the page that were found to be lies since it last told a change.
     """
 
     etag: bytes = b""
@@ -40,7 +42,8 @@ class Memory:
     unchecked: int = 0
     unseen: float = 0.0
     check: bool = False
-    caught: bool = False
+    lies: int = 0
+    entries: bytes = b""
 
     @classmethod
     def unpack(cls, raw: bytes | None) -> Memory:

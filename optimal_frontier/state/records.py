@@ -250,9 +250,9 @@ class Handout:
     found; ``lastmod`` is what a sitemap said of the page: how long ago, how long before that it had changed, and with what resolution (s).
     ``prior_shape`` and ``prior_time`` (s) are what siblings taught of pages without a bit; 0: nothing, the default prior holds.
     ``watch`` is what stands by in case that the page's habits change. ``republished`` is there for a page with update times that was
-    fetched before. ``surprises`` is what the test for bursts keeps. ``memory`` is what the last responses left for this fetch, and
-    ``validator_trust`` what is known of the 304s of its host (fields of `estimation.validators.ValidatorTrust`). ``was_announced``: a source
-    put it forward, so this visit is no fair sample of time.
+    fetched before. ``surprises`` is what the test for bursts keeps. ``memory`` is what the last responses left for this fetch.
+    ``was_announced``: a source put it forward, so this visit is no fair sample of time. ``validator_trust`` is what is known of the 304s of
+    its host, the fields of `estimation.validators.ValidatorTrust`.
     """
 
     slot: int
@@ -308,8 +308,8 @@ class Observation:
         Seconds from the deadline to the start of the download.
     words : str
         What became of what the page said about its last change: ``kind:verdict:use`` for each kind of it, separated by blanks; kind
-        ``header`` or ``sitemap``, verdict ``agrees``, ``lies`` or ``none``, use ``used``, ``distrusted`` or ``none``. And what became of its
-        validators: ``validators=verdict=evidence``, see `estimation.validators`.
+        ``header`` or ``sitemap``, verdict ``agrees``, ``lies`` or ``none``, use ``used``, ``distrusted`` or ``none``. And what its
+        validators were found to be worth, ``validators=verdict=evidence``, see `estimation.validators`.
     watch : Watched or None
         What stands by after it, in case that the page's habits change; None leaves what is stored.
     learned : UpdateTimes or None

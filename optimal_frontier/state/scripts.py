@@ -9,6 +9,7 @@ from typing import Final
 #: Parts that stand between the prelude and a script.
 _PARTS: Final = {
     "dispatch": ("_by_price",),
+    "observe": ("_gone",),
     "add_pages": ("_identities",),
     "move_page": ("_identities",),
     "forget_page": ("_identities",),

@@ -61,6 +61,8 @@ KEY_TYPES: Final = {
     "announcers": "hash",
     "announced": "hash",
     "memory": "hash",
+    "failed": "hash",
+    "health": "hash",
     "timed": "hash",
     "timed:due": "zset",
     "timetables": "hash",

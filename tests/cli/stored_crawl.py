@@ -6,7 +6,7 @@ from typing import Any
 
 from clocked_store import ClockedStore
 
-from optimal_frontier.cli.page import identity
+from optimal_frontier.cli.identity import identity
 from optimal_frontier.frontier.dispatcher import host_of
 from optimal_frontier.frontier.patterns import pattern_of
 from optimal_frontier.frontier.planner import Planner

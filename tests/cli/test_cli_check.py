@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from clocked_store import ClockedStore
 
-from optimal_frontier.cli.page import identity
+from optimal_frontier.cli.identity import identity
 from optimal_frontier.frontier.deadlines import deadlines_at_most
 from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.state import consistency

@@ -171,6 +171,6 @@ def test_a_million_pages_take_at_most_a_second() -> None:
     rng = np.random.default_rng(2)
     columns = [np.exp(rng.normal(0.0, 3.0, 1_000_000)) for _ in range(3)]
     bits = rng.random(1_000_000) < 0.5
-    start = clock.perf_counter()
+    start = clock.process_time()
     update_posterior(*columns, bits)
-    assert clock.perf_counter() - start < 1.0  # 1 us a page
+    assert clock.process_time() - start < 1.0  # 1 us a page

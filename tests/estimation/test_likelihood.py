@@ -162,6 +162,6 @@ def test_a_hundred_thousand_pages_with_twenty_visits_take_at_most_two_seconds() 
     rng = np.random.default_rng(8)
     intervals = rng.exponential(1.0, 2_000_000) + 1e-9
     changed = rng.random(2_000_000) < -np.expm1(-np.repeat(rng.lognormal(0.0, 1.5, 100_000), 20) * intervals)
-    start = clock.perf_counter()
+    start = clock.process_time()
     mle_rate(intervals, changed, counts=np.full(100_000, 20))
-    assert clock.perf_counter() - start < 2.0  # 0.15 s on an idle core
+    assert clock.process_time() - start < 2.0  # 0.15 s on an idle core

@@ -55,6 +55,6 @@ def test_a_time_that_is_not_positive_is_named() -> None:
 
 def test_a_million_medians_take_at_most_half_a_second() -> None:
     shape = np.exp(np.random.default_rng(3).normal(0.0, 2.0, 1_000_000))
-    start = clock.perf_counter()
+    start = clock.process_time()
     posterior_median(shape, shape)
-    assert clock.perf_counter() - start < 0.5
+    assert clock.process_time() - start < 0.5

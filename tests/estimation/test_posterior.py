@@ -91,7 +91,7 @@ def test_an_interval_needs_a_level_between_0_and_1(level: float) -> None:
 
 def test_an_update_takes_at_most_ten_microseconds() -> None:
     posterior = RatePosterior()
-    start = clock.perf_counter()
+    start = clock.process_time()
     for _ in range(10_000):
         posterior.update(1.5, True)
-    assert clock.perf_counter() - start < 0.1
+    assert clock.process_time() - start < 0.1

@@ -6,6 +6,7 @@ It runs on an event loop in a thread of its own. The first part of a path says h
 ``/static/...``     always the same page
 ``/counter/...``    another page at every request
 ``/news/SECONDS``   a page that is republished whenever the seconds since the epoch are a multiple of SECONDS
+``/weibull/K/S/N``  changes at times between which there are S seconds on average, of a Weibull distribution of shape K (1: memoryless)
 ``/links/a,b``      a page with links to ``/a`` and ``/b``
 ``/pages/N``        a page with links to ``/static/0`` ... ``/static/N-1``
 ``/status/S``       answers with status S;  ``/fails-after/N`` with 503 after N times 200
@@ -22,6 +23,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
+import random
 import threading
 import time
 from collections import Counter
@@ -53,6 +56,7 @@ class MisbehavingSite:
         self.max_age: int | None = None
         self.sitemap: list[tuple[str, str | None]] = []
         self._versions: Counter[str] = Counter()
+        self._editions: dict[str, tuple[int, float, random.Random]] = {}
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._stop: asyncio.Event | None = None
@@ -119,6 +123,8 @@ class MisbehavingSite:
             text = f"<html><body><p>version {self._versions[path]}</p></body></html>"
         elif first == "news":
             text = f"<html><body><p>edition {time.time() // float(rest)}</p></body></html>"
+        elif first == "weibull":
+            text = f"<html><body><p>edition {self._edition(path)}</p></body></html>"
         elif first == "links":
             text = "<html><body>" + "".join(f'<a href="/{link}">{link}</a>' for link in rest.split(",")) + "</body></html>"
         elif first == "pages":
@@ -154,6 +160,16 @@ class MisbehavingSite:
         writer.write(head.encode() + payload)
         await writer.drain()
         return True
+
+    def _edition(self, path: str) -> int:
+        """Number of changes since the page was first asked for, by the clock and draws of its own."""
+        shape, mean = map(float, path.split("/")[2:4])
+        now = time.monotonic()
+        edition, following, rng = self._editions.get(path) or (0, now, random.Random(path))
+        while following <= now:
+            edition, following = edition + 1, following + rng.weibullvariate(mean / math.gamma(1 + 1 / shape), shape)
+        self._editions[path] = edition, following, rng
+        return edition
 
     def _times(self, age: float) -> str:
         now = time.time()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
-from optimal_frontier.scheduling import backoff, carry_after_visit, credit_at, deadline, memoryless_wait
+from optimal_frontier.scheduling import backoff, carry_after_visit, credit_at, deadline, least_wait, memoryless_wait
 
 PROFILE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 
@@ -21,8 +21,20 @@ def test_a_visit_takes_one_off_and_leaves_little(credit):
     assert left == credit - 1 or left in (-1.0, 0.5)
 
 
-def test_backoff_doubles_up_to_a_day():
-    assert backoff([0, 1, 2, 3, 16, 17, 1000]).tolist() == [1, 2, 4, 8, 65536, 86400, 86400]
+def test_backoff_doubles_up_to_a_day_with_a_jitter_of_up_to_half():
+    most = np.array([1, 2, 4, 8, 65536, 86400, 86400])
+    waits = np.array([backoff([0, 1, 2, 3, 16, 17, 1000], slot) for slot in range(1000)])
+    assert (waits <= most).all()
+    assert (waits > most / 2).all()
+    # Pages that failed together come again one by one, evenly.
+    for column in (waits / most).T:
+        assert np.diff(np.sort(column)).max() < 0.01
+
+
+def test_a_page_that_is_gone_is_looked_at_again_after_a_tenth_of_its_interval():
+    """An hour at most, and not before gap and backoff allow it."""
+    assert least_wait(1.0, 1, 0, gone=[0, 1, 1, 1], rate=[0.001, 0.001, 1e-6, 0.0]).round(3).tolist() == [1.245, 100.0, 3600.0, 1.245]
+    assert least_wait([1.0, 7.0], [0, 1], 0, gone=1, rate=10.0).tolist() == [1.0, 7.0]
 
 
 @PROFILE
@@ -49,7 +61,7 @@ def test_a_visit_after_a_plan_counts_and_one_before_does_not():
 
 def test_neither_gap_nor_backoff_is_undercut():
     due = deadline(0.5, 100.0, 1000.0, 0.0, 0.0, last_attempt=100.0, gap=[0.0, 30.0, 0.0, 30.0], failures=[0, 0, 3, 6])
-    assert due.tolist() == [pytest.approx(100.0005), 130.0, 108.0, 164.0]
+    assert due.tolist() == [pytest.approx(100.0005), 130.0, 100.0 + float(backoff(3)), 100.0 + float(backoff(6))]
 
 
 def test_a_page_without_a_rate_is_never_due_unless_it_has_earned_its_visit():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization import changes_periodic, freshness_periodic, solve_periodic
 from optimal_frontier.optimization.response import marginal_share
+from optimal_frontier.scheduling import backoff
 from optimal_frontier.scheduling.index import (
     PRICE_MEMORY,
     claim,
@@ -85,7 +86,7 @@ def test_without_a_price_every_page_is_due_as_soon_as_it_may_be():
 
 
 def test_a_failure_waits_for_its_backoff():
-    assert float(deadline_by_price(10.0, 20.0, 1.0, 5, 1.0, 1.0, 0.0, 1.0, 1e-3)) == 52.0
+    assert float(deadline_by_price(10.0, 20.0, 1.0, 5, 1.0, 1.0, 0.0, 1.0, 1e-3, slot=3)) == 20.0 + float(backoff(5, 3))
 
 
 def test_at_the_multiplier_of_a_plan_the_interval_is_the_planned_one():

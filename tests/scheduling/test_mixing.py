@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,6 +106,22 @@ def test_the_price_of_the_last_plan_changes_nothing_but_the_number_of_solves():
     assert world.solves <= min(cold, 5)
     assert again.multiplier == pytest.approx(plan.multiplier, rel=2 * TOLERANCE)
     assert np.abs(same - rates).sum() <= 1e-3 * rates.sum()
+
+
+def test_prices_that_differ_by_rounding_are_the_same():
+    """A solver whose answers drift in their last digits: what is bought is what it was."""
+    world = World(60, 5, importance=1.0)
+    buyers = world.buyers()
+    least = replace(buyers, worth=buyers.worth * 1e3)  # bought at any price
+
+    def drifting(rates):
+        plan = world.solve(rates, 1.0)
+        return replace(plan, multiplier=plan.multiplier * (1 + 1e-13 * world.solves))
+
+    plan = world.solve(np.full(5, 0.02), 1.0)
+    for start in (0.998, 0.9995, 1.0, 1.002):
+        _, (rates,) = mixed_plan(drifting, [least], LOAD, start * plan.multiplier)
+        assert rates.tolist() == [0.02] * 5
 
 
 def test_pages_that_are_worth_the_same_share_the_budget():

@@ -8,10 +8,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from optimal_frontier.scheduling import backoff, carry_after_visit, credit_at, deadline, memoryless_wait
+from optimal_frontier.scheduling import carry_after_visit, credit_at, deadline, least_wait, memoryless_wait
 from optimal_frontier.state.columns import ACTIVE, DONE, FREE, ONCE, RETIRED, TRANSIENT
+from optimal_frontier.state.health import is_held
 
 SILENCE_S = 15.0
+DAY_S = 86_400.0
 ROUND_TRIP_S = 0.02
 
 
@@ -62,15 +64,16 @@ class Page:
     limit: float | None = None
 
     def deadline(self, rate: float | None = None) -> float:
-        if self.gone > 0 or self.visits == 0:
-            return self.last_attempt + max(self.gap, float(backoff(self.failures)))
         own_rate = self.rate if rate is None else rate
+        if self.gone > 0 or self.visits == 0:
+            return self.may_return(own_rate)
         times = (self.carry, self.settled, own_rate, self.base_time, self.base_credit, self.last_attempt, self.gap, self.failures)
-        return float(deadline(*times))
+        return float(deadline(*times, self.slot))
 
-    def may_return(self) -> float:
+    def may_return(self, rate: float | None = None) -> float:
         """The time before which it is never fetched again."""
-        return self.last_attempt + max(self.gap, float(backoff(self.failures)) if self.failures else 0.0)
+        own_rate = self.rate if rate is None else rate
+        return self.last_attempt + float(least_wait(self.gap, self.failures, self.slot, self.gone, own_rate))
 
 
 @dataclass
@@ -81,6 +84,9 @@ class Model:
     ids: dict[str, int] = field(default_factory=dict)
     #: Former name -> the name that its page has now.
     aliases: dict[str, str] = field(default_factory=dict)
+    #: Host -> faded counts of pages seen and of pages found gone; slots retired last, newest first.
+    health: dict[str, tuple[float, float]] = field(default_factory=dict)
+    retired: dict[str, list[int]] = field(default_factory=dict)
     hosts: dict[str, str] = field(default_factory=dict)
     blocked: dict[str, float] = field(default_factory=dict)
     owners: dict[str, float] = field(default_factory=dict)
@@ -98,6 +104,8 @@ class Model:
             if importance > 0:
                 known = self.pages[self.ids[name]]
                 known.importance, known.stated = importance, True
+            if kind == ACTIVE:
+                self._revive(self.pages[self.ids[name]])
             return 0
         if self.free:
             page = self.pages[self.free.pop(0)]
@@ -115,6 +123,13 @@ class Model:
         self.arrivals += 1
         page.first = (-priority, struct.pack(">ddI", 1 / page.importance, self.arrivals, page.slot))
         return 1
+
+    def _revive(self, page: Page) -> None:
+        if page.state == RETIRED and self.now >= page.last_attempt + min(30 * DAY_S, DAY_S * 2 ** (max(2, min(page.failures, 17)) - 2)):
+            page.state, page.due = ACTIVE, self.now
+            page.last_attempt = self.now - float(least_wait(page.gap, page.failures, page.slot, page.gone, page.rate))
+            self.stats["retired"] -= 1
+            self.stats["revived"] += 1
 
     def requeue(self, page: Page) -> None:
         lease, page.lease = page.lease, None
@@ -251,6 +266,7 @@ class Model:
             page.carry += 1 - memoryless_wait(page.slot, page.generation, page.attempts)
         if outcome == "ok":
             page.visits, page.failures, page.gone = page.visits + 1, 0, 0
+            self._note_health(page.host, 1, 0)
             self.stats["visits"] += 1
             self.stats["fetched"] += never
             if bit >= 0:
@@ -260,18 +276,58 @@ class Model:
                 self.stats["changes"] += bit
         else:
             page.failures = max(page.failures + 1, 12) if outcome == "refused" else page.failures + 1
-            page.gone = page.gone + 1 if outcome == "gone" else 0
+            if outcome == "gone":
+                self._judge_gone(page)
+            else:
+                page.gone = 0
             self.stats["failures"] += 1
             self.stats[f"failures_{outcome}"] += 1
-            if page.gone > 1 and page.state == ACTIVE:
-                page.state = RETIRED
-                self.stats["retired"] += 1
         page.limit = self.now + horizon
         if page.state == ACTIVE:
             due = page.deadline(speed)
             if due < 1e300 and (due <= page.limit or page.visits == 0 or page.gone > 0):
                 page.due = due
         return 1
+
+    def _is_held(self, host: str) -> bool:
+        return host in self.health and is_held(*self.health[host])
+
+    def _note_health(self, host: str, good: int, gone: int) -> None:
+        if host not in self.health and not gone:
+            return
+        before = self.health.pop(host, (5.0, 0.0))
+        after = (before[0] * 0.9 + good, before[1] * 0.9 + gone)
+        if after[1] < 0.05:
+            self.retired.pop(host, None)
+        else:
+            self.health[host] = (float(f"{after[0]:.6g}"), float(f"{after[1]:.6g}"))
+
+    def _judge_gone(self, page: Page) -> None:
+        page.gone += 1
+        if page.visits > 0:
+            was_held = self._is_held(page.host)
+            if page.gone == 1:
+                self._note_health(page.host, 0, 1)
+            if self._is_held(page.host) and page.failures < 22:
+                page.failures = max(page.failures, 9)
+                self.stats["gone_held"] += 1
+                if not was_held:
+                    self._bring_back(page.host)
+                return
+        if page.gone > 1 and page.state == ACTIVE:
+            page.state = RETIRED
+            self.stats["retired"] += 1
+            if page.visits > 0:
+                self.retired[page.host] = [page.slot, *self.retired.get(page.host, [])][:32]
+
+    def _bring_back(self, host: str) -> None:
+        for slot in self.retired.pop(host, []):
+            page = self.pages[slot]
+            if page.state == RETIRED and page.host == host and self.now - page.last_attempt <= DAY_S:
+                page.state, page.failures = ACTIVE, max(page.failures, 9)
+                page.due = page.may_return()
+                self.stats["retired"] -= 1
+                self.stats["gone_held"] += 1
 
     def clear(self, page: Page) -> None:
         self.pages[page.slot] = Page(page.slot, page.generation + 1)

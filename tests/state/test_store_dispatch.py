@@ -13,6 +13,7 @@ from clocked_store import START, ClockedStore, fingerprint, new_page, open_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from optimal_frontier.scheduling import backoff
 from optimal_frontier.state.columns import ONCE, PAGE, TRANSIENT
 from optimal_frontier.state.memory import Memory
 
@@ -234,7 +235,7 @@ def test_a_failing_page_is_not_anticipated_before_its_backoff(store):
         store.observe(handout, "failed")
         handouts, wait = store.dispatch(1)
         assert handouts == []
-        assert wait == pytest.approx(2.0**failures, abs=1e-5)
+        assert wait == pytest.approx(backoff(failures, slot), abs=1e-5)
         store.advance(wait + 1e-6)
 
 

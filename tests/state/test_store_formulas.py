@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from optimal_frontier.frontier.deadlines import FORCED
-from optimal_frontier.scheduling import backoff, credit_at, deadline, memoryless_wait
+from optimal_frontier.scheduling import backoff, credit_at, deadline, least_wait, memoryless_wait
 from optimal_frontier.scheduling.update_times import next_update, quiet_before, visit_deadline
 from optimal_frontier.settings import Timetable
 from optimal_frontier.state.columns import CHUNK, LAYOUTS, STATE_NAMES
@@ -26,10 +26,10 @@ FORMULAS = settings(
 
 _DEADLINE = """
 local function get(i) return tonumber(ARGV[i]) end
-local p = {gap = get(1)}
+local p = {gap = get(1), slot = get(12)}
 local s = {last_attempt = get(2), carry = get(3), settled = get(4), visits = get(5), failures = get(6), gone = get(7)}
 local q = {rate = get(8), base_time = get(9), base_credit = get(10)}
-return {number(deadline(p, s, q)), number(credit(s, q, get(11))), number(backoff(s.failures))}
+return {number(deadline(p, s, q)), number(credit(s, q, get(11))), number(backoff(s.failures, p.slot))}
 """
 
 
@@ -57,18 +57,19 @@ def _folder():
     base_credit=CREDITS,
     now=TIMES,
     same_time=st.booleans(),
+    slot=st.integers(0, 2**31),
 )
 def test_credit_deadline_and_backoff_equal_the_reference(
-    store, gap, last_attempt, carry, settled, failures, rate, base_time, base_credit, now, same_time
+    store, gap, last_attempt, carry, settled, failures, rate, base_time, base_credit, now, same_time, slot
 ):
     """Also where plan and visit fell on the same instant: then the visit counts."""
     base_time = settled if same_time else base_time
-    values = (gap, last_attempt, carry, settled, 1, failures, 0, rate, base_time, base_credit, now)
+    values = (gap, last_attempt, carry, settled, 1, failures, 0, rate, base_time, base_credit, now, slot)
     due, credit, wait = (float(value) for value in probe(store, _DEADLINE, *map(repr, values)))
-    expected = float(deadline(carry, settled, rate, base_time, base_credit, last_attempt, gap, failures))
+    expected = float(deadline(carry, settled, rate, base_time, base_credit, last_attempt, gap, failures, slot))
     assert due == (expected if expected < np.inf else 1e300)
     assert credit == float(credit_at(now, carry, settled, rate, base_time, base_credit))
-    assert wait == float(backoff(failures))
+    assert wait == float(backoff(failures, slot))
 
 
 @FORMULAS
@@ -81,12 +82,14 @@ def test_the_wait_of_a_memoryless_visit_equals_the_reference(store, slot, genera
 
 
 @FORMULAS
-@given(gap=st.floats(0, 1e6), last_attempt=TIMES, failures=st.integers(1, 40), gone=st.integers(0, 1), rate=RATES)
-def test_a_page_that_was_gone_or_never_came_is_tried_again_after_its_backoff(store, gap, last_attempt, failures, gone, rate):
-    """Whatever its rate, at the later of gap and backoff."""
-    values = (gap, last_attempt, 0, last_attempt, gone, failures, gone, rate, 0, 0, 0)
+@given(
+    gap=st.floats(0, 1e6), last_attempt=TIMES, failures=st.integers(1, 40), gone=st.integers(0, 1), rate=RATES, slot=st.integers(0, 2**31)
+)
+def test_a_page_that_was_gone_or_never_came_is_tried_again_after_its_backoff(store, gap, last_attempt, failures, gone, rate, slot):
+    """At the latest of gap, backoff, and, if it was gone, a tenth of its interval."""
+    values = (gap, last_attempt, 0, last_attempt, gone, failures, gone, rate, 0, 0, 0, slot)
     due = float(probe(store, _DEADLINE, *map(repr, values))[0])
-    assert due == last_attempt + max(gap, float(backoff(failures)))
+    assert due == last_attempt + float(least_wait(gap, failures, slot, gone, rate))
 
 
 @FORMULAS
@@ -94,7 +97,7 @@ def test_a_page_that_was_gone_or_never_came_is_tried_again_after_its_backoff(sto
 def test_a_page_is_due_when_its_credit_reaches_one(store, carry, settled, rate, base_time, base_credit):
     """credit(deadline) = 1 wherever neither gap nor backoff nor an earlier visit holds the page back."""
     values = (0, 0, carry, settled, 1, 0, 0, rate, base_time, base_credit)
-    due = float(probe(store, _DEADLINE, *map(repr, values), "0")[0])
+    due = float(probe(store, _DEADLINE, *map(repr, values), "0", "0")[0])
     assume(due > 0)
     credit = float(credit_at(due, carry, settled, rate, base_time, base_credit))
     assert credit == pytest.approx(1.0, abs=1e-6 * max(1.0, rate) + 1e-12 * abs(due) * rate)

@@ -21,7 +21,7 @@ GAPS = st.sampled_from([0.0, 1.0, 5.0])
 RATES = st.sampled_from([0.0, 0.001, 0.05, 0.3, 2.0])
 #: Long histories of 60 steps; some ten seconds in all.
 EXAMPLES = 100
-COUNTERS = ("pages", "pending", "fetched", "retired", "moved", "merged", "observations", "changes", "visits", "failures", "dispatched")
+COUNTERS = ("pages", "pending", "fetched", "retired", "revived", "gone_held", "moved", "merged", "observations", "changes", "visits", "failures", "dispatched")
 COUNTERS += ("leases_expired",)
 
 
@@ -51,7 +51,7 @@ class Machine(RuleBasedStateMachine):
         if hasattr(self, "store"):
             self.store.connection.close()
 
-    @rule(seconds=st.sampled_from([0.001, 0.2, 1.0, 4.0, 16.0, 90.0]))
+    @rule(seconds=st.sampled_from([0.001, 0.2, 1.0, 4.0, 16.0, 90.0, 2e5]))
     def pass_time(self, seconds: float) -> None:
         self.model.now = self.store.set_time(self.model.now + seconds)
 
@@ -243,7 +243,7 @@ class Machine(RuleBasedStateMachine):
             return
         store, model = self.store, self.model
         hosts = [*model.hosts.values()]
-        names = ["ids", "aliases", "leases", "stats", "bucket", "hosts:firsthead", "hosts"]
+        names = ["ids", "aliases", "health", "leases", "stats", "bucket", "hosts:firsthead", "hosts"]
         zsets = ["leases:expiry", "owners", "hosts:due", "hosts:first", "hosts:blocked"]
         per_host = [f"{kind}:{host}" for host in hosts for kind in ("due", "first")]
         rows = [["HGETALL", store.key(name)] for name in names]
@@ -260,6 +260,7 @@ class Machine(RuleBasedStateMachine):
         assert hashes["aliases"] == {
             fingerprint(alias): fingerprint(main) + f"http://{alias}".encode() for alias, main in model.aliases.items()
         }
+        assert {host.decode(): tuple(map(float, text.split())) for host, text in hashes["health"].items()} == model.health
         assert [int(slot) for slot in free] == model.free
         leases = {b"%d" % page.slot: page.lease for page in model.leased()}
         assert {slot: text.split(b" ")[:2] for slot, text in hashes["leases"].items()} == {

@@ -35,8 +35,8 @@ WEIGHTS = st.floats(1e-6, 1e6)
 
 _DEADLINE = """
 local function get(i) return tonumber(ARGV[i]) end
-local p = {gap = get(1)}
-local s = {last_attempt = get(3), last_seen = get(4), failures = get(5)}
+local p = {gap = get(1), slot = 0}
+local s = {last_attempt = get(3), last_seen = get(4), failures = get(5), gone = 0}
 local x = {weight = get(2), change_rate = get(6), least_rate = get(7), most_rate = get(8)}
 return number(deadline_by_price(p, s, x, get(9), ARGV[10] == 'freshness'))
 """
@@ -250,7 +250,7 @@ def test_a_failure_waits_for_its_backoff(store):
     store.advance(10.0)
     handouts, _ = store.dispatch(1)
     store.observe(handouts[0], "failed")
-    store.advance(1.5)
+    store.advance(0.9)
     assert crawl.take() == []
     store.advance(0.6)
     assert crawl.take() == ["h/a"]

@@ -6,28 +6,35 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from frontera.core.components import Backend
 from w3lib.util import to_bytes
 
-from optimal_frontier.detection import modified_age, parse_lastmod, settings_tag
+from optimal_frontier.detection import modified_age, parse_lastmod
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.dispatcher import SlotRoom, names_of
+from optimal_frontier.frontier.fingerprinting import FAILED, Fingerprinting
 from optimal_frontier.frontier.judgement import judge_visit
 from optimal_frontier.frontier.session import Session
+from optimal_frontier.frontier.traps import is_trap
 from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates
 from optimal_frontier.integrations.frontera.configuration import settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.requests import (
+    ANNOUNCEMENT,
+    ANNOUNCEMENT,
     HANDOUT,
     IMPORTANCE,
+    IS_LINK,
     KIND,
     LASTMOD,
     OBSERVATION,
     SOURCE,
     decode_request,
+    depth_of,
     encode_request,
     identity_of,
 )
@@ -65,7 +72,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._attached = False
         self._unstorable: Callable[[Any, Exception], Any] | None = None
         self._event = threading.Event()
-        self._tag = settings_tag(settings.fingerprint)
+        self.fingerprinting = Fingerprinting(settings)
         self._known: dict[bytes, float] = {}
         self._known_generation = 0
         self._hosts: dict[str, list[str]] = {}
@@ -121,9 +128,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._add(seeds)
 
     def links_extracted(self, request: Any, links: Iterable[Any]) -> None:
-        self._add(links)
+        self._add(links, is_link=True)
 
-    def _add(self, requests: Iterable[Any]) -> None:
+    def _add(self, requests: Iterable[Any], *, is_link: bool = False) -> None:
         courier = self.session.courier
         if courier.generation != self._known_generation:
             self._known.clear()
@@ -131,7 +138,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         pages = []
         for request in requests:
             try:
-                page = self._new_page(request)
+                page = self._new_page(request, is_link or IS_LINK in request.meta)
             except (TypeError, OverflowError, ValueError) as error:
                 if self._unstorable is None:
                     raise ConfigurationError(f"{request.url} cannot be stored: {error}") from error
@@ -144,7 +151,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             if not self._attached:
                 self._settle()
 
-    def _new_page(self, request: Any) -> NewPage | None:
+    def _new_page(self, request: Any, is_link: bool) -> NewPage | None:
         kind = request.meta.get(KIND)
         if kind is None:
             kind = ACTIVE if to_bytes(request.method) == b"GET" else ONCE
@@ -156,16 +163,30 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             known = self._known.get(identity)
             if known is not None and (importance is None or known == importance):
                 return None
+        is_trapped = is_link and self._is_trapped(request)
         self._note_host(request.url)
         record = encode_request(request)  # first, as what cannot be stored is not known
         if kind != TRANSIENT:
             if len(self._known) >= _KNOWN_PAGES:
                 self._known.clear()
             self._known[identity] = importance if importance is not None else 0.0
+        if is_trapped:
+            return None
         priority = float((request.meta.get(b"scrapy_request") or {}).get("priority", 0))
+        said = {"lastmod": lastmod, "announcement": request.meta.get(ANNOUNCEMENT)}
         return self.session.dispatcher.new_page(
-            identity, request.url, record, kind=kind, importance=importance, priority=priority, lastmod=lastmod
+            identity, request.url, record, kind=kind, importance=importance, priority=priority, is_link=is_link, **said
         )
+
+    def _is_trapped(self, request: Any) -> bool:
+        most = self.settings.max_depth
+        if most is not None and depth_of(request) > most:
+            self.session.courier.trap("depth", request.url)
+        elif is_trap(request.url, self.settings.url_limits):
+            self.session.courier.trap("url", request.url)
+        else:
+            return False
+        return True
 
     def _lastmod(self, request: Any) -> tuple[float, float] | None:
         value = request.meta.get(LASTMOD, request.meta.get(b"lastmod", request.meta.get("lastmod")))
@@ -281,17 +302,20 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
                     "optimal_frontier.integrations.frontera.ContentHashMiddleware to Frontera's MIDDLEWARES"
                 )
             return Observation(handout.slot, handout.token, "ok", now, shape=handout.shape, time=handout.time)
-        return judge_visit(
+        way = self.fingerprinting.way(handout.record["url"])
+        observation = judge_visit(
             handout,
-            content_hash,
-            self._tag,
+            content_hash or None,  # empty: none could be made
+            way.recipe.tag,
             now,
             self.session.courier.published,
             objective=self.settings.objective,
             policy=self.settings.policy,
-            age=None if status == 304 else modified_age(headers, time.time()),
+            age=modified_age(headers, time.time()),
             half_life=self.settings.half_life,
+            distance=way.distance,
         )
+        return observation if content_hash else replace(observation, counters={**observation.counters, FAILED: 1})
 
     def _settle(self) -> None:
         self.session.courier.flush(_EXCHANGE_S)

@@ -6,34 +6,39 @@ from typing import Any, Final
 
 from frontera.core.components import Middleware
 
-from optimal_frontier.detection import fingerprint
+from optimal_frontier.frontier.fingerprinting import Fingerprinting
 from optimal_frontier.integrations.frontera.configuration import settings_of
+from optimal_frontier.integrations.frontera.requests import HANDOUT
+from optimal_frontier.settings import FrontierSettings
 
-#: Where the fingerprint (16 bytes) stands in the meta of a Frontera request.
+#: Where the fingerprint (16 bytes) stands in the meta of a Frontera request; empty where the user's callable failed.
 CONTENT_HASH: Final = b"content_hash"
 
 
 class ContentHashMiddleware(Middleware):  # type: ignore[misc]  # frontera is untyped
-    """Puts the fingerprint of every successful response into ``response.meta[b"content_hash"]``, by the setting FINGERPRINT.
+    """Puts the fingerprint of every successful response into ``response.meta[b"content_hash"]``, as FINGERPRINT, its options and RULES say.
 
     A fingerprint that is there already stays.
     """
 
     component_name = "Content Hash Middleware"
 
-    def __init__(self, kind: str = "text") -> None:
-        self.kind = kind
+    def __init__(self, settings: FrontierSettings) -> None:
+        self.fingerprinting = Fingerprinting(settings)
 
     @classmethod
     def from_manager(cls, manager: Any) -> ContentHashMiddleware:
-        return cls(settings_of(manager.settings).fingerprint)
+        return cls(settings_of(manager.settings))
 
     def add_seeds(self, seeds: Any) -> Any:
         return seeds
 
     def page_crawled(self, response: Any) -> Any:
         if CONTENT_HASH not in response.meta and 200 <= int(response.status_code) < 300:
-            response.meta[CONTENT_HASH] = fingerprint(response, kind=self.kind)
+            # RULES go by the URL of the page, whatever its fetch was redirected to.
+            handout = response.meta.get(HANDOUT)
+            url = response.url if handout is None else handout.record["url"]
+            response.meta[CONTENT_HASH] = self.fingerprinting.take(response, url).digest or b""
         return response
 
     def links_extracted(self, request: Any, links: Any) -> Any:

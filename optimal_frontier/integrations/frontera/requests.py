@@ -22,6 +22,10 @@ FINGERPRINT: Final = b"scrapy_fingerprint"
 KIND: Final = b"optimal_frontier_kind"
 IMPORTANCE: Final = b"optimal_frontier_importance"
 LASTMOD: Final = b"optimal_frontier_lastmod"
+#: The `Announcement` of a source that says so.
+ANNOUNCEMENT: Final = b"optimal_frontier_announcement"
+#: There where it was found on a page.
+IS_LINK: Final = b"optimal_frontier_is_link"
 
 _TRANSIENT_META: Final = {
     HANDOUT,
@@ -31,6 +35,8 @@ _TRANSIENT_META: Final = {
     KIND,
     IMPORTANCE,
     LASTMOD,
+    ANNOUNCEMENT,
+    IS_LINK,
     b"state",
     b"content_hash",
     b"origin_is_frontier",
@@ -87,3 +93,8 @@ def identity_of(request: Any) -> bytes:
     if known is not None:
         return bytes(known)
     return scrapy_fingerprint(ScrapyRequest(request.url, method=to_unicode(request.method), body=to_bytes(request.body or b"")))
+
+
+def depth_of(request: Any) -> int:
+    """Return how many links a Frontera request is away from a start request, as far as Scrapy's DepthMiddleware or Frontera says so."""
+    return int((request.meta.get(b"scrapy_meta") or {}).get("depth", request.meta.get(b"depth", 0)))

@@ -5,20 +5,21 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from optimal_frontier.detection import fingerprint, modified_age, settings_tag
+from optimal_frontier.detection import modified_age
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.frontier.judgement import judge_visit, prior_of
+from optimal_frontier.frontier.fingerprinting import Fingerprint, Fingerprinting
+from optimal_frontier.frontier.judgement import change_bit, judge_visit, prior_of
 from optimal_frontier.frontier.pacing import hold_s
 from optimal_frontier.frontier.validators import Validators
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, META, Lease
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
+from optimal_frontier.integrations.scrapy.sources import ANNOUNCES
 from optimal_frontier.state.columns import ACTIVE
 from optimal_frontier.state.records import Observation, Published
 
@@ -38,7 +39,7 @@ class ChangeDetectionMiddleware:
         self.crawler = crawler
         self._scheduler: OptimalScheduler | None = None
         self._conditional: ConditionalRequests | None = None
-        self._tag = 0
+        self._fingerprinting: Fingerprinting | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> ChangeDetectionMiddleware:
@@ -54,8 +55,6 @@ class ChangeDetectionMiddleware:
         """Ours, once it is open."""
         if self._scheduler is None:
             self._scheduler = OptimalScheduler.of(self.crawler)
-            if self._scheduler is not None:
-                self._tag = settings_tag(self._scheduler.settings.fingerprint)
         return self._scheduler
 
     @property
@@ -66,11 +65,19 @@ class ChangeDetectionMiddleware:
             self._conditional = ConditionalRequests(self.crawler, self._scheduler.settings)
         return self._conditional
 
+    @property
+    def fingerprinting(self) -> Fingerprinting:
+        """What counts as the content of each page; the scheduler is open."""
+        if self._fingerprinting is None:
+            assert self._scheduler is not None  # the callers looked
+            self._fingerprinting = self._scheduler.backend.fingerprinting
+        return self._fingerprinting
+
     def process_request(self, request: Any, spider: Any = None) -> None:
         """Ask whether a page has changed, where that can be asked."""
         lease: Lease | None = request.meta.get(LEASE)
         if self.scheduler is not None and lease is not None and lease.request is request:
-            self.conditional.ask(lease, request, self._tag)
+            self.conditional.ask(lease, request, self.fingerprinting.way(lease.handout.record["url"]).recipe.tag)
 
     def reached_downloader(self, request: Any) -> None:
         """Pay for fetches that were not dispatched: redirects, retries, robots.txt, bypasses."""
@@ -113,59 +120,78 @@ class ChangeDetectionMiddleware:
         is_good = 200 <= response.status < 300
         lease.error = "" if is_good else str(response.status)
         published = self.scheduler.published
+        if is_good:
+            lease.source = self.scheduler.sources.read(lease, request, response)
         if is_good and lease.handout.kind == ACTIVE:
-            lease.observation = self.conditional.full_answer(self._judged(lease, response, published), lease, request, response, sent)
+            lease.observation = self._judged(lease, request, response, sent)
             self._count_not_modified(lease.observation)
         request.meta[META] = _told(lease, published)
+        if is_good and request.meta.get(ANNOUNCES):
+            self.scheduler.sources.take_over(request, lease)
         if lease.observation is not None and lease.observation.bit == 0 and self.scheduler.settings.callback_on == "change":
             request.callback = _unchanged
             self.crawler.stats.inc_value("optimal_frontier/callbacks_spared")
         return response
 
-    def _judged(self, lease: Lease, response: Any, published: Published) -> Observation:
-        assert self._scheduler is not None  # process_response looked
-        settings, handout, now = self._scheduler.settings, lease.handout, time.monotonic()
+    def _judged(self, lease: Lease, request: Any, response: Any, sent: Validators | None) -> Observation:
+        handout, now = lease.handout, time.monotonic()
         # What a cache answers has the headers of an earlier visit, also where it asked whether they still hold.
         is_cached = "cached" in response.flags
-        observation = judge_visit(
-            handout,
-            fingerprint(response, kind=settings.fingerprint),
-            self._tag,
-            lease.responded or now,
-            published,
-            objective=settings.objective,
-            policy=settings.policy,
-            lateness=lease.lateness,
-            age=None if is_cached else modified_age(response.headers, time.time()),
-            half_life=settings.half_life,
-        )
+        age = None if is_cached else modified_age(response.headers, time.time())
+        content = self._fingerprint(lease, response)
+        observation = self._judged_by(lease, content, lease.responded or now, age)
+        if content.counters:
+            observation = replace(observation, counters={**observation.counters, **content.counters})
+        if content.digest is not None:  # validators are kept of what a fingerprint is stored of
+            observation = self.conditional.full_answer(observation, lease, request, response, sent)
         if lease.responded or not is_cached:
             return observation
         # It never passed the downloader and shows nothing new: no bit now, nor from the content, and last seen when it was before.
         seen = handout.received - handout.elapsed if handout.visits else now
         return replace(observation, responded=seen, bit=-1, shape=handout.shape, time=handout.time, content=b"", words="", watch=None)
 
-    def _not_modified(self, lease: Lease, request: Any, response: Any, sent: Validators) -> Any:
-        """Judge a 304 to our question; it reaches the spider only as the last response that is known, and where it wants every fetch."""
+    def _judged_by(self, lease: Lease, content: Fingerprint, responded: float, age: float | None) -> Observation:
         assert self._scheduler is not None  # process_response looked
-        settings, handout, published = self._scheduler.settings, lease.handout, self._scheduler.published
-        observation = judge_visit(
-            handout,
-            handout.content,
-            self._tag,
-            lease.responded,
+        settings, published = self._scheduler.settings, self._scheduler.published
+        return judge_visit(
+            lease.handout,
+            content.digest,
+            content.tag,
+            responded,
             published,
             objective=settings.objective,
             policy=settings.policy,
             lateness=lease.lateness,
-            age=modified_age(response.headers, time.time()),
+            age=age,
             half_life=settings.half_life,
+            distance=content.distance,
         )
+
+    def _fingerprint(self, lease: Lease, response: Any) -> Fingerprint:
+        """Fingerprint a response as its page's options ask for; counted."""
+        url = lease.handout.record["url"]
+        if lease.source is not None:
+            return Fingerprint(lease.source.fingerprint, self.fingerprinting.way(url).recipe.tag, 0, {})
+        found = self.fingerprinting.take(response, url)
+        for name, by in found.counters.items():
+            self.crawler.stats.inc_value(f"optimal_frontier/{name}", by)
+        return found
+
+    def _is_last_judged(self, lease: Lease, response: Any) -> bool:
+        """Tell whether a response has the content that was last judged."""
+        digest, tag, distance, _ = self._fingerprint(lease, response)
+        return change_bit(lease.handout, digest, tag, distance) == 0
+
+    def _not_modified(self, lease: Lease, request: Any, response: Any, sent: Validators) -> Any:
+        """Judge a 304 to our question; it reaches the spider only as the last response that is known, and where it wants every fetch."""
+        assert self._scheduler is not None  # process_response looked
+        same = Fingerprint(lease.handout.content, lease.handout.content_tag, 0, {})  # only asked under the same tag
+        observation = self._judged_by(lease, same, lease.responded, modified_age(response.headers, time.time()))
         lease.observation = self.conditional.not_modified(observation, lease, response, sent)
         self._count_not_modified(lease.observation)
-        request.meta[META] = _told(lease, published)
-        if settings.callback_on == "fetch":
-            known = self.conditional.last_known(request, lease, partial(fingerprint, kind=settings.fingerprint))
+        request.meta[META] = _told(lease, self._scheduler.published)
+        if self._scheduler.settings.callback_on == "fetch":
+            known = self.conditional.last_known(request, lambda known: self._is_last_judged(lease, known))
             if known is not None:
                 lease.response = known
                 return known
@@ -204,4 +230,4 @@ def _told(lease: Lease, published: Published) -> dict[str, Any]:
 
 
 def _unchanged(response: Any, **_: Any) -> None:
-    """Take the callback's place where CALLBACK_ON is "change" and the page has not changed, the errback's where a 304 reaches no callback."""
+    """Take the callback's place where CALLBACK_ON is "change" and nothing changed, and the errback's where a 304 has nothing to show."""

@@ -56,7 +56,7 @@ class ConditionalRequests:
 
     @staticmethod
     def forget(lease: Lease, request: Any) -> Validators | None:
-        """Take our conditions off a request, and return them; None if it had none. The spider never sees them, nor do copies that it makes."""
+        """Take our conditions off a request, and return them; None if it had none. No spider sees them, nor passes them on."""
         if lease.asked is None:
             return None
         found = [request.headers.pop(name, None) for name, value in zip(_CONDITIONS, lease.asked, strict=False) if value]
@@ -82,7 +82,7 @@ class ConditionalRequests:
         found = Validators.of(response.headers.get(b"ETag"), response.headers.get(b"Last-Modified"))
         return after_not_modified(observation, lease.handout, sent, found)
 
-    def last_known(self, request: Any, lease: Lease, fingerprint: Callable[[Any], bytes]) -> Any:
+    def last_known(self, request: Any, is_last_judged: Callable[[Any], bool]) -> Any:
         """Return the last response from Scrapy's HTTP cache, or None if that has none, or another one than was last judged."""
         if self._cache is None:
             return None
@@ -91,7 +91,7 @@ class ConditionalRequests:
         except Exception:  # of a storage of the user's, or a file that was cut short
             logger.warning("Could not read the cache entry of %s", request.url, exc_info=True)
             return None
-        if response is None or fingerprint(response) != lease.handout.content:
+        if response is None or not is_last_judged(response):
             return None
         response.flags.append("cached")
         return response

@@ -10,8 +10,8 @@ from frontera.core.models import Response as FrontierResponse
 from scrapy import Request
 from w3lib.util import to_bytes, to_unicode
 
-from optimal_frontier.integrations.frontera.requests import FINGERPRINT, IMPORTANCE, KIND, LASTMOD
-from optimal_frontier.integrations.scrapy.lease import LEASE, META
+from optimal_frontier.integrations.frontera.requests import ANNOUNCEMENT, FINGERPRINT, IMPORTANCE, KIND, LASTMOD
+from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, META
 
 #: Runtime companions that Scrapy and we put into meta; they say nothing about the next fetch.
 RUNTIME_META = frozenset({LEASE, META, "download_latency", "download_slot", b"frontier_request"})
@@ -56,7 +56,7 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             function = getattr(scrapy_request, name)
             if function is not None:
                 meta[to_bytes(f"scrapy_{name}")] = self._name_of(function, name)
-        plain = {k: v for k, v in scrapy_request.meta.items() if k not in RUNTIME_META}
+        plain = {k: v for k, v in scrapy_request.meta.items() if k not in RUNTIME_META and k != ANNOUNCED}
         if plain:
             meta[b"scrapy_meta"] = plain
         rest: dict[str, Any] = {}
@@ -80,6 +80,8 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             meta[IMPORTANCE] = scrapy_request.meta["importance"]
         if "lastmod" in scrapy_request.meta:
             meta[LASTMOD] = scrapy_request.meta["lastmod"]
+        if ANNOUNCED in scrapy_request.meta:
+            meta[ANNOUNCEMENT] = scrapy_request.meta[ANNOUNCED]
         return FrontierRequest(
             url=scrapy_request.url,
             method=to_bytes(scrapy_request.method),

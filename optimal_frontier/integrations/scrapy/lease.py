@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from optimal_frontier.detection.announcements import Source
 from optimal_frontier.frontier.validators import Validators
 from optimal_frontier.state.records import Handout, Observation
 
 #: Where it stands in ``request.meta``; redirect and retry copies of the request carry it on. Never stored.
 LEASE: Final = "_optimal_frontier_lease"
+#: In the meta of a request that a source yields: its `Announcement`. Not stored with the request.
+ANNOUNCED: Final = "_optimal_frontier_announced"
 #: What callbacks read in ``response.meta``.
 META: Final = "optimal_frontier"
 
@@ -44,6 +47,8 @@ class Lease:
         Names that we put into the request's meta, for this fetch only.
     asked : Validators or None
         What it was asked with, for this fetch only, by the request for ``asked_url``; redirected copies go without.
+    source : Source or None
+        What was read of the response, if the page is a source.
     status, size : int
         Of the last response that was downloaded: its status, and the bytes of its body as they came.
     """
@@ -64,6 +69,7 @@ class Lease:
     asked_url: str = ""
     status: int = 0
     size: int = 0
+    source: Source | None = None
 
     @property
     def is_judged(self) -> bool:

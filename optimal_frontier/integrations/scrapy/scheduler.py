@@ -31,7 +31,7 @@ from optimal_frontier.frontier.session import Session
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.configuration import settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
-from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION, SOURCE
+from optimal_frontier.integrations.frontera.requests import HANDOUT, IS_LINK, OBSERVATION, SOURCE
 from optimal_frontier.integrations.scrapy.compatibility import (
     call_later,
     close_spider,
@@ -48,14 +48,18 @@ from optimal_frontier.integrations.scrapy.converters import (
     UnstorableRequestError,
     forget_runtime,
 )
+from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter, describe
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
-from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.integrations.scrapy.sources import Sources
+from optimal_frontier.settings import PREFIX, FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, ONCE, TRANSIENT
 from optimal_frontier.state.records import Handout, Observation, Published
 
 logger = logging.getLogger(__name__)
 
 BACKEND: Final = "optimal_frontier.integrations.frontera.OptimalBackend"
+#: What has to be set for URLs to be folded.
+CANONICAL: Final = "optimal_frontier.integrations.scrapy.CanonicalFingerprinter"
 #: Stands for "no limit" in CONCURRENT_REQUESTS.
 _UNLIMITED: Final = 256
 #: Used when a crawler has no Scrapy project around it.
@@ -144,10 +148,13 @@ class OptimalScheduler(BaseScheduler):
         try:
             adapter = _ManagerSettings(self.crawler.settings)
             self.settings = settings_of(adapter)
+            self.sources = Sources(spider, self.settings)
             self._http_cache = self._dummy_cache()
             # .scrapy beside scrapy.cfg, or where the process stands.
             project_dir = Path(data_path(_DATA_DIR)).absolute().parent.parent if closest_scrapy_cfg() else Path.cwd()
-            self._session = Session(self.settings, project_dir, spider.name, self._wake)
+            identity = describe(self.crawler.request_fingerprinter)
+            self._session = Session(self.settings, project_dir, spider.name, self._wake, identity)
+            self._warn_of_unused_folding()
             fingerprinter = self.crawler.request_fingerprinter.fingerprint
             self._requests = OptimalRequestConverter(spider, fingerprinter)
             self._responses = OptimalResponseConverter(spider, self._requests)
@@ -185,6 +192,7 @@ class OptimalScheduler(BaseScheduler):
             self._manager.stop()
         if not self._session.close():
             logger.warning("Redis did not answer in time; what was under way will be handed out again")
+        self._count_traps()
         self._session = None
 
     def _refuse(self, message: str) -> None:
@@ -194,6 +202,13 @@ class OptimalScheduler(BaseScheduler):
         assert self._call is not None  # set first thing in open
         fail_crawl(self.crawler)
         self._call(lambda: close_spider(self.crawler.engine, self.crawler.spider, "optimal_frontier_error"))
+
+    def _warn_of_unused_folding(self) -> None:
+        if isinstance(self.crawler.request_fingerprinter, CanonicalFingerprinter):
+            return
+        for name in ("IGNORED_PARAMETERS", "FOLD_URLS"):
+            if self.crawler.settings.get(PREFIX + name):
+                logger.warning("%s%s counts with REQUEST_FINGERPRINTER_CLASS = %r only", PREFIX, name, CANONICAL)
 
     def _dummy_cache(self) -> bool:
         settings = self.crawler.settings
@@ -251,6 +266,8 @@ class OptimalScheduler(BaseScheduler):
         frontier_request = self._requests.to_frontier(request, kind)
         lease = parent.meta.get(LEASE) if parent is not None else None
         frontier_request.meta[SOURCE] = request
+        if parent is not None:
+            frontier_request.meta[IS_LINK] = True
         self._found.setdefault(lease, []).append(frontier_request)
 
     def _store_found(self) -> None:
@@ -468,8 +485,15 @@ class OptimalScheduler(BaseScheduler):
             with contextlib.suppress(RuntimeError):  # the loop is closed: the process is being ended by force
                 self._call(self._look)
 
+    def _count_traps(self) -> None:
+        if self._session is not None:
+            for reason, links in self._session.courier.traps.counts.items():
+                if links:
+                    self.stats.set_value(f"optimal_frontier/trapped_{reason}", links)
+
     def _look(self) -> None:
         self._woken = False
+        self._count_traps()
         if self._session is not None and self.crawler.engine is not None:
             schedule_next_call(self.crawler.engine)
 

@@ -27,6 +27,15 @@ class FrontierSpiderMiddleware:
             raise NotConfigured("FrontierSpiderMiddleware needs optimal_frontier's scheduler")
         return cls(crawler)
 
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Put the sources in front of the spider's start requests."""
+        scheduler = OptimalScheduler.of(self.crawler)
+        if scheduler is not None:
+            for request in scheduler.sources.start():
+                yield request
+        async for element in start:
+            yield element
+
     def process_spider_output(self, response: Any, result: Iterable[Any], spider: Any = None) -> Iterator[Any]:
         """Mark the requests in ``result``."""
         scheduler = OptimalScheduler.of(self.crawler)

@@ -13,7 +13,7 @@ local function look_at(slot, host, score, live, now, anticipates)
   if c.p.state ~= ACTIVE then return nil end
   c.seen_raw, c.plan_raw = read_raw('seen', slot), read_raw('plan', slot)
   local p, s, q, x = c.p, parse_seen(c.seen_raw), parse_plan(c.plan_raw), read_index(slot)
-  c.s, c.x, c.price, c.opens = s, x, price_at(live, host), earliest(p, s)
+  c.s, c.x, c.price, c.opens = s, x, price_at(live, host), earliest(p, s, q)
   local t = timetable_of(slot)
   if t and goes_by_times(p, s, q) then
     -- At an update time that was bought it is worth the price for sure, and the sooner the more.

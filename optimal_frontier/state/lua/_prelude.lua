@@ -9,6 +9,9 @@
 -- P.records         HASH   slot -> msgpack of what a fetch needs
 -- P.stated          STRING a bit a slot: 1 where a request or an import stated the page's importance, which RULES leave alone then
 -- P.memory          HASH   slot -> msgpack of what the last responses left for the next fetch: state/memory.py
+-- P.failed          HASH   slot -> why its last attempt failed, of pages that fail
+-- P.health          HASH   H -> faded counts "pages seen, pages found gone" of hosts with gone pages: _gone.lua
+-- P.retired:H       LIST   slots of host H that were retired last, newest first
 -- P.free            LIST   slots given back by forget and by requests that are not pages
 -- P.page:C          STRING 48 bytes a slot, chunk C: importance, min_rate, max_rate (1/s), gap (s), host, generation, state, pattern
 -- P.seen:C          STRING 76 bytes a slot: last_attempt, last_seen, shape, time (s), carry, settled (s), visits, observations,
@@ -93,7 +96,7 @@ local function write_raw(kind, slot, raw)
 end
 
 local function read_page(slot)
-  local p = {}
+  local p = {slot = slot}
   p.importance, p.min_rate, p.max_rate, p.gap, p.host, p.generation, p.state, p.pattern =
     struct.unpack(FORMAT.page, read_raw('page', slot))
   return p
@@ -123,7 +126,19 @@ local function parse_plan(raw)
 end
 
 -- Python reference: scheduling/credit.py
-local function backoff(failures) return math.min(86400, 2 ^ math.min(failures, 17)) end
+local function backoff(failures, slot)
+  local jitter = (slot * 0.6180339887498949 + failures * 0.7548776662466927) % 1
+  return math.min(86400, 2 ^ math.min(failures, 17)) * (1 - 0.5 * jitter)
+end
+
+-- Least seconds from one attempt to the next (without a plan: q nil); a page that is gone is looked at again neither at once nor much later.
+local GONE_SHARE, LONGEST_GONE_S = 0.1, 3600
+local function least_wait(p, s, q)
+  if s.failures == 0 then return p.gap end
+  local wait = math.max(p.gap, backoff(s.failures, p.slot))
+  if s.gone > 0 and q and q.rate > 0 then wait = math.max(wait, math.min(LONGEST_GONE_S, GONE_SHARE / q.rate)) end
+  return wait
+end
 
 local function credit(s, q, t)
   if q.base_time > s.settled then return q.base_credit + q.rate * (t - q.base_time) end
@@ -136,14 +151,12 @@ local function memoryless_wait(slot, generation, attempts)
 end
 
 local function deadline(p, s, q)
-  if s.gone > 0 or s.visits == 0 then return s.last_attempt + math.max(p.gap, backoff(s.failures)) end
+  if s.gone > 0 or s.visits == 0 then return s.last_attempt + least_wait(p, s, q) end
   local from, have = s.settled, s.carry
   if q.base_time > s.settled then from, have = q.base_time, q.base_credit end
   if have < 1 and q.rate <= 0 then return INFINITE end
   local due = q.rate > 0 and from + (1 - have) / q.rate or from
-  due = math.max(due, s.last_attempt + p.gap)
-  if s.failures > 0 then due = math.max(due, s.last_attempt + backoff(s.failures)) end
-  return due
+  return math.max(due, s.last_attempt + least_wait(p, s, q))
 end
 
 -- Python reference: scheduling/update_times.py
@@ -229,7 +242,7 @@ end
 
 local function deadline_by_times(slot, t, p, s, q, now)
   local bought = q.base_time > 0 and struct.unpack(FORMAT.bought, read_raw('bought', slot))
-  local earliest = s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0)
+  local earliest = s.last_attempt + least_wait(p, s, q)
   return visit_deadline(t, bought, covered(s), earliest, p.min_rate > 0 and 1 / p.min_rate or INFINITE, now)
 end
 
@@ -289,9 +302,7 @@ local function goes_by_price(p, s, q, x)
 end
 
 -- When a page may be visited at all.
-local function earliest(p, s)
-  return s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0)
-end
+local function earliest(p, s, q) return s.last_attempt + least_wait(p, s, q) end
 
 local function deadline_by_price(p, s, x, price, is_freshness)
   local bound, wait = visit_bound(x.weight, x.change_rate, is_freshness), INFINITE
@@ -440,6 +451,7 @@ local function free_slot(slot, p)
   if redis.call('HDEL', P .. 'timed', slot) == 1 then write_raw('bought', slot, string.rep('\0', WIDTH.bought)) end
   if redis.call('EXISTS', P .. 'price') == 1 then write_raw('index', slot, string.rep('\0', WIDTH.index)) end
   redis.call('HDEL', P .. 'records', slot)
+  redis.call('HDEL', P .. 'failed', slot)
   redis.call('HDEL', P .. 'memory', slot)
   redis.call('HDEL', P .. 'lastmod', slot)
   settle_announcement(slot, -1)

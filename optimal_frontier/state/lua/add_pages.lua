@@ -1,10 +1,28 @@
--- Adds pages that are not known; of one that is, updates the importance where it was stated.
+-- Adds pages that are not known; of one that is, updates the importance where it was stated, and brings it back if it was retired for long.
 -- ARGV  per page 14 values: fingerprint, host, kind (1 page, 2 once, 3 transient), importance (0: nothing said), min_rate, max_rate,
 --       gap, priority, record, 1 if the importance is the request's own (a known page takes it over), pattern of the URL, timetable (or empty),
 --       most pages of its host and of its pattern for it to be taken (0: no limit)
 -- Returns  per page 1 if it is new, 0 if it was known, -1 if its host has as many as it may have, -2 if its pattern has. O(log n) a page;
 --          idempotent but for transients.
-clock()
+local now = clock()
+-- A link to a retired page brings it back, but not at every visit of the pages that have that link: after a day, and twice as long each time.
+local REVIVED_AFTER_S, LONGEST_RETIREMENT_S = 86400, 30 * 86400
+local function revive(slot)
+  local index = tonumber(slot)
+  local p = read_page(index)
+  if p.state ~= RETIRED then return end
+  local s, q = parse_seen(read_raw('seen', index)), parse_plan(read_raw('plan', index))
+  local retired_s = math.min(LONGEST_RETIREMENT_S, REVIVED_AFTER_S * 2 ^ (math.max(2, math.min(s.failures, 17)) - 2))
+  if now < s.last_attempt + retired_s then return end
+  -- Gone once more it is retired at once; it is due now, not since a day.
+  p.state, s.last_attempt = ACTIVE, now - least_wait(p, s, q)
+  write_page(index, p)
+  write_seen(index, s)
+  redis.call('ZADD', P .. 'due:' .. p.host, number(now), slot)
+  sync_host(tostring(p.host))
+  redis.call('HINCRBY', P .. 'stats', 'retired', -1)
+  redis.call('HINCRBY', P .. 'stats', 'revived', 1)
+end
 -- Whether as many are kept as may be; what a host has beyond its share of patterns (see _identities) has no limit of its own.
 local function is_full(name, key, most)
   return most > 0 and key and tonumber(redis.call('HGET', P .. name, key) or '0') >= most
@@ -34,6 +52,7 @@ for i = 1, #ARGV, 14 do
         write_page(tonumber(known), p)
       end
     end
+    if kind == ACTIVE then revive(known) end
     result[#result + 1] = 0
   elseif refused then
     redis.call('HINCRBY', P .. 'stats', counter, 1)

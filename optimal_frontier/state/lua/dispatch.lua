@@ -232,7 +232,7 @@ while #reply - 4 < n and tokens >= 1 and guard > 0 do
       if due < INFINITE then aside[#aside + 1] = {host, number(q.base_time > 0 and due + LATER or due), slot, due} end
       waiting = waiting or q.base_time > 0
       sync_host(host)
-    elseif budget == 0 and due > now and s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0) > now then
+    elseif budget == 0 and due > now and earliest(p, s, q) > now then
       -- Anticipated, but not before its minimum interval: others first, then back.
       aside[#aside + 1] = {host, number(due), slot, false}
       sync_host(host)
@@ -266,8 +266,8 @@ for _, a in ipairs(aside) do
   redis.call('ZADD', P .. 'due:' .. a[1], a[2], a[3])
   if not hidden[a[1]] then
     sync_host(a[1])
-    local p, s = read_page(a[3]), parse_seen(read_raw('seen', a[3]))
-    wait = math.min(wait, a[4] and a[4] - now or s.last_attempt + math.max(p.gap, s.failures > 0 and backoff(s.failures) or 0) - now)
+    local p, s, q = read_page(a[3]), parse_seen(read_raw('seen', a[3])), parse_plan(read_raw('plan', a[3]))
+    wait = math.min(wait, (a[4] or earliest(p, s, q)) - now)
   end
 end
 for host in pairs(hidden) do sync_host(host) end

@@ -15,6 +15,7 @@ end
 s.carry, s.settled, s.failures, s.gone = (read_live() or timetable_of(slot)) and FORCED or 1, now, 0, 0
 if s.visits == 0 then s.last_attempt = 0 end
 write_seen(tonumber(slot), s)
+redis.call('HDEL', P .. 'failed', slot)
 redis.call('ZADD', P .. 'due:' .. p.host, string.format('%.6f', math.max(now, s.last_attempt + p.gap)), slot)
 sync_host(tostring(p.host))
 return 1

@@ -41,6 +41,24 @@ local function note_validators(host, verdict, evidence)
   end
   redis.call('HSET', P .. 'trust', field, string.format('%.9g %.9g %.9g %.9g', score, told, checks, lies))
 end
+-- The URL in a record, without the rest of it (which may hold what cmsgpack does not know): a map whose first key is "url".
+local function url_of(record)
+  if string.sub(record, 2, 5) ~= '\163url' then return '' end
+  local head, start, size = string.byte(record, 6), 7, 0
+  if head >= 160 and head < 192 then size = head - 160
+  elseif head == 217 then start, size = 8, string.byte(record, 7)
+  elseif head == 218 then start, size = 9, (struct.unpack('>I2', record, 7))
+  elseif head == 219 then start, size = 11, (struct.unpack('>I4', record, 7)) end
+  return string.sub(record, start, start + size - 1)
+end
+local function hex(content)
+  return (string.gsub(string.sub(content, 5), '.', function(c) return string.format('%02x', string.byte(c)) end))
+end
+local function tell_change(slot, at, before, after)
+  local record = redis.call('HGET', P .. 'records', slot) or ''
+  redis.call('XADD', P .. 'changes', 'MAXLEN', '~', 10000, '*', 'slot', slot, 'time', string.format('%.3f', at), 'url', url_of(record),
+    'previous', hex(before), 'fingerprint', hex(#after > 0 and after or before), 'record', record)
+end
 local result = {}
 for i = 3, #ARGV, 17 do
   local slot, token, outcome, bit_ = ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
@@ -87,7 +105,9 @@ for i = 3, #ARGV, 17 do
       if outcome == 'ok' then
         s.shape, s.time = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
         s.last_seen = now - tonumber(ARGV[i + 6])
+        if s.failures > 0 then redis.call('HDEL', P .. 'failed', slot) end
         s.visits, s.failures, s.gone = s.visits + 1, 0, 0
+        note_health(tostring(p.host), 1, 0)
         if never then count('fetched') end
         if bit_ >= 0 then
           s.observations, s.changes = s.observations + 1, s.changes + bit_
@@ -95,8 +115,7 @@ for i = 3, #ARGV, 17 do
           count('observations')
           count('changes', bit_)
           if bit_ == 1 then
-            redis.call('XADD', P .. 'changes', 'MAXLEN', '~', 10000, '*', 'slot', slot, 'time', string.format('%.3f', s.last_seen),
-              'record', redis.call('HGET', P .. 'records', slot) or '')
+            tell_change(slot, s.last_seen, read_raw('content', index), ARGV[i + 7])
           end
         end
         for kind, verdict, use in string.gmatch(ARGV[i + 10], '(%a+):(%a+):(%a+)') do
@@ -121,16 +140,8 @@ for i = 3, #ARGV, 17 do
       else
         s.failures = s.failures + 1
         if outcome == 'refused' then s.failures = math.max(s.failures, 12) end
-        if outcome == 'gone' then
-          s.gone = s.gone + 1
-          if s.gone > 1 and p.state == ACTIVE then
-            p.state = RETIRED
-            write_page(index, p)
-            count('retired')
-          end
-        else
-          s.gone = 0
-        end
+        if outcome == 'gone' then judge_gone(index, p, s, now, count) else s.gone = 0 end
+        redis.call('HSET', P .. 'failed', slot, string.match(ARGV[i + 15], 'failures_(%w+):') or outcome)
         count('failures')
         count('failures_' .. outcome)
       end

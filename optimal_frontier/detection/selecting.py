@@ -1,0 +1,62 @@
+"""Parts of a page that count, and parts that do not, by CSS selectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import cssselect
+from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
+
+from optimal_frontier.detection.visible import DROPPED, KEPT
+from optimal_frontier.settings.json_paths import is_json_path
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Compiled selectors; None where there are none."""
+
+    include: Any
+    exclude: Any
+
+    def find(self, root: Any) -> tuple[list[Any], list[Any]]:
+        """Return the elements to keep and those to drop, in document order; both are looked for in the page as it is."""
+        kept = self.include(root) if self.include is not None else []
+        return kept, self.exclude(root) if self.exclude is not None else []
+
+    def mark(self, root: Any) -> tuple[Any, bool]:
+        """Mark a copy of a tree.
+
+        What is both kept and dropped does not count. Where nothing is to be kept, because no selector asks for it or none matches,
+        everything that is not dropped is.
+
+        Returns
+        -------
+        root : lxml element
+            Of the copy, with the attributes `KEPT` and `DROPPED`.
+        missed : bool
+            There are selectors of what to keep, and none matches.
+        """
+        root = deepcopy(root)
+        kept, dropped = self.find(root)
+        for element in kept or [root]:
+            element.set(KEPT, "")
+        for element in dropped:
+            element.set(DROPPED, "")
+        return root, self.include is not None and not kept
+
+
+@lru_cache(maxsize=256)
+def selection_of(include: Sequence[str], exclude: Sequence[str], language: Literal["html", "xml"]) -> Selection | None:
+    """Compile the CSS among some selectors; None where there is none."""
+    chosen, dropped = _union(include, language), _union(exclude, language)
+    return None if chosen is None and dropped is None else Selection(chosen, dropped)
+
+
+def _union(selectors: Sequence[str], language: str) -> Any:
+    translator = cssselect.HTMLTranslator() if language == "html" else cssselect.GenericTranslator()
+    paths = [translator.css_to_xpath(selector) for selector in selectors if not is_json_path(selector)]
+    return etree.XPath(" | ".join(paths)) if paths else None

@@ -1,0 +1,88 @@
+"""Commands that name a page find it by the identity that the crawl gave it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+
+import pytest
+from scrapy import Request
+
+from optimal_frontier.cli.identity import identity
+from optimal_frontier.frontier.identity import SCRAPYS
+from optimal_frontier.frontier.url_folding import UrlFolding
+from optimal_frontier.integrations.scrapy import CanonicalFingerprinter
+from optimal_frontier.integrations.scrapy.fingerprinter import describe
+
+from .test_cli_project import make_project
+
+PLAIN, TAGGED = "http://www.a.example/x?id=7", "http://a.example/x/?utm_source=mail&id=7"
+FOLDING = CanonicalFingerprinter(UrlFolding(("utm_*",), ("www", "slash")))
+
+
+def noted(store) -> str | None:
+    return store.hash("meta").get("identity")
+
+
+def test_without_a_project_the_namespace_says_what_its_pages_are_known_by(run, ask, store):
+    store.command("HSET", store.key("meta"), "identity", describe(FOLDING))
+    assert run("import", "-", input=f"{PLAIN},2\n{TAGGED}\n").stdout == "1 new, 1 known, 0 rejected\n"
+    assert ask("page", TAGGED)["fingerprint"] == FOLDING.fingerprint(Request(PLAIN)).hex()
+    assert run("force", TAGGED).exit_code == 0
+    assert run("page", "http://a.example/y?id=7").exit_code == 1
+    assert run("forget", TAGGED).exit_code == 0
+    assert run("page", PLAIN).exit_code == 1
+
+
+def test_a_search_log_weighs_pages_by_that_identity(run, store):
+    store.command("HSET", store.key("meta"), "identity", describe(FOLDING))
+    log = f"query,url,position,clicked\nq,{PLAIN},1,1\nq,{TAGGED},2,1\nq,http://b.example/,3,1\n"
+    answer = json.loads(run("import", "--search-log", "-", "--json", input=log).stdout)
+    assert (answer["pages"], answer["new"]) == (2, 2)
+
+
+def test_an_import_notes_what_the_pages_are_known_by(run, store):
+    run("import", "-", input=f"{PLAIN}\n")
+    assert noted(store) == SCRAPYS
+    assert store.command("HGET", store.key("ids"), identity(PLAIN)) is not None
+
+
+SETTINGS = 'REQUEST_FINGERPRINTER_CLASS = "optimal_frontier.integrations.scrapy.CanonicalFingerprinter"\nOPTIMAL_FRONTIER_FOLD_URLS = "www,slash"\n'
+
+
+def test_a_project_says_it_of_a_new_namespace(run, tmp_path, store):
+    project = make_project(tmp_path / "p", SETTINGS)
+    assert run("--project", str(project), "import", "-", input=f"{PLAIN}\n{TAGGED}\n").stdout == "1 new, 1 known, 0 rejected\n"
+
+    assert noted(store).endswith(',["slash","www"]]')
+    # The default parameters do not count either.
+    assert run("page", TAGGED).exit_code == 0
+
+
+def test_a_fingerprinter_of_the_users_is_asked_in_its_project_only(run, tmp_path, store):
+    module = f"own_{uuid.uuid4().hex[:8]}"
+    project = make_project(tmp_path / "p", f'REQUEST_FINGERPRINTER_CLASS = "{module}.Own"\nOWN_LENGTH = 7\n')
+    (project / f"{module}.py").write_text(
+        "class Own:\n"
+        "    def __init__(self, length): self.length = length\n"
+        "    @classmethod\n"
+        "    def from_crawler(cls, crawler): return cls(crawler.settings.getint('OWN_LENGTH'))\n"
+        "    def fingerprint(self, request): return request.url[-self.length:].encode().rjust(20)\n"
+    )
+    assert run("--project", str(project), "import", "-", input="http://a.example/123456\nhttp://b.example/123456\n").stdout.startswith(
+        "1 new"
+    )
+    assert noted(store) == f"{module}.Own"
+    assert run("--project", str(project), "page", "http://c.example/123456").exit_code == 0
+    elsewhere = run("page", "http://c.example/123456")
+    assert elsewhere.exit_code == 2
+    assert "run this in the project" in elsewhere.stderr
+
+
+@pytest.mark.parametrize("value", ["no.such.Class", "os.path.join"])
+def test_a_fingerprinter_that_cannot_be_made_is_one_line(run, tmp_path, value):
+    project = make_project(tmp_path / "p", f'REQUEST_FINGERPRINTER_CLASS = "{value}"\n')
+    result = run("--project", str(project), "import", "-", input=f"{PLAIN}\n")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("optimal-frontier: cannot read REQUEST_FINGERPRINTER_CLASS")
+    assert len(result.stderr.splitlines()) == 1
