@@ -84,6 +84,7 @@ REJECTED = {
     "HOST_MAX_RATE": [0, -1, "x", "inf", "nan", True, [], 1e-320],
     "LEASE_SECONDS": [0, -1, "x", None, "inf"],
     "FINGERPRINT": ["html", None, 5],
+    "CONDITIONAL_GET": ["yes", None, 2, 1.0, "", []],
     "CALLBACK_ON": ["never", None, 5],
     "ITEM_FIELD": ["", 5, [], True],
     "IGNORED_PARAMETERS": [5, None, [5], [""], {"a": 1}, "[", '[""]', True],

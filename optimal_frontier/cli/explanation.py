@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from optimal_frontier.cli.announcers import announcer_facts
 from optimal_frontier.cli.estimates import Chosen, chosen_of, marginal_value, prior_of
 from optimal_frontier.cli.output import duration, number
 from optimal_frontier.cli.siblings import sibling_facts
+from optimal_frontier.cli.troubles import page_troubles, why_failing
 from optimal_frontier.cli.trust import trust_facts, validator_facts
 from optimal_frontier.cli.update_model import model_facts, why_bursty, why_timed, worth_of_bursty
 from optimal_frontier.estimation import RatePosterior
@@ -67,7 +69,8 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
     waiting = page["state"] not in (DONE, RETIRED) and seen["attempts"] == 0 and reading.lease is None
     answer = {
         "url": reading.record.get("url", url),
-        "fingerprint": fingerprint.hex(),
+        "fingerprint": reading.troubles.fingerprint.hex() if reading.troubles.fingerprint else fingerprint.hex(),
+        **page_troubles(reading, fingerprint, url),
         "slot": reading.slot,
         "state": STATE_NAMES[page["state"]] if page["state"] < len(STATE_NAMES) else "unknown",
         "host": reading.host,
@@ -110,6 +113,7 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
         "content_fingerprint": reading.content.hex() if reading.content_tag else None,
         "last_modified": trust_facts(reading.header_trust),
         "lastmod": trust_facts(reading.sitemap_trust),
+        "announcers": announcer_facts(reading.announcers, reading.is_put_forward),
         "validators": validator_facts(reading.validator_trust, reading.memory),
         "time": reading.now,
     }
@@ -120,7 +124,7 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
     # RETIRED, DONE and ONCE requests have no next visit to speak of.
     if page["state"] != ACTIVE:
         answer["rate"] = answer["interval"] = answer["marginal"] = answer["credit"] = None
-    answer["why"] = " ".join(filter(None, (_why(reading, answer, settings, chosen), _when(answer))))
+    answer["why"] = " ".join(filter(None, (_why(reading, answer, settings, chosen), why_failing(reading), _when(answer))))
     return answer
 
 
@@ -201,7 +205,7 @@ def _credit(reading: PageReading) -> float | None:
 def _why(reading: PageReading, answer: dict[str, Any], settings: FrontierSettings, chosen: Chosen | None) -> str:
     page, seen = reading.page, reading.seen
     if page["state"] == RETIRED:
-        return "Retired: it was gone (404 or 410) twice in a row; `optimal-frontier force` brings it back."
+        return "Retired: it was gone (404 or 410) twice in a row; a link to it, a day later, or `optimal-frontier force` brings it back."
     if page["state"] in (ONCE, DONE):
         return "Fetched once and not revisited, as its request or RULES say." + (" That is done." if page["state"] == DONE else "")
     if seen["attempts"] == 0:

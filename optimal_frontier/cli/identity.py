@@ -66,7 +66,7 @@ def _identify(noted: str | None, workplace: Workplace) -> Identify:
     known_by = noted or _projects(workplace)
     if known_by == SCRAPYS:
         return identity
-    from optimal_frontier.integrations.scrapy.fingerprinter import described, describe
+    from optimal_frontier.integrations.scrapy.fingerprinter import describe, described
 
     fingerprinter: Any = described(known_by)
     if fingerprinter is None:

@@ -114,9 +114,7 @@ def _import_search_log(workplace: Workplace, log: WeighedPages, as_json: bool) -
     )
 
 
-def add_rows(
-    store: Store, settings: FrontierSettings, rows: Iterable[Row], report: ImportReport, identify: Identify = identity
-) -> None:
+def add_rows(store: Store, settings: FrontierSettings, rows: Iterable[Row], report: ImportReport, identify: Identify = identity) -> None:
     """Add pages as a spider's plain ``Request(url, meta={"importance": ...})`` from its start would, and count them in ``report``."""
     dispatcher = Dispatcher(store, settings)
     batch: list[NewPage] = []

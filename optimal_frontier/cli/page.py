@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
+from optimal_frontier.cli.announcers import announcer_line
 from optimal_frontier.cli.explanation import LEVEL, explain
 from optimal_frontier.cli.identity import identified_in, identity
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
 from optimal_frontier.cli.siblings import sibling_line
+from optimal_frontier.cli.troubles import page_rows
 from optimal_frontier.cli.trust import trust_line, validator_line
 from optimal_frontier.cli.update_model import model_line
 from optimal_frontier.errors import StateError
@@ -82,7 +84,9 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("last seen", _ago(answer["last_seen_seconds_ago"])),
         ("content", answer["content_fingerprint"] or NOTHING),
         ("Last-Modified", trust_line(answer["last_modified"])),
+        *page_rows(answer),
         *([("lastmod", trust_line(answer["lastmod"]))] if answer["lastmod"] else []),
+        *([("announcers", words)] if (words := announcer_line(answer["announcers"])) else []),
         ("validators", validator_line(answer["validators"])),
         ("why", answer["why"]),
     ]

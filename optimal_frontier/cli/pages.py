@@ -22,12 +22,13 @@ from optimal_frontier.state.update_times import read_update_times
 @click.option("--sort", type=click.Choice(["rate", "importance", "change_rate", "lateness"]), default="rate", show_default=True)
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Rows; 0 for all.")
 @click.option("--host", metavar="HOST", help="Only pages of this host (with its port, unless that is the default).")
+@click.option("--state", type=click.Choice(["active", "retired"]), help="Only pages in this state.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
-def pages(options: Options, sort: str, limit: int, host: str | None, as_json: bool) -> None:
+def pages(options: Options, sort: str, limit: int, host: str | None, state: str | None, as_json: bool) -> None:
     """List pages, the largest of what is sorted by first."""
     with opened_store(find_workplace(options)) as store:
-        rows = list_pages(store, sort, limit, host)
+        rows = list_pages(store, sort, limit, host, state)
     if as_json:
         show_json(rows)
         return
@@ -35,8 +36,8 @@ def pages(options: Options, sort: str, limit: int, host: str | None, as_json: bo
     show_table(names, map(_cells, rows), left=2)
 
 
-def list_pages(store: Store, sort: str, limit: int, host: str | None) -> list[dict[str, Any]]:
-    """Return the rows of ``pages --json``.
+def list_pages(store: Store, sort: str, limit: int, host: str | None, wanted: str | None = None) -> list[dict[str, Any]]:
+    """Return the rows of ``pages --json``; with ``wanted`` only pages in that state.
 
     Times are in seconds, rates per second; None where nothing is known yet. ``deadline`` is in seconds since the epoch,
     ``due_in_seconds`` below 0 once it has passed.
@@ -54,6 +55,8 @@ def list_pages(store: Store, sort: str, limit: int, host: str | None) -> list[di
         chosen = chosen[np.isin(table.page["host"][chosen], numbers)]
         if not len(chosen):
             raise StateError(f"no page of host {host!r} is known")
+    if wanted is not None:
+        chosen = chosen[state[chosen] == STATE_NAMES.index(wanted)]
     change_rate = change_rates(table.seen[chosen], prior_of(table.published), table.priors[table.page["pattern"][chosen]])
     due = _deadlines(store, table, chosen) - table.now
     late = np.where(table.leased[chosen] | np.isnan(due), -np.inf, -due)

@@ -8,10 +8,13 @@ from typing import Any
 import click
 import numpy as np
 
+from optimal_frontier.cli.announcers import announced_line
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json, size
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
+from optimal_frontier.cli.troubles import status_rows, status_troubles
 from optimal_frontier.frontier.deadlines import LivePrice
 from optimal_frontier.frontier.exploring import Progress
+from optimal_frontier.frontier.traps import REASONS
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.reading import StatusReading, read_status
 
@@ -65,6 +68,14 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
         "failures": counts.get("failures", 0),
         "observations": counts.get("observations", 0),
         "changes": counts.get("changes", 0),
+        "announcements": {
+            "announced": counts.get("announced", 0),
+            "put_forward": counts.get("put_forward", 0),
+            **{name: counts.get(f"announcements_{name}", 0) for name in ("right", "wrong", "distrusted", "held")},
+        },
+        **status_troubles(reading),
+        "trapped": {reason: counts.get(f"trapped_{reason}", 0) for reason in REASONS},
+        "canonical": {what: counts.get(f"canonical_{what}", 0) for what in ("followed", "refused", "offhost")},
         "not_modified": counts.get("not_modified", 0),
         "bytes_saved": counts.get("bytes_saved", 0),
         "validator_lies": counts.get("validator_lies", 0),
@@ -110,8 +121,11 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("pages", f"{number(answer['pages'])} on {number(answer['hosts'])} hosts{retired}"),
         ("fetched", f"{number(answer['fetched'])}, {number(answer['pending_first_visit'])} wait for their first visit"),
         ("visits", f"{number(answer['visits'])}, {number(answer['failures'])} failures"),
+        *status_rows(answer),
         ("changes", f"{number(answer['changes'])} in {number(answer['observations'])} observations"),
         ("not modified", _not_modified(answer)),
+        *_not_followed(answer),
+        *([("announced", announced_line(answer["announcements"]))] if answer["announcements"]["announced"] else []),
         ("change rate", f"p10 {per_second(rates['p10'])}, p50 {per_second(rates['p50'])}, p90 {per_second(rates['p90'])}"),
         ("due", f"{number(answer['due'])} past their deadline"),
         ("lateness", f"p50 {duration(late['p50'])}, p99 {duration(late['p99'])} (last 1,000 revisits)"),
@@ -128,6 +142,18 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
 def _not_modified(answer: dict[str, Any]) -> str:
     lies = f"; {number(answer['validator_lies'])} found to be lies" if answer["validator_lies"] else ""
     return f"{number(answer['not_modified'])} answers 304, {size(answer['bytes_saved'])} saved{lies}"
+
+
+def _not_followed(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say how often links led into traps, and what became of canonical links; nothing where there were none."""
+    lines = []
+    if any(answer["trapped"].values()):
+        by_reason = ", ".join(f"{number(links)} by {reason}" for reason, links in answer["trapped"].items() if links)
+        lines.append(("traps", f"links not followed: {by_reason}"))
+    if any(answer["canonical"].values()):
+        followed, refused, offhost = (number(links) for links in answer["canonical"].values())
+        lines.append(("canonical", f"{followed} pages became aliases; {refused} times refused, {offhost} times of another host"))
+    return lines
 
 
 def _dispatch(answer: dict[str, Any]) -> str:

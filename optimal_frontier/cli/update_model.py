@@ -19,9 +19,9 @@ from optimal_frontier.state.reading import PageReading
 def model_facts(reading: PageReading, change_rate: float | None) -> dict[str, Any]:
     """Return what ``page --json`` shows as ``model``, given the Poisson rate that a plan would use, per second.
 
-    ``poisson``, or ``weibull`` with shape and mean (s) that fit and whether plans go by it, both with the statistic of the test; or ``quasi-deterministic``
-    with its update times (s within the period), the probability that is believed of each and the one that RULES state, and whether the
-    plan buys a visit.
+    ``poisson``, or ``weibull`` with shape and mean (s) that fit and whether plans go by it, both with the statistic of the test; or
+    ``quasi-deterministic`` with its update times (s within the period), the probability that is believed of each and the one that RULES
+    state, and whether the plan buys a visit.
     """
     if reading.times is None:
         return _of_bits(reading, change_rate)

@@ -147,7 +147,8 @@ def read_source(body: bytes, url: str = "") -> Source | None:
     elif start.startswith((b"<", b"\xff\xfe", b"\xfe\xff")) or b"\x00<" in start or b"<\x00" in start:
         read = _read_xml(text, url)
     else:
-        read = _read_text(text)
+        # A line that was cut off is another URL.
+        read = _read_text(text if is_whole else text.rpartition(b"\n")[0])
     if read is None:
         return None
     kind, found, is_sound = read
@@ -215,14 +216,18 @@ def _read_xml(text: bytes, url: str) -> tuple[Kind, list[Entry], bool] | None:
             element.clear()
             while element.getprevious() is not None:
                 del element.getparent()[0]
+        is_sound = not len(parsing.error_log)
     except (etree.LxmlError, ValueError, LookupError):
-        return (known[0], entries, False) if known is not None else None
+        is_sound = False
+    root = parsing.root
+    if known is None and root is not None:
+        known = _ROOTS.get(_name(root))
     if known is None:
-        root = parsing.root
-        known = _ROOTS.get(_name(root)) if root is not None else None
-        if known is None:
-            return None
-    return known[0], entries, not len(parsing.error_log)
+        return None
+    if not is_sound and not text.rstrip(b"\x00 \t\r\n").endswith(b">"):
+        # The parser has closed what was cut off: the URL in it may be another one.
+        del entries[-1:]
+    return known[0], entries, is_sound
 
 
 def _name(element: Any) -> str:
@@ -247,7 +252,7 @@ def _xml_entry(element: Any, base: str) -> Entry | None:
 
 
 def _entry(link: str, base: str, values: dict[str, str]) -> Entry | None:
-    url = _absolute(link, base)
+    url = _absolute(link.strip(), base)
     if url is None:
         return None
     lastmod, modified = "", None
@@ -260,10 +265,10 @@ def _entry(link: str, base: str, values: dict[str, str]) -> Entry | None:
 
 
 def _absolute(link: str, base: str) -> str | None:
-    if len(link) > _LONGEST_URL:
+    if not link or len(link) > _LONGEST_URL:
         return None
     try:
-        url = urljoin(base, link.strip())
+        url = urljoin(base, link)
     except ValueError:  # brackets that are no IPv6 address
         return None
     return url if url.startswith(("http://", "https://")) and len(url) > len("https://") and not any(map(str.isspace, url)) else None
@@ -321,6 +326,6 @@ def _read_text(text: bytes) -> tuple[Kind, list[Entry], bool] | None:
 def _robots_entries(text: bytes, url: str) -> Iterator[Entry]:
     for line in text.decode("utf-8", "replace").splitlines():
         name, _, value = line.partition(":")
-        sitemap = _absolute(value.partition(" #")[0], url) if name.strip().lower() == "sitemap" else None
-        if sitemap is not None and value.strip():
+        sitemap = _absolute(value.partition(" #")[0].strip(), url) if name.strip().lower() == "sitemap" else None
+        if sitemap is not None:
             yield Entry(sitemap)

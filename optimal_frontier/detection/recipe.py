@@ -16,7 +16,7 @@ from optimal_frontier.settings.contents import KINDS, check_selector, is_dotted_
 from optimal_frontier.settings.json_paths import Step, is_json_path, parse_json_path
 
 #: Goes up when the same response gets another fingerprint, so that an upgrade is not taken for a change of every page.
-_REVISIONS: Final = {"body": 1, "text": 2, "near": 1}
+_REVISIONS: Final = {"body": 2, "text": 2, "near": 1}
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,6 @@ class Recipe:
 
     def without_ignored(self, text: str) -> str:
         """Return a folded text without the matches of the patterns, folded again; each match leaves a space."""
-        if not self.patterns:
-            return text
         for pattern in self.patterns:
             text = pattern.sub(" ", text)
         return " ".join(text.split())

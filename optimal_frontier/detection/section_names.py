@@ -10,9 +10,12 @@ _CONTEXT: Final = 2
 #: Levels of elements without a name below one that has one; what lies deeper belongs to the deepest.
 _LEVELS: Final = 3
 
+#: Places that are counted one by one.
+MOST_PLACES: Final = 32
+
 _LANDMARKS: Final = frozenset("main article aside header footer nav form table".split())
 #: Elements of which there is one where there is any, or that are all of one kind.
-_UNCOUNTED: Final = frozenset("title h1 time caption legend body".split())
+_UNCOUNTED: Final = frozenset("title h1 time caption legend".split())
 #: Elements that belong to the words around them, unless they have a name.
 _INLINE: Final = frozenset(
     """a abbr acronym b bdi bdo big br cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small span strike
@@ -66,6 +69,8 @@ def name_of(element: Any, tag: str, parent: Name, place: int) -> Name:
     >>> card.selector, name_of(fragment_fromstring("<p></p>"), "p", card, 2).selector
     ('#news div.card', '#news div.card > p:nth-of-type(2)')
     """
+    if tag == "body":
+        return Name("body", (), 0)
     identity = element.get("id", "")
     if _is_stable(identity):
         return Name(f"#{identity}", (f"#{identity}",), 0)
@@ -73,14 +78,14 @@ def name_of(element: Any, tag: str, parent: Name, place: int) -> Name:
     if own is None and tag in _LANDMARKS:
         own = tag
     if own is not None:
-        parts = (*parent.context[-_CONTEXT:], own)
+        parts = ("main",) if own == "main" else (*parent.context[-_CONTEXT:], own)
         # what a word or two are marked with says nothing of what they hold
         return Name(" ".join(parts), parent.context if tag in _INLINE else parts, 0)
     if tag in _INLINE or tag == "html" or parent.levels == _LEVELS:
         return parent
-    part = tag if tag in _UNCOUNTED else f"{tag}:nth-of-type({place})"
     if not parent.selector:
-        return Name(part if tag in ("title", "body") else "", (), 0)
+        return Name("title" if tag == "title" else "", (), 0)
+    part = tag if tag in _UNCOUNTED else f"{tag}:nth-of-type({place if place <= MOST_PLACES else f'n+{MOST_PLACES + 1}'})"
     return Name(f"{parent.selector} > {part}", parent.context, parent.levels + 1)
 
 

@@ -6,30 +6,37 @@ import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
-from optimal_frontier.detection.content import Response, body_bytes, decoded_text, has_text, media_type
+from optimal_frontier.detection.content import Response, body_bytes, decoded_text
+from optimal_frontier.detection.fingerprint import language_of
+from optimal_frontier.detection.json_content import canonical_json
+from optimal_frontier.detection.recipe import Recipe, make_recipe
 from optimal_frontier.detection.section_names import TOP, Name, name_of
+from optimal_frontier.detection.selecting import selection_of
 from optimal_frontier.detection.visible import parse_html
+from optimal_frontier.detection.xml_content import canonical_xml
 
 #: Sections of a page at most; beyond that neighbours are taken together.
 MOST_SECTIONS: Final = 128
-#: Bytes of a body beyond which a page is not cut.
-MOST_BYTES: Final = 1 << 21
+#: Bytes of a body beyond which a page is not cut: that would take more than some tenths of a second.
+MOST_BYTES: Final = 1 << 19
 #: Stands behind the selector of an element whose own text is a section, though it holds much else: to exclude it would drop all of that.
 OWN_TEXT: Final = " (own text)"
 #: What is left where there are still too many sections.
 REST: Final = "(rest)"
+#: The only section of a page that cannot be cut.
+WHOLE: Final = "(all of it)"
 
 #: Characters that an element may hold beside its own text and still be left out for the sake of that.
 _MOST_HELD: Final = 200
 _HIDDEN: Final = frozenset(("script", "style", "noscript", "template"))
-_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
-_PLACE: Final = re.compile(r":nth-of-type\(\d+\)(?=$| )")
+_PLACE: Final = re.compile(r":nth-of-type\([^)]+\)(?=$| )")
 _PLAIN_KEY: Final = re.compile(r"[^\s.\[\]'\"*$]+")
 
 
@@ -40,19 +47,22 @@ class Section(NamedTuple):
     digest: bytes
 
 
-def sections(response: Response) -> tuple[Section, ...]:
+def sections(response: Response, recipe: Recipe | None = None) -> tuple[Section, ...]:
     """Cut a page into sections.
 
     Parameters
     ----------
     response : object
         As for `fingerprint`.
+    recipe : Recipe, optional
+        How its fingerprint is made: what does not count there is in no section. The plain ``"text"`` unless given.
 
     Returns
     -------
     tuple of Section
-        Different selectors, at most `MOST_SECTIONS`, of sections that hold any text; none for what is neither HTML, JSON nor XML, cannot be
-        read, or is longer than `MOST_BYTES`. Only visible text counts, without white space; attributes do not.
+        Different selectors, at most `MOST_SECTIONS`, of sections that hold any text. Only visible text counts, without white space;
+        attributes do not. Of a page that cannot be cut there is one section, `WHOLE`: neither HTML, JSON nor XML, not readable, longer than
+        `MOST_BYTES`, or one whose fingerprint is not made of its text; of JSON and XML also where only what is included counts.
 
     Notes
     -----
@@ -68,31 +78,33 @@ def sections(response: Response) -> tuple[Section, ...]:
     >>> [section.selector for section in sections(page)]
     ['main > h1', 'main > p:nth-of-type(1)', 'footer']
     """
+    recipe = make_recipe("text") if recipe is None else recipe
     body = body_bytes(response)
-    if len(body) > MOST_BYTES:
-        return ()
-    media, text = media_type(response), ""
-    try:
-        if media.endswith(("/json", "+json")):
-            return _closed(_json(json.loads(decoded_text(response))))
-        if media.endswith(("/xml", "+xml")) and media not in _HTML:
-            return _closed(_xml(body))
-        if media in _HTML or (not media and has_text(response)):
-            text = decoded_text(response)
-            start = text[:1024].lstrip("\ufeff \t\r\n").lower()
-            if not media and start.startswith(("{", "[")):
-                return _closed(_json(json.loads(text)))
-            if not media and start.startswith("<?xml") and "<html" not in start:
-                return _closed(_xml(body))
-            return _closed(_html(text))
-    except (ValueError, RecursionError, etree.LxmlError):
-        pass
-    return ()
+    cut: tuple[Section, ...] = ()
+    if len(body) <= MOST_BYTES and recipe.kind in ("text", "near"):
+        with suppress(ValueError, RecursionError, etree.LxmlError):  # also those of what cannot be read
+            cut = _closed(_found(response, body, recipe), recipe)
+    return cut or (Section(WHOLE, blake2b(body, digest_size=4).digest()),)
 
 
-def _closed(found: Mapping[str, list[str]]) -> tuple[Section, ...]:
+def _found(response: Response, body: bytes, recipe: Recipe) -> Mapping[str, list[str]]:
+    language = language_of(response)
+    if language == "html":
+        return _html(decoded_text(response), recipe)
+    if language == "json" and not recipe.paths:
+        return _json(json.loads(canonical_json(decoded_text(response), (), recipe.excluded_paths)[0]))
+    if language == "xml" and not recipe.include:
+        return _xml(canonical_xml(body, (), recipe.exclude)[0])
+    return {}
+
+
+def _closed(found: Mapping[str, list[str]], recipe: Recipe) -> tuple[Section, ...]:
     """Hash what was found, once there is not too much of it."""
-    texts = {name: text for name, pieces in found.items() if (text := "".join("".join(pieces).split()))}
+    texts = {}
+    for name, pieces in found.items():
+        text = recipe.without_ignored(" ".join(" ".join(pieces).split())) if recipe.patterns else "".join(pieces)
+        if text := "".join(text.split()):
+            texts[name] = text
     if len(texts) > MOST_SECTIONS:
         texts = _coarser(texts)
     return tuple(Section(name, _digest(text)) for name, text in texts.items())
@@ -108,10 +120,14 @@ def _coarser(texts: dict[str, str]) -> dict[str, str]:
         while len(texts) > MOST_SECTIONS:
             shorter = {name: shorten(name) for name in texts}
             sizes = Counter(short for name, short in shorter.items() if short != name)
-            if not sizes or sizes.most_common(1)[0][1] < 2:
+            given_up, left = set(), len(texts) - MOST_SECTIONS
+            for short, size in sizes.most_common():
+                if left > 0:
+                    given_up.add(short)
+                    left -= size - 1
+            if not given_up:
                 break
-            largest = sizes.most_common(1)[0][0]
-            texts = _joined((shorter[name] if shorter[name] == largest else name, text) for name, text in texts.items())
+            texts = _joined((shorter[name] if shorter[name] in given_up else name, text) for name, text in texts.items())
     if len(texts) > MOST_SECTIONS:
         texts = _joined((name if at < MOST_SECTIONS - 1 else REST, text) for at, (name, text) in enumerate(texts.items()))
     return texts
@@ -145,36 +161,43 @@ class _Open:
         self.places: Counter[str] = Counter()
 
 
-def _html(markup: str) -> Mapping[str, list[str]]:
+def _html(markup: str, recipe: Recipe) -> Mapping[str, list[str]]:
+    root = parse_html(markup)
+    selection = selection_of(recipe.include, recipe.exclude, "html") if recipe.has_css else None
+    kept, dropped = (set(), set()) if selection is None else map(set, selection.find(root))
     found: dict[str, list[str]] = defaultdict(list)
     held: Counter[str] = Counter()
     open_: list[_Open] = [_Open(TOP)]
+    # how many elements around do not count, and how many are included
+    hidden, inside = 0, not kept
 
     def read(text: str | None) -> None:
-        if text and (length := len(text) - text.count(" ") - text.count("\n")) > 0:
+        if text and inside and (length := len(text) - text.count(" ") - text.count("\n")) > 0:
             at = open_[-1]
             found[at.name.selector].append(text)
             at.characters += length
             at.own += length
 
-    hidden = 0
-    for event, element in etree.iterwalk(parse_html(markup), events=("start", "end", "comment", "pi")):
+    for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
         if event == "start":
-            hidden += element.tag in _HIDDEN
+            hidden += element.tag in _HIDDEN or element in dropped
+            inside += element in kept
             if not hidden:
                 above = open_[-1]
                 above.places[element.tag] += 1
                 open_.append(_Open(name_of(element, element.tag, above.name, above.places[element.tag])))
                 read(element.text)
             continue
-        if event == "end" and not hidden:
-            done, above = open_.pop(), open_[-1]
-            above.characters += done.characters
-            if done.name.selector == above.name.selector:
-                above.own += done.own
-            else:
-                held[done.name.selector] += done.characters - done.own
-        hidden -= event == "end" and element.tag in _HIDDEN
+        if event == "end":
+            if not hidden:
+                done, above = open_.pop(), open_[-1]
+                above.characters += done.characters
+                if done.name.selector == above.name.selector:
+                    above.own += done.own
+                else:
+                    held[done.name.selector] += done.characters - done.own
+            hidden -= element.tag in _HIDDEN or element in dropped
+            inside -= element in kept
         if not hidden:
             read(element.tail)
     return {name + OWN_TEXT if held[name] > _MOST_HELD or not name else name: pieces for name, pieces in found.items()}
@@ -201,28 +224,19 @@ def _step(key: str) -> str:
     return f"['{key}']" if "'" not in key else f'["{key}"]' if '"' not in key else ".*"
 
 
-def _xml(body: bytes) -> Mapping[str, list[str]]:
-    parser = etree.XMLParser(
-        recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True, remove_comments=True, remove_pis=True
-    )
-    root = etree.fromstring(body, parser)
+def _xml(canonical: str) -> Mapping[str, list[str]]:
+    # of a feed there are several elements
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
     found: dict[str, list[str]] = defaultdict(list)
-    if root is not None:
-        for name, text in _named_texts(root):
-            found[name].append(text)
-    return found
-
-
-def _named_texts(root: Any) -> Iterator[tuple[str, str]]:
     path: list[str] = []
-    for event, element in etree.iterwalk(root, events=("start", "end")):
+    for event, element in etree.iterwalk(etree.fromstring(f"<all>{canonical}</all>", parser), events=("start", "end")):
         if event == "start":
             path.append(etree.QName(element).localname)
-            text = element.text
             # what links and enclosures point to is theirs alone
-            text = f"{text or ''}{element.get('href', '')}{element.get('url', '')}"
+            text = " ".join(filter(None, (element.text, *element.attrib.values())))
         else:
             path.pop()
             text = element.tail or ""
-        if text.strip() and path:
-            yield " > ".join(path[-2:]), text
+        if text.strip():
+            found[" > ".join(path[1:][-2:]) or REST].append(text)
+    return found

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import cssselect
 from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
-from optimal_frontier.detection.visible import DROPPED, KEPT
+from optimal_frontier.detection.visible import DROPPED, DROPPED_INLINE, INLINE, KEPT
 from optimal_frontier.settings.json_paths import is_json_path
+
+_INLINE: Final = frozenset(INLINE.split("|"))
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,17 @@ class Selection:
         Returns
         -------
         root : lxml element
-            Of the copy, with the attributes `KEPT` and `DROPPED`.
+            Of the copy, in which elements are called `KEPT`, `DROPPED` and `DROPPED_INLINE`.
         missed : bool
             There are selectors of what to keep, and none matches.
         """
         root = deepcopy(root)
         kept, dropped = self.find(root)
+        inline = [element.tag in _INLINE for element in dropped]
         for element in kept or [root]:
-            element.set(KEPT, "")
-        for element in dropped:
-            element.set(DROPPED, "")
+            element.tag = KEPT
+        for element, is_inline in zip(dropped, inline, strict=True):
+            element.tag = DROPPED_INLINE if is_inline else DROPPED
         return root, self.include is not None and not kept
 
 

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any, Final
 
 from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
-#: Namespace of the attributes that mark what counts of a page and what does not; no page can have them, as HTML knows no namespaces.
-MARKS: Final = "urn:optimal-frontier:marks"
-KEPT: Final = f"{{{MARKS}}}kept"
-DROPPED: Final = f"{{{MARKS}}}dropped"
+from optimal_frontier.detection.folding import fold
+
+_MARKS: Final = "urn:optimal-frontier:marks"
+#: Names that elements are given to mark what counts of a page and what does not; no page can have them, as HTML knows no namespaces.
+KEPT: Final = f"{{{_MARKS}}}kept"
+DROPPED: Final = f"{{{_MARKS}}}dropped"
+DROPPED_INLINE: Final = f"{{{_MARKS}}}dropped-inline"
 
 #: Elements whose content no reader sees. What else a head may hold, except its title, has no text.
 _HIDDEN: Final = "script|style|noscript|template"
 
 #: Elements that do not part words: "foo<b>bar</b>" reads "foobar". All others do, so "<p>a</p><p>b</p>" reads "a b".
-_INLINE: Final = (
+INLINE: Final = (
     "a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|nobr|q|rp|rt|ruby|s|samp|small|span|strike|strong|"
     "sub|sup|time|tt|u|var|wbr"
 )
-_DROPPED_INLINE: Final = "|".join(f"{name}[@m:dropped]" for name in _INLINE.split("|"))
 
 #: libxml2 gives up on elements nested 2,048 deep, with what follows lost, and says so nowhere in the tree.
 _TOO_DEEP: Final = 2000
@@ -35,30 +36,24 @@ _SHEET: Final = """<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/19
 _MARKED: Final = """<xsl:template match="/"><xsl:apply-templates mode="around"/></xsl:template>
 <xsl:template match="*" mode="around"><xsl:apply-templates mode="around"/></xsl:template>
 <xsl:template match="text()" mode="around"/>
-<xsl:template match="*[@m:kept]" mode="around" priority="2">
-<xsl:text> </xsl:text><xsl:apply-templates/><xsl:text> </xsl:text></xsl:template>
-<xsl:template match="*[@m:dropped]" mode="around" priority="3"/>
-<xsl:template match="*[@m:dropped]" priority="3"><xsl:text> </xsl:text></xsl:template>
-<xsl:template match="{dropped_inline}" priority="4"/>
+<xsl:template match="m:kept" mode="around"><xsl:text> </xsl:text><xsl:apply-templates/><xsl:text> </xsl:text></xsl:template>
+<xsl:template match="m:dropped|m:dropped-inline" mode="around"/>
+<xsl:template match="m:dropped"><xsl:text> </xsl:text></xsl:template>
+<xsl:template match="m:dropped-inline"/>
 """
 
 
 def _stylesheet(more: str) -> Any:
-    return etree.XSLT(etree.XML(_SHEET.format(marks=MARKS, inline=_INLINE, hidden=_HIDDEN, more=more)))
+    return etree.XSLT(etree.XML(_SHEET.format(marks=_MARKS, inline=INLINE, hidden=_HIDDEN, more=more)))
 
 
 # Text by XSLT: the tree is walked in C and left as it is. Python per element, or XPath's strings, would cost more than the parse.
 _text = _stylesheet("")
-_marked_text = _stylesheet(_MARKED.format(dropped_inline=_DROPPED_INLINE))
+_marked_text = _stylesheet(_MARKED)
 
 
 class UnreadableMarkupError(ValueError):
     """The parser gave up on a document, so its text is not known to the end."""
-
-
-def fold(text: str) -> str:
-    """Return `text` in Unicode normal form C, every run of white space one space, none at the ends."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def parse_html(markup: str) -> Any:
@@ -85,7 +80,7 @@ def text_of(root: Any, *, is_marked: bool = False) -> str:
     root : lxml element
         As `parse_html` or a selector of Scrapy's has it; left as it is.
     is_marked : bool
-        Only what is in elements that have the attribute `KEPT` counts, also in scripts; nothing in elements that have `DROPPED`.
+        Only what is in elements of the name `KEPT` counts, also where those were scripts; nothing in elements that are `DROPPED`.
 
     Raises
     ------

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
+from optimal_frontier.detection.folding import fold
 from optimal_frontier.detection.selecting import selection_of
-from optimal_frontier.detection.visible import fold
 
 _RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}RDF"
 _FEEDS: Final = frozenset({"rss", "{http://www.w3.org/2005/Atom}feed", "{http://purl.org/atom/ns#}feed"})
@@ -90,7 +90,7 @@ def canonical_xml(body: bytes, include: Sequence[str] = (), exclude: Sequence[st
 
 def _is_feed(root: Any) -> bool:
     if root.tag == _RDF:
-        return any(True for _ in _entries(root))
+        return any(etree.QName(element).localname in ("channel", "item") for element in root.iterchildren(etree.Element))
     return root.tag in _FEEDS
 
 

@@ -76,6 +76,7 @@ class Courier:
         self._draws = 0
         self._holds: list[tuple[str, float]] = []
         self._moves: list[Move] = []
+        self._flags: list[bytes] = []
         self._counters: Counter[str] = Counter()
         #: Links that were not followed, as far as this process has seen them.
         self.traps = TrapLog()
@@ -139,6 +140,12 @@ class Courier:
         """Give a page another identity, soon, and not before the observations that came before."""
         with self._condition:
             self._moves.append(move)
+            self._condition.notify()
+
+    def flag(self, name: bytes) -> None:
+        """Tell every crawler of a content that is no page's own, see `block_pages.name_of`."""
+        with self._condition:
+            self._flags.append(name)
             self._condition.notify()
 
     def trap(self, reason: str, url: str) -> None:
@@ -245,7 +252,7 @@ class Courier:
             self._wake()
 
     def _has_work(self) -> bool:
-        return bool(self._pages or self._observations or self._draws or self._holds or self._moves)
+        return bool(self._pages or self._observations or self._draws or self._holds or self._moves or self._flags)
 
     def _collect(self, carried: Exchange, heartbeat: float) -> Exchange:
         with self._condition:
@@ -267,7 +274,8 @@ class Courier:
             self._pages, self._observations, self._draws = [], [], 0
             carried.holds += self._holds
             carried.moves += self._moves
-            self._holds, self._moves = [], []
+            carried.flags += self._flags
+            self._holds, self._moves, self._flags = [], [], []
             carried.counters += self._counters
             self._counters = Counter()
             self._busy = True

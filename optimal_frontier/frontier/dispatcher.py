@@ -8,18 +8,24 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Final
 from urllib.parse import urlsplit
 
+from optimal_frontier.frontier.block_pages import BlockPages
 from optimal_frontier.frontier.patterns import pattern_of
 from optimal_frontier.scheduling.index import CANDIDATES
 from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.columns import ACTIVE, ONCE
 from optimal_frontier.state.records import Announcement, Handout, Move, NewPage, Observation, Published, encode_record
 from optimal_frontier.state.store import Call, Store
+
+#: Seconds between two looks at what contents other crawlers have flagged.
+FLAGS_S: Final = 10.0
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 #: What `add_pages` says of a page that it does not take.
@@ -78,7 +84,8 @@ class SlotRoom:
 
 @dataclass
 class Exchange:
-    """What one round trip carries. ``want`` 0 asks for no requests; ``holds`` are hosts to leave alone and for how many seconds."""
+    """What one round trip carries. ``want`` 0 asks for no requests; ``holds`` are hosts to leave alone and for how many seconds; ``flags``
+    names of contents that are no page's own."""
 
     pages: list[NewPage] = field(default_factory=list)
     observations: list[Observation] = field(default_factory=list)
@@ -89,6 +96,7 @@ class Exchange:
     per_host: int = 0
     holds: list[tuple[str, float]] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
+    flags: list[bytes] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
 
 
@@ -121,6 +129,9 @@ class Dispatcher:
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}".replace(" ", "_")
         #: The last plan's multiplier and prior, as the last dispatch reply had them.
         self.published = Published()
+        #: What contents are no page's own, as all crawlers have found.
+        self.blocks = BlockPages()
+        self._next_flags = 0.0
 
     def new_page(
         self,
@@ -194,6 +205,10 @@ class Dispatcher:
         if work.live is not None:
             leases = [value for lease in work.live for value in lease]
             calls.append(("renew_leases", [self.owner, repr(settings.lease_seconds), *leases]))
+        flagging = None
+        if work.flags or (work.want > 0 and time.monotonic() >= self._next_flags):
+            flagging = len(calls)
+            calls.append(("flag_contents", work.flags))
         if work.want > 0:
             room = [v for name, slot in work.slots.items() for host in slot.hosts for v in (host, name, max(0, slot.room))]
             period = 1.0 / settings.host_max_rate if settings.host_max_rate is not None else 0.0
@@ -204,6 +219,10 @@ class Dispatcher:
         added = [number for result in results[:adding] for number in result]
         outcome.new = added.count(1)
         outcome.trapped = [(_TRAPS[number], page) for number, page in zip(added, work.pages, strict=True) if number in _TRAPS]
+        if flagging is not None:
+            said = results[flagging]
+            self.blocks.stored = {name: bool(flagged) for name, flagged in zip(said[::2], said[1::2], strict=True)}
+            self._next_flags = time.monotonic() + FLAGS_S
         if work.want > 0:
             outcome.wait, outcome.epoch, self.published, outcome.handouts = self.store.parse_dispatch(results[-1])
         return outcome

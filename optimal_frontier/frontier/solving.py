@@ -93,6 +93,8 @@ def solve_plan(known: Known, settings: FrontierSettings, budget: float, price: C
     choice = choice_of(known.progress, pages, budget, host_shares(hosts, host_max_rate))
     importance, shape, time = page["importance"].copy(), seen["shape"].copy(), seen["time"].copy()
 
+    median = believed_rates(shape, time, budget)
+
     def solve_steady(weight: np.ndarray, change_rate: np.ndarray | None, least: np.ndarray, most: np.ndarray) -> RatePlan:
         return plan_rates(
             weight,
@@ -110,13 +112,14 @@ def solve_plan(known: Known, settings: FrontierSettings, budget: float, price: C
             change_rate=change_rate,
             least_rate=choice.least_rate,
             most_rate=choice.most_rate,
+            median=median,
         )
 
     used = choice.change_rate
     bursty = stand_ins = None
     rows = bursty_rows(known, settings)
     if len(rows):
-        used = believed_rates(shape, time, budget) if used is None else used
+        used = median if used is None else used
         bursty = bursty_pages(rows, seen, known.bursts, used[rows])
         stand_ins = StandIns(bursty, importance, used, objective, known.rates[rows])
 

@@ -98,4 +98,6 @@ class TrapLog:
         """Count one; ``subject`` is the URL, the host, or host and pattern."""
         self.counts[reason] += 1
         if self.counts[reason] == 1:
-            logger.warning(REASONS[reason] + "; such links are not followed (counted as trapped_%s, not logged again)", subject[:300], reason)
+            logger.warning(
+                REASONS[reason] + "; such links are not followed (counted as trapped_%s, not logged again)", subject[:300], reason
+            )

@@ -30,8 +30,8 @@ class UrlFolding:
         Names of parameters, of the query or within the path (``;name=value``), with the wildcards ``*``, ``?`` and ``[]``; upper and lower
         case are one.
     folds : tuple of str
-        Of `settings.urls.FOLDS`: ``scheme`` (http or https, at their default ports), ``www`` (a leading ``www.``), ``case`` (of the path), ``slash`` (at
-        the end of the path), ``index`` (a last segment like ``index.html``).
+        Of `settings.urls.FOLDS`: ``scheme`` (http or https, at their default ports), ``www`` (a leading ``www.``), ``case`` (of the
+        path), ``slash`` (at the end of the path), ``index`` (a last segment like ``index.html``).
 
     Examples
     --------

@@ -140,6 +140,7 @@ def plan_rates(
     change_rate: Floats | None = None,
     least_rate: Floats | None = None,
     most_rate: Floats | None = None,
+    median: Floats | None = None,
 ) -> RatePlan:
     """Solve for the revisit rates of pages whose change rates are known as Gamma posteriors.
 
@@ -172,6 +173,8 @@ def plan_rates(
     least_rate, most_rate : ndarray, shape (n,), optional
         Bounds that exploration asks for, visits per second. Those of the crawl go before them, and what does not fit beside these is
         scaled down without a word.
+    median : ndarray, shape (n,), optional
+        What `believed_rates` gives, if it is known already: a third of the time.
 
     Returns
     -------
@@ -182,7 +185,7 @@ def plan_rates(
         none = np.zeros(n)
         return RatePlan(none, none, none, none, 0.0, 0.0, 0.0, 0.0, max(budget, 0.0), True, none, none, 0)
     prior_time = n / budget
-    median = believed_rates(shape, time, budget)
+    median = believed_rates(shape, time, budget) if median is None else median
     planned = LOAD * budget
     low, feasible = fit_minima(min_rate, max_rate, planned, host if host is not None else np.zeros(n, np.int64), host_max_rate)
     # Solvers take a hundred decades to either side of 1; what users and data bring beyond makes no difference.
@@ -216,6 +219,8 @@ def plan_rates(
 
 def believed_rates(shape: Floats, time: Floats, budget: float) -> Floats:
     """Return the posterior medians that a plan of all these pages goes by, per second: arguments as in `plan_rates`, of n pages."""
+    if not len(shape) or budget <= 0:
+        return np.zeros(len(shape))
     known = shape > 0
     return _within_reach(posterior_median(np.where(known, shape, PRIOR_SHAPE), np.where(known, time, len(shape) / budget)))
 

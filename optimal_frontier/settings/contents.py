@@ -15,8 +15,8 @@ from optimal_frontier.settings.parsing import fail, number
 
 #: Kinds of fingerprints that are no callable of the user's.
 KINDS: Final = ("text", "body", "near")
-#: Bits by which two fingerprints of kind "near" may differ and still mean the same content; measured by ``benchmarks/near_duplicates.py``.
-NEAR_DISTANCE: Final = 16
+#: Bits by which two fingerprints of kind "near" may differ and still mean the same content; chosen by ``benchmarks/near_duplicates.py``.
+NEAR_DISTANCE: Final = 20
 #: Keys of a rule that say what counts as content.
 CONTENT_KEYS: Final = ("fingerprint", "include", "exclude", "ignore", "distance")
 

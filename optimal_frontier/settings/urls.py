@@ -87,8 +87,10 @@ def parse_folds(name: str, value: object) -> tuple[str, ...]:
 
 
 def _list(name: str, value: object, expected: str) -> list[Any]:
-    if isinstance(value, str):
-        value = _json(name, value, expected) if value.lstrip().startswith("[") else [each.strip() for each in value.split(",") if each.strip()]
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = _json(name, value, expected)
+    elif isinstance(value, str):
+        value = [each.strip() for each in value.split(",") if each.strip()]
     if not isinstance(value, list | tuple):
         raise fail(name, value, expected)
     return list(value)

@@ -50,8 +50,8 @@ SEEN: Final = np.dtype(
 )
 #: Written by the planner: revisit rate (1/s), and the credit that the page had at ``base_time`` (0: not planned yet).
 PLAN: Final = np.dtype([("rate", "<f8"), ("base_time", "<f8"), ("base_credit", "<f8")])
-#: Written by the planner with DISPATCH "index": what the plan was made from: weight and change rate (1/s), by which visits have a value, and
-#: bounds on the revisit rate (1/s); most_rate 0: not planned by price.
+#: Written by the planner with DISPATCH "index": what the plan was made from: weight and change rate (1/s), by which visits have a value,
+#: and bounds on the revisit rate (1/s); most_rate 0: not planned by price.
 INDEX: Final = np.dtype([("weight", "<f8"), ("change_rate", "<f8"), ("least_rate", "<f8"), ("most_rate", "<f8")])
 #: Written by `observe`: tag of the fingerprint settings (0: none) and the fingerprint.
 CONTENT: Final = np.dtype([("tag", "<u4"), ("fingerprint", "V16")])

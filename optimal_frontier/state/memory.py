@@ -33,6 +33,8 @@ class Memory:
         Of a page that is a source: what its entries were, 8 bytes each; see `detection.announcements`.
     lies : int
         304s of the page that were found to be lies since it last told a change.
+    noise : bytes
+        Of a page that changed on each of its last visits: what is known of its sections; see `frontier.noisy_pages`.
     """
 
     etag: bytes = b""
@@ -44,6 +46,7 @@ class Memory:
     check: bool = False
     lies: int = 0
     entries: bytes = b""
+    noise: bytes = b""
 
     @classmethod
     def unpack(cls, raw: bytes | None) -> Memory:

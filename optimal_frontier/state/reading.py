@@ -27,6 +27,7 @@ from optimal_frontier.state.records import (
     parse_counts,
 )
 from optimal_frontier.state.store import Store
+from optimal_frontier.state.troubles import PageTroubles, read_held_hosts, read_page_troubles
 
 #: Commands per pipeline and elements per scan.
 BATCH: Final = 1000
@@ -52,6 +53,10 @@ class StatusReading:
         Leases; pages whose deadline has passed and that are not leased; hosts; owners that were heard of in the last 15 s.
     lateness : ndarray
         Of the last 1,000 revisits, seconds.
+    held_hosts : list of str
+        That answer 404 or 410 for most of their pages.
+    flagged_contents : int
+        Contents that were found to be no page's own.
     """
 
     now: float
@@ -64,6 +69,8 @@ class StatusReading:
     hosts: int
     crawlers: int
     lateness: np.ndarray
+    held_hosts: list[str]
+    flagged_contents: int
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,12 @@ class PageReading:
         What is known of its host's 304s.
     memory : Memory
         What its last responses left for the next fetch.
+    troubles : PageTroubles
+        What is wrong with it, and its other names.
+    is_put_forward : bool
+        A source has announced a change of it, and its visit is still owed.
+    announcers : dict of str
+        Of the sources of its host, by kind: what their announcements were worth, as stored.
     """
 
     now: float
@@ -139,6 +152,9 @@ class PageReading:
     surprises: Surprises = NOT_SURPRISED
     validator_trust: Counts = NO_CHECKS
     memory: Memory = NOTHING_REMEMBERED
+    troubles: PageTroubles = field(default_factory=PageTroubles)
+    is_put_forward: bool = False
+    announcers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -201,6 +217,8 @@ def read_status(store: Store) -> StatusReading:
         len(hosts),
         crawlers,
         np.array([float(value) for value in lateness]),
+        read_held_hosts(store),
+        int(store.command("ZCARD", store.key("flagged"))),
     )
 
 
@@ -239,7 +257,16 @@ def read_page(store: Store, fingerprint: bytes) -> PageReading | None:
         surprises=Surprises(*_fields(store.records_at("bursts", [int(slot)]).tobytes(), columns.BURSTS).values()),
         validator_trust=parse_counts(trust[2]),
         memory=Memory.unpack(trust[3]),
+        is_put_forward=bool(store.command("HEXISTS", store.key("announced"), slot)),
+        troubles=read_page_troubles(store, fingerprint, int(slot), of_page["host"]),
+        announcers=_announcers(store, host.decode("utf-8", "replace") if host else ""),
     )
+
+
+def _announcers(store: Store, host: str) -> dict[str, str]:
+    kinds = ("index", "sitemap", "feed")
+    kept = store.command("HMGET", store.key("announcers"), *(f"{host} {kind}" for kind in kinds))
+    return {kind: text.decode() for kind, text in zip(kinds, kept, strict=True) if text is not None}
 
 
 def _times(store: Store, slot: int) -> tuple[Timetable, UpdateTimes, float] | None:

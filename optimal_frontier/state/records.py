@@ -234,11 +234,17 @@ class Move:
         The URL that went with it, for people who look at the alias.
     target : NewPage
         What it is from now on. Its importance counts where the page's own was not stated; its kind must be ``ACTIVE``.
+    is_canonical : bool
+        The page itself says so (``rel=canonical``), which is refused where it goes back to a former name, or to a page with many aliases.
     """
 
     fingerprint: bytes
     url: str
     target: NewPage
+    is_canonical: bool = False
+
+    def arguments(self) -> tuple[Any, ...]:
+        return (self.fingerprint, self.url, *self.target.arguments(), int(self.is_canonical))
 
 
 @dataclass(slots=True)
@@ -250,9 +256,10 @@ class Handout:
     found; ``lastmod`` is what a sitemap said of the page: how long ago, how long before that it had changed, and with what resolution (s).
     ``prior_shape`` and ``prior_time`` (s) are what siblings taught of pages without a bit; 0: nothing, the default prior holds.
     ``watch`` is what stands by in case that the page's habits change. ``republished`` is there for a page with update times that was
-    fetched before. ``surprises`` is what the test for bursts keeps. ``memory`` is what the last responses left for this fetch.
+    fetched before. ``surprises`` is what the test for bursts keeps. ``memory`` is what the last responses left for this fetch. ``failures``
+    are those in a row until now.
     ``was_announced``: a source put it forward, so this visit is no fair sample of time. ``validator_trust`` is what is known of the 304s of
-    its host, the fields of `estimation.validators.ValidatorTrust`.
+    its host, the fields of `estimation.validators.ValidatorTrust`. ``bits`` are the last 32, newest lowest.
     """
 
     slot: int
@@ -282,8 +289,10 @@ class Handout:
     republished: Republished | None = None
     surprises: Surprises = NOT_SURPRISED
     memory: Memory = NOTHING_REMEMBERED
+    failures: int = 0
     validator_trust: Counts = NO_CHECKS
     was_announced: bool = False
+    bits: int = 0
 
 
 @dataclass(frozen=True, slots=True)

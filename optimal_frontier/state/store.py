@@ -62,6 +62,7 @@ KEY_TYPES: Final = {
     "announced": "hash",
     "memory": "hash",
     "failed": "hash",
+    "flagged": "zset",
     "health": "hash",
     "timed": "hash",
     "timed:due": "zset",
@@ -231,7 +232,7 @@ class Store:
 
         To be run after the observation of the fetch that showed where the page is, so that nothing of it is lost.
         """
-        return [("move_page", [move.fingerprint, move.url, *move.target.arguments()]) for move in moves]
+        return [("move_page", move.arguments()) for move in moves]
 
     @staticmethod
     def observe_calls(observations: Sequence[Observation], horizon_s: float, policy: str = "periodic") -> list[Call]:
@@ -267,7 +268,7 @@ class Store:
             slot, token, lateness, elapsed, page_raw, seen_raw, plan_raw, content_raw, record, words, *others = row
             prior_raw, watch_raw, times, bursts_raw, memory, was_announced = others
             importance, min_rate, max_rate, _, _, _, kind, _ = _PAGE.unpack(page_raw)
-            _, _, shape, posterior_time, _, _, visits, _, _, _, _, _, attempts = _SEEN.unpack(seen_raw)
+            _, _, shape, posterior_time, _, _, visits, _, _, bits, failures, _, attempts = _SEEN.unpack(seen_raw)
             rate, base_time, _ = _PLAN.unpack(plan_raw)
             prior_shape, prior_time, _ = _PRIOR.unpack(prior_raw)
             handouts.append(
@@ -299,8 +300,10 @@ class Store:
                     _republished(times) if times else None,
                     Surprises.unpack(bursts_raw),
                     Memory.unpack(memory),
+                    failures,
                     parse_counts(words[2]),
                     bool(was_announced),
+                    bits,
                 )
             )
         return float(reply[1]), reply[2], published, handouts

@@ -47,7 +47,10 @@ def test_an_import_notes_what_the_pages_are_known_by(run, store):
     assert store.command("HGET", store.key("ids"), identity(PLAIN)) is not None
 
 
-SETTINGS = 'REQUEST_FINGERPRINTER_CLASS = "optimal_frontier.integrations.scrapy.CanonicalFingerprinter"\nOPTIMAL_FRONTIER_FOLD_URLS = "www,slash"\n'
+SETTINGS = """
+REQUEST_FINGERPRINTER_CLASS = "optimal_frontier.integrations.scrapy.CanonicalFingerprinter"
+OPTIMAL_FRONTIER_FOLD_URLS = "www,slash"
+"""
 
 
 def test_a_project_says_it_of_a_new_namespace(run, tmp_path, store):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from optimal_frontier.state.memory import Memory
+
 from .stored_crawl import HOT, WARM, WORTHLESS
 
 
@@ -23,3 +25,28 @@ def test_trust_is_told_with_its_counts(ask, run, crawl):
     shown = run("page", HOT).stdout
     assert "Last-Modified    trusted: wrong at 0.5 of 30 visits that found a change, moved at 1 of 12.5 that found none" in shown
     assert "lastmod          not trusted: wrong at 19 of 20 visits" in shown
+
+
+def test_validators_of_a_page_and_what_is_known_of_its_hosts_304s(ask, run, crawl):
+    assert ask("page", HOT)["validators"] == {
+        "etag": None,
+        "last_modified": None,
+        "etag_useless": False,
+        "unchecked": 0,
+        "found_out": False,
+        "trusted": True,
+        "told": 0,
+        "checks": 0,
+        "lies": 0,
+    }
+    assert "validators       none; 304s of its host are believed: 0 lies in 0 checks, 0 changes told" in run("page", HOT).stdout
+    store = crawl.store
+    slot = ask("page", HOT)["slot"]
+    store.command("HSET", store.key("memory"), slot, Memory(etag=b'W/"7"', last_modified=b"x", misses=3, unchecked=4, lies=2).pack())
+    assert "304s of its host are not believed of this page" in run("page", HOT).stdout
+    store.command("HSET", store.key("trust"), "1:validators", "5.5 3 4 2")
+    answer = ask("page", HOT)["validators"]
+    assert (answer["etag"], answer["unchecked"], answer["found_out"], answer["trusted"]) == ('W/"7"', 4, True, False)
+    assert ask("page", WARM)["validators"]["lies"] == 2
+    useless = 'ETag W/"7" (useless: it changes although the content does not) and Last-Modified'
+    assert f"{useless}; 304s of its host are not believed: 2 lies in 4 checks, 3 changes told" in run("page", HOT).stdout

@@ -40,6 +40,14 @@ def test_every_figure_of_a_crawl_is_right(ask, crawl):
     assert answer["lateness_seconds"] == {"p50": pytest.approx(np.percentile(late, 50)), "p99": pytest.approx(np.percentile(late, 99))}
 
 
+def test_what_304s_saved_is_shown(ask, run, crawl):
+    assert "not modified  0 answers 304, 0 B saved" in run("status").stdout
+    crawl.store.command("HSET", crawl.store.key("stats"), "not_modified", 1200, "bytes_saved", 34_567_890, "validator_lies", 2)
+    answer = ask("status")
+    assert (answer["not_modified"], answer["bytes_saved"], answer["validator_lies"]) == (1200, 34_567_890, 2)
+    assert "1,200 answers 304, 34.6 MB saved; 2 found to be lies" in run("status").stdout
+
+
 def test_due_counts_what_is_past_its_deadline_and_not_leased(ask, crawl):
     crawl.store.advance(1e6)
     assert ask("status")["due"] == 2  # the third has rate 0
@@ -83,3 +91,17 @@ def test_an_empty_namespace_is_said_to_be_empty(run, namespace):
     assert f"nothing is stored yet under namespace {namespace!r}" in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert run("check").exit_code == 1
+
+
+def test_traps_and_canonical_links_are_there_once_there_were_any(run, ask, crawl):
+    """Links that were not followed by the reason, and pages that named another one."""
+    assert "traps" not in run("status").stdout
+    assert set(ask("status")["trapped"].values()) == {0}
+    counts = {"trapped_url": 3, "trapped_host": 2, "canonical_followed": 5, "canonical_offhost": 1}
+    crawl.store.run([("count", [value for counted in counts.items() for value in counted])])
+    answer = ask("status")
+    assert answer["trapped"] == {"depth": 0, "url": 3, "host": 2, "pattern": 0}
+    assert answer["canonical"] == {"followed": 5, "refused": 0, "offhost": 1}
+    shown = run("status").stdout
+    assert "links not followed: 3 by url, 2 by host" in shown
+    assert "5 pages became aliases; 0 times refused, 1 times of another host" in shown

@@ -30,6 +30,19 @@ def test_fresh_seconds_by_hand():
     assert freshness_over_time(world, record, np.array([0.0, 10.0])) == pytest.approx((3 + 8 + 2 * 8) / (10 + 10 + 2 * 8 + 10))
 
 
+def test_answers_304_keep_a_copy_current_and_are_counted_with_what_they_saved():
+    """Page 0 is revisited four times in the window, and had not changed at three of them; one of these was answered in full."""
+    changes = (np.array([7.0]), np.array([50.0]))
+    world = World(np.ones(2), np.array([0.2, 0.1]), np.full(2, np.inf), changes, ((), ()))
+    visits = [(0.5, 1, 200, 90), (1.0, 1, 304, 90), (3.0, 1, 304, 90), (4.0, 1, 200, 90), (6.0, 1, 304, 90), (8.0, 2, 200, 91)]
+    rows = [[at, 0, version, status, size] for at, version, status, size in visits]
+    record = FetchRecord.from_rows([*rows, [5.0, 1, 1, 200, 70], [9.0, 1, 0, 404, 0]])
+    assert fresh_seconds(world, record, np.array([2.0, 10.0]))[0] == pytest.approx(5.0 + 2.0)
+    report = measure(world, record, 2.0, 10.0)
+    assert (report.unchanged, report.not_modified) == (3, 2)
+    assert (report.bytes_saved, report.bytes_full) == (180, 4 * 90 + 1 + 70)
+
+
 def test_largest_burst_is_over_any_window():
     assert largest_burst(np.array([])) == 0
     assert largest_burst(np.array([0.0, 4.0, 4.9, 5.0, 8.9, 20.0])) == 4

@@ -35,7 +35,7 @@ def test_site_serves_the_world_and_logs_it(tmp_path):
     assert [(page, status) for page, status, _ in answers] == [(row[1], row[3]) for row in rows]
     assert [status for _, status, _ in answers] == [200, 200, 200, 404, 200]
     shown = [int(re.search(r'id="version">(\d+)', body)[1]) if status == 200 else 0 for _, status, body in answers]
-    assert shown == [row[2] for row in rows] == [world.version(page, at) if status == 200 else 0 for at, page, _, status in rows]
+    assert shown == [row[2] for row in rows] == [world.version(page, at) if status == 200 else 0 for at, page, _, status, _ in rows]
     assert shown[4] > shown[2]
 
 
@@ -45,6 +45,31 @@ def test_only_script_and_comment_tell_two_fetches_apart(tmp_path):
         (_, _, one), (_, _, two) = asyncio.run(fetch_all(address, [(0, page), (0, page)]))
     assert one != two
     assert re.sub(r"<!--.*?-->|<script>.*?</script>", "", one) == re.sub(r"<!--.*?-->|<script>.*?</script>", "", two)
+
+
+def test_site_answers_304_while_a_page_is_what_it_was():
+    """By the ETag alone, which is the version's; the body's length is logged as what was spared."""
+    world, log = make_world(1), io.StringIO()
+    site = Site(world, log)
+
+    async def answers():
+        _, ports = await site.listen()
+        await site.close()
+        page = int((world.change_rate == 0).argmax())
+        at = (page % len(ports), f"/page/{page}")
+        full = site.respond(*at)
+        etag = re.search(r"ETag: (.*)\r\n", full.headers)[1]
+        return page, full, etag, site.respond(*at, etag), site.respond(*at, '"x"')
+
+    page, full, etag, same, other = asyncio.run(answers())
+    assert etag == f'W/"{page}-1"'
+    assert (full.status, same.status, other.status) == (200, 304, 200)
+    assert same.body == b""
+    assert same.headers == full.headers
+    assert "Last-Modified: " in full.headers
+    rows = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert [row[3:] for row in rows] == [[200, len(full.body)], [304, rows[1][4]], [200, len(other.body)]]
+    assert rows[1][4] == pytest.approx(len(full.body), abs=3)  # the nonce's digits
 
 
 def test_spider_yields_what_it_sees_and_follows_with_importance():

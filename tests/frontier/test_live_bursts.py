@@ -177,7 +177,7 @@ def test_a_full_host_has_one_price_for_all_models(store):
 def test_by_price_it_is_due_when_a_visit_is_worth_it_by_its_model(store):
     """That is at its planned interval, while the price is the planned one; later at a higher one, about as its model says."""
     crawl_ = Mixed(store)
-    report, rates, _ = crawl_.plan(DISPATCH="index", RULES=[])
+    _, rates, _ = crawl_.plan(DISPATCH="index", RULES=[])
     page, seen, plan, index = store.columns("page", "seen", "plan", "index")
     at, live = [crawl_.slot], LivePrice.read(store)
     due = deadlines(page[at], seen[at], plan[at], index[at], live)[0] - seen["last_seen"][crawl_.slot]

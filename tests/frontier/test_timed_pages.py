@@ -127,7 +127,7 @@ def test_a_crawler_that_never_idles_waits_for_the_update_time(store):
 
 @pytest.mark.parametrize("dispatch", ["edf", "index"])
 def test_many_pages_that_wait_for_their_times_stand_in_nobodys_way(store, dispatch):
-    """A crawler that never idles, and that is ahead of the plan, goes on with other pages; at the time all that wait for it are handed out, none before."""
+    """A crawler that never idles and is ahead of its plan goes on with other pages; at their time, and not before, all are handed out."""
     play = TimedPlay(store, parse(CRAWL_RATE=1.28, RULES=RULES, DISPATCH=dispatch, RESOLVE_INTERVAL=3600))
     play.add(20)
     news = {play.add_news(f"http://h{number % 7}/news/{number}", importance=100.0) for number in range(600)}

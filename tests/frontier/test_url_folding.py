@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,7 +47,9 @@ def test_a_fold_makes_one_of_two_by_itself(fold, one, other):
     assert others.apply(one) != others.apply(other)
 
 
-@pytest.mark.parametrize("url", ["http://www.example/", "http://a.example:8080/index", "http://a.example/", "http://user:pw@www.a.example/"])
+@pytest.mark.parametrize(
+    "url", ["http://www.example/", "http://a.example:8080/index", "http://a.example/", "http://user:pw@www.a.example/"]
+)
 def test_what_is_left_when_everything_folds(url):
     """``www.example`` is a host, not a prefix; other ports are other hosts; the root stays."""
     expected = url.replace("www.a.", "a.")
@@ -65,7 +69,7 @@ URLS = st.builds(
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(URLS, st.sets(st.sampled_from(FOLDS)), st.sets(st.sampled_from(IGNORED)))
 def test_folding_twice_is_folding_once_but_for_nested_endings(url, folds, ignored):
-    """One more round may take off an ending that the first one laid bare; it ends, and order and repetition of the options do not matter."""
+    """One more round may take off an ending that the first one laid bare; it ends. Order and repetition of the options do not matter."""
     folding = UrlFolding(tuple(sorted(ignored)), tuple(sorted(folds)))
     assert UrlFolding.of(folding.text) == folding
     assert UrlFolding((*reversed(folding.ignored), *folding.ignored), folding.folds[::-1]).apply(url) == folding.apply(url)
@@ -73,4 +77,4 @@ def test_folding_twice_is_folding_once_but_for_nested_endings(url, folds, ignore
     while folding.apply(seen[-1]) != seen[-1]:
         seen.append(folding.apply(seen[-1]))
         assert len(seen) < 20
-    assert all(len(after) <= len(before) for before, after in zip(seen, seen[1:], strict=False))
+    assert all(len(after) <= len(before) for before, after in pairwise(seen))

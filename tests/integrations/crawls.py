@@ -196,6 +196,10 @@ class State:
         found = self.store.command("HGET", self.store.key("ids"), fingerprint(request))
         return None if found is None else int(found)
 
+    def identity(self, request: str | Request) -> bytes:
+        """Return by what a page is known."""
+        return fingerprint(Request(request) if isinstance(request, str) else request)
+
     def at(self, request: str | Request, group: str = "seen") -> dict[str, Any]:
         """Return the columns of a page; empty if it is not known."""
         slot = self.slot(request)

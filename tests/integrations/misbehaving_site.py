@@ -10,6 +10,7 @@ It runs on an event loop in a thread of its own. The first part of a path says h
 ``/links/a,b``      a page with links to ``/a`` and ``/b``
 ``/pages/N``        a page with links to ``/static/0`` ... ``/static/N-1``
 ``/status/S``       answers with status S;  ``/fails-after/N`` with 503 after N times 200
+``/moved/PATH``     sends to ``/PATH`` for ever;  ``/cut/...`` hangs up in the middle of the page
 ``/redirect/PATH``  sends to ``/PATH``;  ``/away`` to the host ``offsite.invalid``;  ``/loop`` to itself
 ``/slow/SECONDS``   answers after a while;  ``/hang`` never does;  ``/drop`` hangs up
 ``/private/...``    forbidden by robots.txt
@@ -17,6 +18,8 @@ It runs on an event loop in a thread of its own. The first part of a path says h
                     seconds; who asks whether it still holds is told yes
 ``/sitemap.xml``    ``sitemap``: pairs of path and lastmod
 ==================  ==================================================================================================
+
+What stands in ``answers`` goes before: path -> status, text, further headers; also by host and path.
 """
 
 from __future__ import annotations
@@ -49,7 +52,10 @@ class Fetch:
 class MisbehavingSite:
     """Context manager; serves while it is open."""
 
-    def __init__(self) -> None:
+    def __init__(self, *hosts: str) -> None:
+        #: Addresses beside 127.0.0.1 at which it serves, on the same port.
+        self.hosts = hosts
+        self.answers: dict[str, tuple[int, str, dict[str, str]]] = {}
         self.fetches: list[Fetch] = []
         self.port = 0
         self.ages: dict[str, float] = {}
@@ -93,9 +99,11 @@ class MisbehavingSite:
         self._stop = asyncio.Event()
         server = await asyncio.start_server(self._connection, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
+        servers = [server, *[await asyncio.start_server(self._connection, host, self.port) for host in self.hosts]]
         self._ready.set()
         await self._stop.wait()
-        server.close()
+        for server in servers:
+            server.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -120,9 +128,9 @@ class MisbehavingSite:
             text = ROBOTS
         elif first == "counter":
             self._versions[path] += 1
-            text = f"<html><body><p>version {self._versions[path]}</p></body></html>"
+            text = f"<html><body><p>version {self._versions[path]} of {path}</p></body></html>"
         elif first == "news":
-            text = f"<html><body><p>edition {time.time() // float(rest)}</p></body></html>"
+            text = f"<html><body><p>edition {time.time() // float(rest)} of {path}</p></body></html>"
         elif first == "weibull":
             text = f"<html><body><p>edition {self._edition(path)}</p></body></html>"
         elif first == "links":
@@ -134,6 +142,8 @@ class MisbehavingSite:
         elif first == "fails-after":
             self._versions[path] += 1
             status = 200 if self._versions[path] <= int(rest) else 503
+        elif first == "moved":
+            status, extra = 301, f"Location: /{rest}\r\n"
         elif first == "redirect":
             status, extra = 302, f"Location: /{rest}\r\n"
         elif first == "away":
@@ -149,17 +159,22 @@ class MisbehavingSite:
         elif first == "modified":
             status = 304 if "if-modified-since" in headers else 200
             self._versions[path] += status == 200
-            text = f"<html><body><p>version {self._versions[path]}</p></body></html>"
+            text = f"<html><body><p>version {self._versions[path]} of {path}</p></body></html>"
             extra = self._times(self.ages[rest.partition("/")[0]])
         elif first == "sitemap.xml":
             entries = ((self.url(at), f"<lastmod>{when}</lastmod>" if when else "") for at, when in self.sitemap)
             urls = "".join(f"<url><loc>{url}</loc>{lastmod}</url>" for url, lastmod in entries)
             text = f'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'
+        answer = self.answers.get(headers.get("host", "").partition(":")[0] + path) or self.answers.get(path)
+        if answer is not None:
+            status, text, more = answer
+            extra += "".join(f"{name}: {value}\r\n" for name, value in more.items())
         payload = b"" if status == 304 else text.encode()
         head = f"HTTP/1.1 {status} X\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(payload)}\r\n{extra}\r\n"
-        writer.write(head.encode() + payload)
+        is_cut = first == "cut"
+        writer.write(head.encode() + (payload[:-9] if is_cut else payload))
         await writer.drain()
-        return True
+        return not is_cut
 
     def _edition(self, path: str) -> int:
         """Number of changes since the page was first asked for, by the clock and draws of its own."""

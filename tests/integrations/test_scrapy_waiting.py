@@ -11,7 +11,6 @@ from conftest import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 
-
 pytestmark = pytest.mark.timing
 
 

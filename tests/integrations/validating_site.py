@@ -9,7 +9,7 @@ A page ``/page/N`` changes every ``periods[N]`` seconds. What a site is like:
 ``silent``    no validators, but 304 to every second request
 ============  =====================================================================================================
 
-``/moved/PATH`` redirects to PATH of the site ``elsewhere``, for good or bad with whatever headers the client takes along.
+``/moving/N`` is a page with an ETag once, and then redirects to ``/static/landed`` of the site ``elsewhere``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ValidatingSite(MisbehavingSite):
         self.began = time.time()
         self.elsewhere = ""
         #: Status of each answer, by path.
-        self.answers: list[tuple[str, int]] = []
+        self.statuses: list[tuple[str, int]] = []
         self._answered = 0
 
     def version(self, page: int) -> int:
@@ -41,13 +41,18 @@ class ValidatingSite(MisbehavingSite):
 
     async def _answer(self, path: str, headers: dict[str, str], writer: asyncio.StreamWriter) -> bool:
         first, _, rest = path[1:].partition("/")
-        if first == "moved":
-            writer.write(f"HTTP/1.1 302 Found\r\nLocation: {self.elsewhere}/{rest}\r\nContent-Length: 0\r\n\r\n".encode())
+        if first == "moving":
+            self._versions[path] += 1
+            text, head = "<p>here</p>", 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nETag: "here"\r\n'
+            if self._versions[path] > 1:
+                text, head = "", f"HTTP/1.1 302 Found\r\nLocation: {self.elsewhere}/static/landed\r\n"
+            writer.write(f"{head}Content-Length: {len(text)}\r\n\r\n{text}".encode())
             return True
-        if first != "page":
+        if first.partition("?")[0] != "page":
             return await super()._answer(path, headers, writer)
         self._answered += 1
-        page, version = int(rest), self.version(int(rest))
+        page = int(rest.partition("?")[0])
+        version = self.version(page)
         changed = formatdate(self.began + version * self.periods[page], usegmt=True)
         etag = f'W/"{self._answered}"' if self.kind == "rotating" else f'"{page}-{version}"'
         asked = {"if-none-match", "if-modified-since"} & headers.keys()
@@ -60,7 +65,7 @@ class ValidatingSite(MisbehavingSite):
         validators = "" if self.kind == "silent" else f"ETag: {etag}\r\nLast-Modified: {changed}\r\n"
         text = b"" if holds else f"<html><body><p>page {page}, version {version}</p>{'<p>filler</p>' * 50}</body></html>".encode()
         head = f"HTTP/1.1 {304 if holds else 200} X\r\nContent-Type: text/html\r\nContent-Length: {len(text)}\r\n{validators}\r\n"
-        self.answers.append((path, 304 if holds else 200))
+        self.statuses.append((path, 304 if holds else 200))
         writer.write(head.encode() + text)
         await writer.drain()
         return True

@@ -52,10 +52,10 @@ def test_all_pages_pay_one_price(visits, share, objective):
     budget = visits * world.change_rate.sum()
     plan = world.plan(budget)
     worth, visited = world.worth(plan), plan.rates > 0
-    assert worth[visited] == pytest.approx(plan.multiplier, rel=1e-4)
-    assert (worth[~visited] <= plan.multiplier * (1 + 1e-4)).all()
+    assert worth[visited] == pytest.approx(plan.multiplier, rel=2e-4)
+    assert (worth[~visited] <= plan.multiplier * (1 + 2e-4)).all()
     assert plan.rates.sum() == pytest.approx(LOAD * budget)
-    assert world.solves <= 15
+    assert world.solves <= 10
     if visits == 0.02 and share > 0.1:
         assert 0 < visited[world.rows].sum() < len(world.rows)
 
@@ -84,7 +84,7 @@ def test_pages_of_shape_1_are_planned_as_without_a_model():
     budget, none = 0.3 * world.change_rate.sum(), np.zeros(100)
     plain = plan_rates(world.importance, none, none, budget, none, none + np.inf, change_rate=world.change_rate)
     plan = world.plan(budget)
-    assert plan.rates == pytest.approx(plain.rates, rel=1e-4)
+    assert plan.rates == pytest.approx(plain.rates, rel=2e-4)
     assert plan.freshness == pytest.approx(plain.freshness, rel=1e-6)
 
 
@@ -100,9 +100,9 @@ def test_bounds_are_kept_and_all_between_pay_one_price():
     low, high = plan.rates <= world.low * (1 + 1e-9), plan.rates >= world.high * (1 - 1e-9)
     assert low[world.rows].any()
     assert high[world.rows].any()
-    assert worth[~low & ~high] == pytest.approx(plan.multiplier, rel=1e-4)
-    assert (worth[low] <= plan.multiplier * (1 + 1e-4)).all()
-    assert (worth[high] >= plan.multiplier * (1 - 1e-4)).all()
+    assert worth[~low & ~high] == pytest.approx(plan.multiplier, rel=2e-4)
+    assert (worth[low] <= plan.multiplier * (1 + 2e-4)).all()
+    assert (worth[high] >= plan.multiplier * (1 - 2e-4)).all()
 
 
 def test_pages_of_a_full_host_pay_its_price_whatever_their_model():
@@ -113,10 +113,10 @@ def test_pages_of_a_full_host_pay_its_price_whatever_their_model():
     plan = world.plan(budget, host=host, host_max_rate=limits)
     assert plan.rates[host == 0].sum() == pytest.approx(limits[0], rel=1e-6)
     worth, full = world.worth(plan), (host == 0) & (plan.rates > 0)
-    assert worth[(host > 0) & (plan.rates > 0)] == pytest.approx(plan.multiplier, rel=1e-4)
+    assert worth[(host > 0) & (plan.rates > 0)] == pytest.approx(plan.multiplier, rel=2e-4)
     own = np.median(worth[full])
     assert own > 1.5 * plan.multiplier
-    assert worth[full] == pytest.approx(own, rel=1e-4)
+    assert worth[full] == pytest.approx(own, rel=2e-4)
 
 
 def test_the_rates_of_the_last_plan_change_nothing_but_the_number_of_solves():
@@ -126,7 +126,8 @@ def test_the_rates_of_the_last_plan_change_nothing_but_the_number_of_solves():
     world.solves = 0
     again = world.plan(budget, plan.rates[world.rows])
     assert world.solves <= 2
-    assert again.rates == pytest.approx(plan.rates, rel=1e-3, abs=1e-9)
+    assert again.multiplier == pytest.approx(plan.multiplier, rel=2e-4)
+    assert again.rates == pytest.approx(plan.rates, rel=1e-2, abs=1e-9)
 
 
 def test_budget_to_spare_visits_all_pages_at_their_maxima():

@@ -6,6 +6,7 @@ import pytest
 from clocked_store import START, ClockedStore, fingerprint, new_page
 
 from optimal_frontier.estimation.announcers import PROBE_EVERY, SILENCED_AT, Announcer
+from optimal_frontier.frontier.ages import words_of
 from optimal_frontier.state.records import Announcement
 
 SITEMAP = "h sitemap"
@@ -61,6 +62,18 @@ def test_a_move_since_the_source_was_read_is_news_whatever_the_clock_of_the_site
     known_pages(store)
     announce(store, "h/0", at=START - 9000.0)
     assert announce(store, "h/0", at=store.time() - 3600.0, unread=50.0) == 1
+
+
+def test_where_the_clocks_leave_it_open_an_unchanged_page_is_no_lie(store: ClockedStore) -> None:
+    """Seen a second after the change that is announced; a rough word has no such excuse."""
+    known_pages(store, 2)
+    seen = float(store.seen(0)["last_seen"])
+    announce(store, "h/0", at=seen - 1.0)
+    announce(store, "h/1", at=seen - 1.0, resolution=86400.0, by="h feed")
+    for handout in store.dispatch(2)[0]:
+        store.observe(handout, bit=0, shape=1.0, time=1.0)
+    assert announcer(store) == Announcer()
+    assert announcer(store, "h feed").wrong == 1
 
 
 def test_a_page_that_was_seen_since_is_not_put_forward(store: ClockedStore) -> None:
@@ -210,3 +223,16 @@ def test_a_page_found_as_news_keeps_no_lastmod_before_its_first_visit(store: Clo
     store.add(new_page("h/old"), new_page("h/new"))
     assert announce(store, "h/old", unread=-1.0) == announce(store, "h/new") == 0
     assert store.hash("lastmod").keys() == {str(store.slot("h/old"))}
+    handouts = {handout.slot: handout for handout in store.visit_all()}
+    assert handouts[store.slot("h/new")].lastmod is None
+    assert handouts[store.slot("h/old")].lastmod == pytest.approx((0.0, 0.0, 60.0), abs=0.01)
+
+
+def test_what_is_announced_is_no_sample_of_ages(store: ClockedStore) -> None:
+    """What has not moved is not passed on: the ages of the rest would make every page look quick."""
+    known_pages(store)
+    announce(store, "h/0")
+    store.advance(1e6)
+    (handout,), _ = store.dispatch(1)
+    assert handout.lastmod is not None
+    assert not any(word.is_resolved(1e9) for word in words_of(handout, None, handout.received))

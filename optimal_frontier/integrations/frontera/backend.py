@@ -18,13 +18,13 @@ from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.dispatcher import SlotRoom, names_of
 from optimal_frontier.frontier.fingerprinting import FAILED, Fingerprinting
 from optimal_frontier.frontier.judgement import judge_visit
+from optimal_frontier.frontier.outcomes import counters_of, outcome_of
 from optimal_frontier.frontier.session import Session
 from optimal_frontier.frontier.traps import is_trap
 from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates
 from optimal_frontier.integrations.frontera.configuration import settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.requests import (
-    ANNOUNCEMENT,
     ANNOUNCEMENT,
     HANDOUT,
     IMPORTANCE,
@@ -48,12 +48,10 @@ logger = logging.getLogger(__name__)
 NO_SPIDER: Final = "frontera"
 #: Pages that are remembered as stored, with their importance, so that links to them cost no round trip.
 _KNOWN_PAGES: Final = 200_000
+#: Seconds after which they are told to the store again: one of them may have been retired, and is linked still.
+_KNOWN_S: Final = 3600.0
 #: Longest wait for one exchange when used without Scrapy, seconds.
 _EXCHANGE_S: Final = 30.0
-
-#: Error identifiers that mean "not there any more" and "not allowed".
-GONE: Final = frozenset({"404", "410"})
-REFUSED: Final = frozenset({"IgnoreRequest", "RobotsDenied"})
 
 
 class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
@@ -75,6 +73,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self.fingerprinting = Fingerprinting(settings)
         self._known: dict[bytes, float] = {}
         self._known_generation = 0
+        self._known_until = 0.0
         self._hosts: dict[str, list[str]] = {}
         self._warned = self._warned_lastmod = False
         self._queue = FrontierQueue(lambda: self.session, self._take, self._add)
@@ -132,9 +131,10 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     def _add(self, requests: Iterable[Any], *, is_link: bool = False) -> None:
         courier = self.session.courier
-        if courier.generation != self._known_generation:
+        now = time.monotonic()
+        if courier.generation != self._known_generation or now >= self._known_until:
             self._known.clear()
-            self._known_generation = courier.generation
+            self._known_generation, self._known_until = courier.generation, now + _KNOWN_S
         pages = []
         for request in requests:
             try:
@@ -273,8 +273,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         if handout is None:
             return
         name = str(error)
-        outcome = "gone" if name in GONE else "refused" if name in REFUSED else "released" if name == "released" else "failed"
-        self.session.courier.observe(Observation(handout.slot, handout.token, outcome, time.monotonic()))
+        ended = Observation(handout.slot, handout.token, outcome_of(name), time.monotonic(), counters=counters_of(name))
+        self.session.courier.observe(ended)
         if not self._attached:
             self._settle()
 
@@ -286,10 +286,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     def _judge(self, handout: Handout, status: int, content_hash: bytes | None, headers: Any) -> Observation:
         now = time.monotonic()
-        if status in (404, 410):
-            return Observation(handout.slot, handout.token, "gone", now)
         if not 200 <= status < 300 and status != 304:
-            return Observation(handout.slot, handout.token, "failed", now)
+            return Observation(handout.slot, handout.token, outcome_of(str(status)), now, counters=counters_of(str(status)))
         if handout.kind != ACTIVE:
             return Observation(handout.slot, handout.token, "ok", now)
         if status == 304 and handout.visits:

@@ -10,13 +10,16 @@ from typing import Any, Final
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from optimal_frontier.detection import modified_age
+from optimal_frontier.detection import modified_age, sections
 from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.frontier.fingerprinting import Fingerprint, Fingerprinting
 from optimal_frontier.frontier.judgement import change_bit, judge_visit, prior_of
+from optimal_frontier.frontier.noisy_pages import Noticed, notice
 from optimal_frontier.frontier.pacing import hold_s
 from optimal_frontier.frontier.validators import Validators
+from optimal_frontier.integrations.scrapy.canonical_links import follow_canonical
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
+from optimal_frontier.integrations.scrapy.endings import Verdicts, error_of_exception, error_of_response
 from optimal_frontier.integrations.scrapy.lease import LEASE, META, Lease
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.integrations.scrapy.sources import ANNOUNCES
@@ -39,6 +42,7 @@ class ChangeDetectionMiddleware:
         self.crawler = crawler
         self._scheduler: OptimalScheduler | None = None
         self._conditional: ConditionalRequests | None = None
+        self._verdicts: Verdicts | None = None
         self._fingerprinting: Fingerprinting | None = None
 
     @classmethod
@@ -73,11 +77,24 @@ class ChangeDetectionMiddleware:
             self._fingerprinting = self._scheduler.backend.fingerprinting
         return self._fingerprinting
 
+    @property
+    def verdicts(self) -> Verdicts:
+        """What tells good responses from those that only look it; the scheduler is open."""
+        if self._verdicts is None:
+            assert self._scheduler is not None  # the callers looked
+            self._verdicts = self._scheduler.verdicts()
+        return self._verdicts
+
     def process_request(self, request: Any, spider: Any = None) -> None:
         """Ask whether a page has changed, where that can be asked."""
         lease: Lease | None = request.meta.get(LEASE)
-        if self.scheduler is not None and lease is not None and lease.request is request:
-            self.conditional.ask(lease, request, self.fingerprinting.way(lease.handout.record["url"]).recipe.tag)
+        if self.scheduler is None or lease is None or lease.request is not request:
+            return
+        if self.verdicts.has_own_content(lease.handout):
+            handout = lease.handout
+            # Of a block page nobody wants to know whether it is still the same.
+            tag = self.fingerprinting.way(handout.record["url"]).recipe.tag if self.verdicts.has_own_content(handout) else 0
+            self.conditional.ask(lease, request, tag)
 
     def reached_downloader(self, request: Any) -> None:
         """Pay for fetches that were not dispatched: redirects, retries, robots.txt, bypasses."""
@@ -117,29 +134,39 @@ class ChangeDetectionMiddleware:
         sent = self.conditional.forget(lease, request)
         if response.status == 304 and sent is not None:
             return self._not_modified(lease, request, response, sent)
-        is_good = 200 <= response.status < 300
-        lease.error = "" if is_good else str(response.status)
+        lease.error = error_of_response(response)
+        is_good = not lease.error
         published = self.scheduler.published
         if is_good:
             lease.source = self.scheduler.sources.read(lease, request, response)
         if is_good and lease.handout.kind == ACTIVE:
             lease.observation = self._judged(lease, request, response, sent)
+        if lease.observation is not None:
+            lease.moved = self.verdicts.moved(lease, request)
+            if self.scheduler.settings.canonical_links:
+                follow_canonical(lease, response, self.crawler.request_fingerprinter.fingerprint, self.scheduler.settings.url_limits)
             self._count_not_modified(lease.observation)
         request.meta[META] = _told(lease, published)
-        if is_good and request.meta.get(ANNOUNCES):
+        if not lease.error and request.meta.get(ANNOUNCES):
             self.scheduler.sources.take_over(request, lease)
-        if lease.observation is not None and lease.observation.bit == 0 and self.scheduler.settings.callback_on == "change":
+        is_no_news = lease.observation is not None and lease.observation.bit == 0
+        if (is_no_news or (is_good and lease.error)) and self.scheduler.settings.callback_on == "change":
             request.callback = _unchanged
             self.crawler.stats.inc_value("optimal_frontier/callbacks_spared")
         return response
 
-    def _judged(self, lease: Lease, request: Any, response: Any, sent: Validators | None) -> Observation:
+    def _judged(self, lease: Lease, request: Any, response: Any, sent: Validators | None) -> Observation | None:
         handout, now = lease.handout, time.monotonic()
         # What a cache answers has the headers of an earlier visit, also where it asked whether they still hold.
         is_cached = "cached" in response.flags
         age = None if is_cached else modified_age(response.headers, time.time())
         content = self._fingerprint(lease, response)
-        observation = self._judged_by(lease, content, lease.responded or now, age)
+        is_changed = change_bit(handout, content.digest, content.tag, content.distance) == 1
+        lease.error = self.verdicts.error_of(lease, response, content, is_changed=is_changed)
+        if lease.error:
+            return None
+        noticed = self._noticed(lease, response, content) if lease.responded or not is_cached else None
+        observation = self._judged_by(lease, content, lease.responded or now, age, noticed)
         if content.counters:
             observation = replace(observation, counters={**observation.counters, **content.counters})
         if content.digest is not None:  # validators are kept of what a fingerprint is stored of
@@ -150,11 +177,25 @@ class ChangeDetectionMiddleware:
         seen = handout.received - handout.elapsed if handout.visits else now
         return replace(observation, responded=seen, bit=-1, shape=handout.shape, time=handout.time, content=b"", words="", watch=None)
 
-    def _judged_by(self, lease: Lease, content: Fingerprint, responded: float, age: float | None) -> Observation:
+    def _noticed(self, lease: Lease, response: Any, content: Fingerprint) -> Noticed | None:
+        """Tell what changes on every fetch from what changes; None where content is not judged by its fingerprint."""
+        handout = lease.handout
+        if lease.source is not None or not self.verdicts.has_own_content(handout):
+            return None
+        bit = change_bit(handout, content.digest, content.tag, content.distance)
+        interval = handout.elapsed + ((lease.responded or time.monotonic()) - handout.received)
+        return notice(handout, bit, interval, lambda: sections(response, self.fingerprinting.way(handout.record["url"]).recipe))
+
+    def _judged_by(
+        self, lease: Lease, content: Fingerprint, responded: float, age: float | None, noticed: Noticed | None = None
+    ) -> Observation:
         assert self._scheduler is not None  # process_response looked
         settings, published = self._scheduler.settings, self._scheduler.published
-        return judge_visit(
-            lease.handout,
+        handout = lease.handout
+        # A page that comes back from behind a block page shows no change.
+        known = handout if self.verdicts.has_own_content(handout) else replace(handout, content_tag=0)
+        observation = judge_visit(
+            known if noticed is None else noticed.shown(known, content.digest),
             content.digest,
             content.tag,
             responded,
@@ -166,6 +207,7 @@ class ChangeDetectionMiddleware:
             half_life=settings.half_life,
             distance=content.distance,
         )
+        return observation if noticed is None else noticed.applied(handout, observation)
 
     def _fingerprint(self, lease: Lease, response: Any) -> Fingerprint:
         """Fingerprint a response as its page's options ask for; counted."""
@@ -210,7 +252,7 @@ class ChangeDetectionMiddleware:
         if lease is not None:
             if self.scheduler is not None:
                 self.conditional.forget(lease, request)
-            lease.error = "IgnoreRequest" if isinstance(exception, IgnoreRequest) else type(exception).__name__
+            lease.error = error_of_exception(exception)
 
 
 def _told(lease: Lease, published: Published) -> dict[str, Any]:

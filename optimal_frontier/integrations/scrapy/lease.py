@@ -43,6 +43,8 @@ class Lease:
         Identifier of what went wrong, if it did.
     moved : str
         URL at which the page is from now on, should the fetch end well; empty where it stays.
+    canonical : str
+        URL of the page that it is an alias of by its own word; empty where it is none.
     added : frozenset of str
         Names that we put into the request's meta, for this fetch only.
     asked : Validators or None
@@ -64,6 +66,7 @@ class Lease:
     observation: Observation | None = None
     error: str = ""
     moved: str = ""
+    canonical: str = ""
     added: frozenset[str] = frozenset()
     asked: Validators | None = None
     asked_url: str = ""

@@ -13,6 +13,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -49,6 +50,7 @@ from optimal_frontier.integrations.scrapy.converters import (
     forget_runtime,
 )
 from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter, describe
+from optimal_frontier.integrations.scrapy.endings import Verdicts, error_of_dropped
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.integrations.scrapy.sources import Sources
 from optimal_frontier.settings import PREFIX, FrontierSettings
@@ -402,6 +404,11 @@ class OptimalScheduler(BaseScheduler):
             self._session.courier.hold(host_of(url), seconds)
             self.stats.inc_value("optimal_frontier/host_holds")
 
+    def verdicts(self) -> Verdicts:
+        """Return what judges responses by what all crawlers have seen; only while it is open."""
+        assert self._session is not None  # the caller looked
+        return Verdicts(self._session.dispatcher.blocks, self._session.courier, self.stats)
+
     # Leases end.
 
     def _reap(self) -> None:
@@ -423,7 +430,8 @@ class OptimalScheduler(BaseScheduler):
         if lease.observation is not None:
             request.meta[OBSERVATION] = lease.observation
             request.meta[CONTENT_HASH] = lease.observation.content[4:]
-        error = lease.error or ("released" if self._closing and not (lease.reached and lease.handed) else "dropped")
+        error = lease.error or ("released" if self._closing and not (lease.reached and lease.handed) else "")
+        error = error or error_of_dropped(lease.request, self.crawler.settings.getint("REDIRECT_MAX_TIMES"))
         try:
             if response is not None and not lease.error:
                 self._manager.page_crawled(self._responses.to_frontier(response, request))
@@ -439,7 +447,7 @@ class OptimalScheduler(BaseScheduler):
             logger.error("Frontera's manager could not take in %s", request.url, exc_info=True)
         if HANDOUT in request.meta:  # or a middleware kept it from the backend
             self.backend.request_error(request, error)
-        if lease.moved and not lease.error and lease.handout.kind == ACTIVE:
+        if (lease.moved or lease.canonical) and not lease.error and lease.handout.kind == ACTIVE:
             self._move(lease)
         # The request's meta leads to the lease: without this loop a page's memory is free at once, not at some later collection.
         lease.request = lease.response = lease.frontier_request = None
@@ -450,14 +458,15 @@ class OptimalScheduler(BaseScheduler):
             return
         try:
             asked = self._requests.from_frontier(lease.frontier_request)
-            found = asked.replace(url=lease.moved)
+            found = asked.replace(url=lease.moved or lease.canonical)
         except ValueError as error:
             logger.warning("%s stays where it is: %s", lease.frontier_request.url, error)
             return
         fingerprinter = self.crawler.request_fingerprinter.fingerprint
         before, after = fingerprinter(asked), fingerprinter(found)
         if before != after:
-            self._session.courier.move(self._session.dispatcher.move_of(lease.handout, before, found.url, after))
+            move = self._session.dispatcher.move_of(lease.handout, before, found.url, after)
+            self._session.courier.move(replace(move, is_canonical=not lease.moved))
             self.stats.inc_value("optimal_frontier/moves")
 
     def _count_ages(self, observation: Observation | None) -> None:

@@ -9,6 +9,7 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 
 from optimal_frontier.integrations.scrapy.converters import forget_runtime
+from optimal_frontier.integrations.scrapy.item_marks import ItemMarks
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 
 
@@ -20,6 +21,7 @@ class FrontierSpiderMiddleware:
 
     def __init__(self, crawler: Any) -> None:
         self.crawler = crawler
+        self._items: ItemMarks | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> FrontierSpiderMiddleware:
@@ -48,10 +50,13 @@ class FrontierSpiderMiddleware:
         async for element in result:
             yield self._marked(element, response, scheduler)
 
-    @staticmethod
-    def _marked(element: Any, response: Any, scheduler: OptimalScheduler | None) -> Any:
+    def _marked(self, element: Any, response: Any, scheduler: OptimalScheduler | None) -> Any:
         if isinstance(element, Request):
             forget_runtime(element.meta)
             if scheduler is not None:
                 scheduler.note_parent(element, response.request)
+        elif scheduler is not None and scheduler.settings.item_field is not None:
+            if self._items is None:
+                self._items = ItemMarks(scheduler.settings.item_field, self.crawler.stats)
+            self._items.mark(element, response)
         return element

@@ -11,6 +11,7 @@
 -- P.memory          HASH   slot -> msgpack of what the last responses left for the next fetch: state/memory.py
 -- P.failed          HASH   slot -> why its last attempt failed, of pages that fail
 -- P.health          HASH   H -> faded counts "pages seen, pages found gone" of hosts with gone pages: _gone.lua
+-- P.flagged         ZSET   contents that are no page's own: host, blank, fingerprint in hexadecimal -> when that was found out (s)
 -- P.retired:H       LIST   slots of host H that were retired last, newest first
 -- P.free            LIST   slots given back by forget and by requests that are not pages
 -- P.page:C          STRING 48 bytes a slot, chunk C: importance, min_rate, max_rate (1/s), gap (s), host, generation, state, pattern
@@ -45,7 +46,8 @@
 -- P.trust           HASH   H:header, H:sitemap -> faded counts of what checks of the host's word found: "unchanged moved changed wrong"
 -- P.lastmod         HASH   slot -> what a sitemap said: "last change (s), resolution (s), when it said so (s)"
 -- P.announcers      HASH   "host kind" of a source -> what its announcements were worth: "right wrong score silenced waiting window passed_over"
--- P.announced       HASH   slot that a source put forward -> "at (s) credit (then) seen_by (s: by then its change can be seen) host kind"
+-- P.announced       HASH   slot that a source put forward -> "at (s) credit (then) seen_by (s: by then its
+--                          change can be seen) unsure (1: it may have been seen already) host kind"
 -- P.leases          HASH   slot -> "token owner dispatched_at deadline first"
 -- P.leases:expiry   ZSET   slot -> when it expires (s);  P.owner:O SET slots;  P.owners ZSET O -> last sign of life (s)
 -- P.bucket          HASH   tokens, at (s), discovery
@@ -402,14 +404,16 @@ local function write_announcer(name, a)
     a.window, a.passed_over))
 end
 
-local function mark_announced(slot, at, have, seen_by, name)
-  redis.call('HSET', P .. 'announced', slot, table.concat({string.format('%.6f', at), number(have), number(seen_by), name}, ' '))
+local function mark_announced(slot, at, have, seen_by, unsure, name)
+  local fields = {string.format('%.6f', at), number(have), number(seen_by), unsure and 1 or 0, name}
+  redis.call('HSET', P .. 'announced', slot, table.concat(fields, ' '))
 end
 
 -- What put a page forward; nil if nothing did.
 local function announcement_of(slot)
-  local at, have, seen_by, name = string.match(redis.call('HGET', P .. 'announced', slot) or '', '^(%S+) (%S+) (%S+) (.+)$')
-  return at and {at = tonumber(at), credit = tonumber(have), seen_by = tonumber(seen_by), name = name}
+  local text = redis.call('HGET', P .. 'announced', slot)
+  local at, have, seen_by, unsure, name = string.match(text or '', '^(%S+) (%S+) (%S+) (%d) (.+)$')
+  return at and {at = tonumber(at), credit = tonumber(have), seen_by = tonumber(seen_by), unsure = unsure == '1', name = name}
 end
 
 -- The page's visit has come, and a bit (-1: none) says whether the announcer was right. `a` is the announcer `name`, where the caller has it.
@@ -419,7 +423,7 @@ local function settle_announcement(slot, bit_, a, name)
   redis.call('HDEL', P .. 'announced', slot)
   local own = mark.name == name and a or read_announcer(mark.name)
   own.waiting = math.max(0, own.waiting - 1)
-  if bit_ >= 0 then
+  if bit_ == 1 or (bit_ == 0 and not mark.unsure) then
     local was_right = bit_ == 1
     if was_right then own.right, own.score = own.right + 1, math.max(0, own.score - 1)
     else own.wrong, own.score = own.wrong + 1, math.min(SILENCED_AT, own.score + 1) end

@@ -25,9 +25,12 @@ for i = 3, #ARGV, 3 do
     local p, s, q = read_page(index), parse_seen(read_raw('seen', index)), parse_plan(read_raw('plan', index))
     local before = tonumber(string.match(redis.call('HGET', P .. 'lastmod', slot) or '', '^%S+') or nil)
     local is_page = p.state == RETIRED or p.state == ACTIVE and s.visits > 0
-    -- A page that is found because it is new is young: its age says nothing of its rate.
-    if s.attempts > 0 or unread < 0 then
-      redis.call('HSET', P .. 'lastmod', slot, ARGV[i + 1] .. ' ' .. ARGV[i + 2] .. ' ' .. string.format('%.6f', now))
+    -- It is no fair sample of ages: what has not moved was not passed on, and what is found because it is new is young. So it is noted as too
+    -- rough to be used as one, but for what a source says of its pages when it is first read.
+    local is_sample = s.attempts == 0 and unread < 0
+    if s.attempts > 0 or is_sample then
+      local rough = is_sample and ARGV[i + 2] or number(INFINITE)
+      redis.call('HSET', P .. 'lastmod', slot, ARGV[i + 1] .. ' ' .. rough .. ' ' .. string.format('%.6f', now))
     end
     local seen_by = modified + (resolution > ROUGH_S and resolution / 2 or CLOCKS_S)
     -- What was said since the source was read before has happened since then, whatever the site's clock says.
@@ -42,7 +45,7 @@ for i = 3, #ARGV, 3 do
         if known then settle_announcement(slot, -1, a, name) end
         a.waiting = a.waiting + 1
         local have = credit(s, q, now)
-        mark_announced(slot, now, have, seen_by, name)
+        mark_announced(slot, now, have, seen_by, resolution <= ROUGH_S and modified <= s.last_seen, name)
         if p.state == RETIRED then
           p.state, s.failures, s.gone = ACTIVE, 0, 0
           if s.visits == 0 then s.last_attempt = 0 end
@@ -64,6 +67,6 @@ for i = 3, #ARGV, 3 do
     end
   end
 end
-write_announcer(name, a)
+if stats.announced then write_announcer(name, a) end
 for field, by in pairs(stats) do redis.call('HINCRBY', P .. 'stats', field, by) end
 return put_forward

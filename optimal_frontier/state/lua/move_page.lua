@@ -1,8 +1,9 @@
 -- Gives a page another identity: what it was called before becomes an alias. Where the new one is a page already, the two become one.
--- ARGV  fingerprint, its URL, then the new identity as one page of add_pages (14 values; priority and limits are not used)
+-- ARGV  fingerprint, its URL, then the new identity as one page of add_pages (14 values; priority and limits are not used),
+--       1 if the page itself says so (rel=canonical), else 0
 -- Returns  1 (moved), 2 (the new identity was a page already, which takes the old one's place), 0 (nothing to move: it is not a page, waits
---          for its first visit, or has moved before; or the target is fetched once only). O(log n), and O(a) with a <= MOST_ALIASES
---          aliases; idempotent. A lease goes on; where two pages become one, that of the old one is over.
+--          for its first visit, or has moved before; or the target is fetched once only; or the page's own word is refused). O(log n), and
+--          O(a) with a <= MOST_ALIASES aliases; idempotent. A lease goes on; where two pages become one, that of the old one is over.
 local from, to = ARGV[1], ARGV[3]
 local slot = redis.call('HGET', P .. 'ids', from)
 -- An alias does not move: only what the page is called now does.
@@ -14,6 +15,17 @@ if p.state ~= ACTIVE or (s.attempts == 0 and not lease) then return 0 end
 local alias = redis.call('HGET', P .. 'aliases', to)
 if alias then to = string.sub(alias, 1, 20) end
 local other = redis.call('HGET', P .. 'ids', to)
+-- Two pages that name each other would change places for ever; a page that many name is named by mistake, and one that names another
+-- one each time goes on for ever.
+local CANONICAL_ALIASES, is_canonical = 20, ARGV[17] == '1'
+if is_canonical and (other == slot or redis.call('LLEN', P .. 'aliased:' .. (other or slot)) >= CANONICAL_ALIASES) then
+  redis.call('HINCRBY', P .. 'stats', 'canonical_refused', 1)
+  return 0
+end
+local function count_move(name)
+  redis.call('HINCRBY', P .. 'stats', name, 1)
+  if is_canonical then redis.call('HINCRBY', P .. 'stats', 'canonical_followed', 1) end
+end
 local function is_stated(at) return redis.call('GETBIT', P .. 'stated', at) == 1 end
 
 if not other or other == slot then
@@ -45,7 +57,7 @@ if not other or other == slot then
     sync_host(before)
     sync_host(host)
   end
-  redis.call('HINCRBY', P .. 'stats', 'moved', 1)
+  count_move('moved')
   return 1
 end
 
@@ -87,5 +99,5 @@ if s.attempts == 0 then redis.call('HINCRBY', P .. 'stats', 'pending', -1) end
 if s.visits > 0 then redis.call('HINCRBY', P .. 'stats', 'fetched', -1) end
 free_slot(index, p)
 sync_host(tostring(p.host))
-redis.call('HINCRBY', P .. 'stats', 'merged', 1)
+count_move('merged')
 return 2

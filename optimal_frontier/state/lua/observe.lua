@@ -141,7 +141,7 @@ for i = 3, #ARGV, 17 do
         s.failures = s.failures + 1
         if outcome == 'refused' then s.failures = math.max(s.failures, 12) end
         if outcome == 'gone' then judge_gone(index, p, s, now, count) else s.gone = 0 end
-        redis.call('HSET', P .. 'failed', slot, string.match(ARGV[i + 15], 'failures_(%w+):') or outcome)
+        redis.call('HSET', P .. 'failed', slot, string.match(ARGV[i + 15], 'failures_(%w+):') or string.match(ARGV[i + 15], '(blocked)_pages:') or outcome)
         count('failures')
         count('failures_' .. outcome)
       end
@@ -149,7 +149,7 @@ for i = 3, #ARGV, 17 do
         local was_told = mark.at <= lease.at or (bit_ == 1 and s.last_seen > mark.seen_by)
         if outcome == 'failed' or (outcome == 'ok' and not was_told) then
           -- It was in flight already, or failed: the visit is still owed.
-          mark_announced(slot, now, s.carry, mark.seen_by, mark.name)
+          mark_announced(slot, now, s.carry, mark.seen_by, mark.unsure, mark.name)
           lend_credit(slot, s, live, now)
         else
           settle_announcement(slot, outcome == 'ok' and bit_ or -1)

@@ -1,0 +1,256 @@
+"""Pages that never look the same twice: found by a second fetch shortly after, and judged by the sections that stayed the same.
+
+A page that changed on each of its last visits either changes often or shows something that is new on every fetch. Two fetches seconds apart
+tell: by the rate that was learned, a change within seconds is unlikely. Each such pair that differs is evidence, the logarithm of that
+probability; enough of it and a section that differed in all pairs make the page noisy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import msgpack
+
+from optimal_frontier.detection.section_history import SectionHistory, key_of
+from optimal_frontier.detection.sections import WHOLE, Section
+from optimal_frontier.state.memory import Memory
+from optimal_frontier.state.records import NOT_SURPRISED, Handout, Observation, Watched
+
+#: A second fetch counts as one shortly after within so many seconds.
+QUICK_S: Final = 10.0
+#: Evidence that makes a page noisy: its changes within seconds have a probability of 1/1000 by what was learned of its rate.
+ALARM: Final = math.log(1000.0)
+
+#: Changes in a row from which on sections are kept, and from which on a second fetch is asked for.
+_KEPT_AFTER: Final = 3
+_CHECKED_AFTER: Final = 4
+#: A second fetch is asked for where a change within `_NOMINAL_S` has at most this probability; else it would tell little.
+_NOMINAL_S: Final = 2.0
+_TELLING: Final = 0.25
+#: Pairs that differ, at least, before a page is noisy; second fetches in a row at most; such that came too late.
+_LEAST_PAIRS: Final = 2
+_MOST_CHECKS: Final = 4
+_MOST_LATE: Final = 2
+#: Second fetches without a difference after which a noisy page is calm.
+_CALM: Final = 2
+#: Visits until the next check: the first, doubled each time, and the last.
+_SPACING: Final = 8
+_MOST_SPACING: Final = 64
+
+_KEY: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PageNoise:
+    """What is remembered of a page that changed on each of its last visits.
+
+    Attributes
+    ----------
+    history : SectionHistory
+        Its sections.
+    is_noisy : bool
+        Two fetches seconds apart differ, as was confirmed.
+    mask : frozenset of bytes
+        Keys of the sections that differed between such fetches (`key_of`); before the page is noisy, in all pairs of the check under way.
+    evidence : float
+        Of the check under way, nats.
+    checks, late, calm : int
+        Of the check under way (0 checks: there is none): second fetches asked for, those that came too late, those without a difference.
+    next_check : int
+        Number of the visit from which on it may be checked.
+    spacing : int
+        Visits between two checks.
+    """
+
+    history: SectionHistory = field(default_factory=SectionHistory)
+    is_noisy: bool = False
+    mask: frozenset[bytes] = frozenset()
+    evidence: float = 0.0
+    checks: int = 0
+    late: int = 0
+    calm: int = 0
+    next_check: int = 0
+    spacing: int = _SPACING
+
+    @classmethod
+    def unpack(cls, raw: bytes) -> PageNoise:
+        """Read what is stored in `Memory.noise`; nothing: it was never needed."""
+        if not raw:
+            return cls()
+        history, is_noisy, mask, *numbers = msgpack.unpackb(raw)
+        keys = frozenset(mask[at : at + _KEY] for at in range(0, len(mask), _KEY))
+        return cls(SectionHistory.unpacked(history), is_noisy, keys, *numbers)
+
+    def pack(self) -> bytes:
+        """Return what is stored."""
+        numbers = (self.evidence, self.checks, self.late, self.calm, self.next_check, self.spacing)
+        return bytes(msgpack.packb([self.history.packed(), self.is_noisy, b"".join(sorted(self.mask)), *numbers]))
+
+    @property
+    def has_steady_sections(self) -> bool:
+        """Whether there is a section that does not differ within seconds."""
+        return bool(self.history.keys() - self.mask)
+
+    def next_asked(self, visits: int) -> PageNoise:
+        """Return it with the check under way ended; the next one comes after twice as many visits."""
+        spacing = min(2 * self.spacing, _MOST_SPACING)
+        return replace(self, evidence=0.0, checks=0, late=0, calm=0, next_check=visits + self.spacing, spacing=spacing)
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """What was noticed of a visit.
+
+    Attributes
+    ----------
+    bit : int
+        1 changed, 0 unchanged, -1 nothing learned.
+    noise : PageNoise or None
+        To be remembered; None: nothing needs to be.
+    again : bool
+        A second fetch shortly after is asked for.
+    forgets : bool
+        What was learned so far was learned from noise.
+    counters : mapping of str to int
+        What happened, for ``P stats``.
+    overrules : bool
+        The fingerprint says otherwise.
+    """
+
+    bit: int
+    noise: PageNoise | None = None
+    again: bool = False
+    forgets: bool = False
+    counters: Mapping[str, int] = field(default_factory=dict)
+    overrules: bool = False
+
+    def shown(self, handout: Handout, digest: bytes | None) -> Handout:
+        """Return a handout against which the fingerprint gives this bit; it is never the one to say that there was a change."""
+        if not self.overrules or digest is None:
+            return handout
+        return replace(handout, content=digest) if self.bit == 0 else replace(handout, content_tag=0)
+
+    def applied(self, handout: Handout, observation: Observation) -> Observation:
+        """Return an observation that was made with this bit, with what else was noticed."""
+        memory = observation.memory or handout.memory
+        raw = b"" if self.noise is None else self.noise.pack()
+        if raw != memory.noise:
+            observation = replace(observation, memory=replace(memory, noise=raw))
+        if self.counters:
+            observation = replace(observation, counters={**observation.counters, **self.counters})
+        if self.forgets:
+            watch = Watched(relearned=handout.watch.relearned)
+            observation = replace(observation, shape=0.0, time=0.0, watch=watch, surprises=NOT_SURPRISED)
+        return replace(observation, again=True) if self.again else observation
+
+
+def notice(handout: Handout, bit: int, interval: float, cut: Callable[[], Sequence[Section]]) -> Noticed:
+    """Judge a visit of a page that may be noisy.
+
+    Parameters
+    ----------
+    handout : Handout
+        The lease.
+    bit : int
+        By the fingerprint.
+    interval : float
+        Seconds since the page was last seen.
+    cut : callable
+        Gives the sections of the response; only called where they are needed.
+
+    Notes
+    -----
+    Most pages cost two comparisons. Sections are kept of a page whose last three bits are changes, until two in a row are none. After four
+    in a row a second fetch is asked for, where that can come within `QUICK_S` and a change by then is unlikely. The limit: a page that does
+    change within seconds, and is visited so seldom that its bits cannot show how fast, is taken for noisy as well. No budget that visits it
+    so seldom could keep it fresh, and what of it stays the same for longer is then what decides.
+    """
+    known = handout.memory.noise
+    if bit < 0 or not (known or (bit == 1 and _all_changed(handout, _KEPT_AFTER - 1))):
+        # without a fingerprint to compare with, what was kept of sections may have been made under other options too
+        return Noticed(bit)
+    noise, visits = PageNoise.unpack(known), handout.visits + 1
+    if noise.is_noisy:
+        noticed = _notice_noisy(noise, bit, interval, cut(), visits)
+        return replace(noticed, overrules=noticed.bit != bit)
+    if bit == 0:
+        if handout.bits & 1 == 0:
+            return Noticed(bit)
+        calm = replace(noise, history=noise.history.calm(quick=_is_quick(noise, interval)))
+        return Noticed(bit, calm.next_asked(visits) if noise.checks else calm)
+    return _notice_changing(handout, noise, interval, cut(), visits)
+
+
+def _is_quick(noise: PageNoise, interval: float) -> bool:
+    return noise.checks > 0 and interval <= QUICK_S
+
+
+def _all_changed(handout: Handout, n: int) -> bool:
+    return handout.bits & ((1 << n) - 1) == (1 << n) - 1
+
+
+def _chance(handout: Handout, interval: float) -> float:
+    """Probability of a change within so many seconds, by the posterior."""
+    return -math.expm1(-handout.shape * math.log1p(interval / handout.time)) if handout.shape > 0 else 1.0
+
+
+def _notice_changing(handout: Handout, noise: PageNoise, interval: float, sections: Sequence[Section], visits: int) -> Noticed:
+    quick = _is_quick(noise, interval)
+    keys = noise.history.difference(sections).keys
+    noise = replace(noise, history=noise.history.follow(sections, quick=quick))
+    if quick:
+        # its fingerprint is another, so where no section is, the order of its parts is
+        differing = keys or frozenset((key_of(WHOLE),))
+        mask = differing if noise.checks == 1 else noise.mask & differing
+        noise = replace(noise, mask=mask, evidence=noise.evidence - math.log(max(_chance(handout, interval), 1e-300)))
+        if not mask:
+            return Noticed(1, noise.next_asked(visits))
+        if noise.evidence >= ALARM and noise.checks >= _LEAST_PAIRS:
+            noisy = replace(noise.next_asked(visits), is_noisy=True, mask=_quick_keys(noise) | mask, spacing=2 * _SPACING)
+            return Noticed(-1, noisy, forgets=True, overrules=True, counters={"noisy": 1, "noise_checks": 1})
+        if noise.checks < _MOST_CHECKS:
+            return Noticed(1, replace(noise, checks=noise.checks + 1), again=True, counters={"noise_checks": 1})
+        return Noticed(1, noise.next_asked(visits), counters={"noise_checks": 1})
+    if noise.checks:
+        late = replace(noise, late=noise.late + 1)
+        return Noticed(1, late, again=True) if late.late < _MOST_LATE else Noticed(1, late.next_asked(visits))
+    gap = 0.0 if handout.max_rate <= 0 else 1 / handout.max_rate * (0.5 if handout.min_rate >= handout.max_rate else 1.0)
+    is_telling = gap < QUICK_S and _chance(handout, max(gap, _NOMINAL_S)) <= _TELLING
+    if is_telling and visits >= noise.next_check and _all_changed(handout, _CHECKED_AFTER - 1):
+        return Noticed(1, replace(noise, checks=1), again=True)
+    return Noticed(1, noise)
+
+
+def _notice_noisy(noise: PageNoise, bit: int, interval: float, sections: Sequence[Section], visits: int) -> Noticed:
+    quick = _is_quick(noise, interval)
+    keys = noise.history.difference(sections).keys
+    noise = replace(noise, history=noise.history.follow(sections, quick=quick))
+    if quick:
+        if bit == 0:
+            calm = replace(noise, calm=noise.calm + 1, checks=noise.checks + 1)
+            if calm.calm >= _CALM:
+                return Noticed(0, counters={"noise_checks": 1, "noisy_calmed": 1})
+            return Noticed(0, calm, again=True, counters={"noise_checks": 1})
+        # what differs within seconds is noise, also if it was not seen to before
+        noise = replace(noise.next_asked(visits), mask=noise.mask | keys)
+        return Noticed(0 if noise.has_steady_sections else -1, noise, counters={"noise_checks": 1})
+    if bit == 1:
+        bit = (1 if keys - noise.mask else 0) if noise.has_steady_sections else -1
+    if noise.checks:
+        noise = noise.next_asked(visits)
+    elif visits >= noise.next_check:
+        return Noticed(bit, replace(noise, checks=1), again=True)
+    return Noticed(bit, noise)
+
+
+def _quick_keys(noise: PageNoise) -> frozenset[bytes]:
+    """Keys of the sections that differed in any pair of fetches seconds apart."""
+    return frozenset(key_of(row.selector) for row in noise.history.rows if row.quick)
+
+
+def noise_of_memory(memory: Memory) -> PageNoise | None:
+    """Return what is remembered of a page's noise; None for most pages."""
+    return PageNoise.unpack(memory.noise) if memory.noise else None

@@ -1,0 +1,182 @@
+"""Conditional requests in a real crawl, of hosts that answer them honestly and hosts that do not, beside Scrapy's HTTP cache."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from conftest import crawler
+from crawls import State
+from misbehaving_site import Fetch
+from validating_site import ValidatingSite
+
+from optimal_frontier.estimation.validators import ValidatorTrust
+from optimal_frontier.state.memory import Memory
+
+#: Seconds between two changes of a page that never changes.
+NEVER = 1e9
+#: Answers of the liar after it was found out.
+LAST = 20
+
+SPIDER = """
+class Tester(Base):
+    def first(self):
+        for site, pages in SITES:
+            for at in range(pages):
+                yield Request(f"{site}/page/{at}", errback=self.failed)
+        honest = SITES[0][0]
+        yield Request(honest + "/page/0?uncached", errback=self.failed, meta={"dont_cache": True})
+        yield Request(honest + "/page/0?mine", errback=self.failed, headers={"If-None-Match": "mine"})
+        yield Request(honest + "/moving/0", errback=self.failed)
+
+    def parse(self, response):
+        seen = response.meta["optimal_frontier"]
+        note(url=response.url, status=response.status, flags=response.flags, changed=seen["changed"], text=response.text)
+        if response.url.endswith("/page/0"):
+            yield response.request.replace(url=response.urljoin("/static/copied"), dont_filter=False)
+
+    def failed(self, failure):
+        note(failed=failure.request.url)
+"""
+
+
+@dataclass
+class Outcome:
+    """What a crawl of the four sites left."""
+
+    sites: dict[str, ValidatingSite]
+    state: State
+    stats: dict[str, Any]
+    record: list[dict[str, Any]]
+    log: str
+
+    def trust(self, kind: str) -> ValidatorTrust:
+        store = self.state.store
+        number = store.command("HGET", store.key("hosts"), f"127.0.0.1:{self.sites[kind].port}")
+        counts = None if number is None else store.command("HGET", store.key("trust"), f"{number.decode()}:validators")
+        return ValidatorTrust() if counts is None else ValidatorTrust(*map(float, counts.split()))
+
+    def memory(self, url: str) -> Memory:
+        store = self.state.store
+        return Memory.unpack(store.command("HGET", store.key("memory"), self.state.slot(url)))
+
+    def told(self, path: str) -> list[dict[str, Any]]:
+        """What the callback saw of a page of the honest site."""
+        return [line for line in self.record if line.get("url") == self.sites["honest"].url(path)]
+
+
+def has_conditions(fetch: Fetch) -> bool:
+    return bool({"if-none-match", "if-modified-since"} & fetch.headers.keys())
+
+
+@pytest.fixture(scope="module")
+def outcome(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcome]:
+    """One crawl, until the liar was found out and everything was visited often."""
+    namespace, folder = f"test-{uuid.uuid4().hex[:12]}", tmp_path_factory.mktemp("conditional")
+    state = State(f"unix://{redis_socket}", namespace)
+    honest, liar = ValidatingSite("honest", [NEVER, NEVER, 0.8]), ValidatingSite("liar", [0.7] * 5)
+    rotating, silent = ValidatingSite("rotating", [NEVER] * 3), ValidatingSite("silent", [NEVER] * 2)
+    with honest, liar, rotating, silent:
+        honest.elsewhere = liar.url("")
+        sites = {site.kind: site for site in (honest, liar, rotating, silent)}
+        listed = [(site.url(""), len(site.periods)) for site in sites.values()]
+        spider = f"SITES = {listed!r}\n{SPIDER}"
+        found = Outcome(sites, state, {}, [], "")
+        cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(folder / "cache")}
+        settings = {"of_CRAWL_RATE": 150, "of_MAX_INTERVAL": 1.0, "of_MIN_INTERVAL": 0.1}
+        with crawler(folder, honest, redis_socket, namespace)(spider, **settings, **cache) as running:
+            running.until(lambda: not found.trust("liar").is_believed)
+            since = len(liar.fetches)
+            running.until(lambda: len(liar.fetches) >= since + LAST + 5 and honest.count("/moving/0") > 2 and len(rotating.statuses) > 30)
+            running.stop()
+            found.stats, found.record, found.log = running.stats, running.record, running.log
+        yield found
+    state.close()
+
+
+def test_unchanged_pages_are_answered_by_304(outcome):
+    """But for first visits and a few checks."""
+    answers = Counter(status for path, status in outcome.sites["honest"].statuses if path in ("/page/0", "/page/1"))
+    assert answers[304] > 5 * answers[200] / 2
+    fetches = outcome.sites["honest"].of("/page/1")
+    assert not has_conditions(fetches[0])
+    assert fetches[1].headers["if-none-match"] == '"1-0"'
+    assert "GMT" in fetches[1].headers["if-modified-since"]
+
+
+def test_a_304_reaches_the_callback_as_the_last_response_that_the_cache_has(outcome):
+    shown = outcome.told("/page/1")
+    cached = [line for line in shown if line["flags"] == ["cached"]]
+    assert len(cached) > 3
+    assert {(line["status"], line["changed"]) for line in cached} == {(200, False)}
+    assert all("page 1, version 0" in line["text"] for line in cached)
+
+
+def test_the_cache_follows_a_page_that_changes(outcome):
+    """Revisits pass it by; what they bring is in it all the same, so that no old version is shown."""
+    versions = [int(line["text"].partition("version ")[2].partition("<")[0]) for line in outcome.told("/page/2")]
+    assert versions == sorted(versions)
+    assert len(set(versions)) > 1
+    assert any(line["flags"] == ["cached"] for line in outcome.told("/page/2") if "version 0" not in line["text"])
+
+
+def test_else_a_304_reaches_nobody(outcome):
+    """Neither callback nor errback, and the log stays quiet; the visit counts."""
+    shown, page = outcome.told("/page/0?uncached"), outcome.sites["honest"].url("/page/0?uncached")
+    fetched = outcome.sites["honest"].of("/page/0?uncached")
+    answered = sum(has_conditions(fetch) for fetch in fetched)
+    assert answered > 3
+    assert len(shown) == len(fetched) - answered
+    assert page not in [line.get("failed") for line in outcome.record]
+    assert outcome.stats["optimal_frontier/callbacks_spared"] >= answered
+    assert "Ignoring response" not in outcome.log
+    assert " ERROR" not in outcome.log
+
+
+def test_a_liar_is_found_and_its_pages_are_fetched_in_full(outcome):
+    trust = outcome.trust("liar")
+    assert trust.checks >= 2
+    assert not trust.is_believed or trust.told > 0
+    last = [status for _, status in outcome.sites["liar"].statuses[-LAST:]]
+    assert last.count(200) >= 0.7 * LAST
+    assert all(outcome.trust(kind).is_believed for kind in ("honest", "rotating", "silent"))
+
+
+def test_a_rotating_etag_gives_way_to_last_modified(outcome):
+    fetches = outcome.sites["rotating"].of("/page/0")
+    alone = [fetch for fetch in fetches if "if-modified-since" in fetch.headers and "if-none-match" not in fetch.headers]
+    assert len(alone) > 3
+    assert sum(status == 304 for _, status in outcome.sites["rotating"].statuses) > 3
+
+
+def test_a_304_that_nobody_asked_for_is_a_failure(outcome):
+    assert outcome.stats["optimal_frontier/failed/304"] == outcome.state.counts["failures"]
+    for at in range(2):
+        seen = outcome.state.at(outcome.sites["silent"].url(f"/page/{at}"))
+        assert seen["visits"] < seen["attempts"]
+
+
+def test_our_headers_go_no_further_than_the_page(outcome):
+    """Neither to where a redirect leads, nor into what a callback makes of its request, nor in place of the user's own."""
+    honest, liar = outcome.sites["honest"], outcome.sites["liar"]
+    assert any(has_conditions(fetch) for fetch in honest.of("/moving/0"))
+    assert liar.of("/static/landed")
+    assert not any(has_conditions(fetch) for fetch in liar.of("/static/landed"))
+    assert outcome.memory(honest.url("/moving/0")) == Memory()
+    assert honest.of("/static/copied")
+    assert not any(has_conditions(fetch) for fetch in honest.of("/static/copied"))
+    assert {fetch.headers.get("if-none-match") for fetch in honest.of("/page/0?mine")} == {"mine"}
+    assert not any("if-modified-since" in fetch.headers for fetch in honest.of("/page/0?mine"))
+
+
+def test_what_was_saved_is_counted(outcome):
+    counts = outcome.state.counts
+    asked = sum(status == 304 for site in outcome.sites.values() for _, status in site.statuses)
+    assert counts["not_modified"] == outcome.stats["optimal_frontier/not_modified"]
+    assert asked - counts["failures"] - 3 <= counts["not_modified"] <= asked
+    assert counts["bytes_saved"] == outcome.stats["optimal_frontier/bytes_saved"]
+    assert counts["bytes_saved"] == pytest.approx(750 * counts["not_modified"], rel=0.1)
