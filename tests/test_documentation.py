@@ -37,6 +37,8 @@ MANY_KEYS = {
     "due:H": "zset",
     "first:H": "zset",
     "owner:O": "set",
+    "retired:H": "list",
+    "aliased:S": "list",
 }
 
 
@@ -109,7 +111,7 @@ def test_redis_page_lists_every_key_of_the_scripts():
     """The header of the shared prelude names the same keys."""
     prelude = (ROOT / "optimal_frontier/state/lua/_prelude.lua").read_text()
     named = set(
-        re.findall(r"\bP\.([a-z]+(?::(?:[a-z]+|[CHO]))?)\b", "\n".join(line for line in prelude.splitlines() if line.startswith("--")))
+        re.findall(r"\bP\.([a-z]+(?::(?:[a-z]+|[CHOS]))?)\b", "\n".join(line for line in prelude.splitlines() if line.startswith("--")))
     )
     listed = {name.removeprefix("P ") for name in KEY_ROWS if name.startswith("P ")}
     assert named <= listed

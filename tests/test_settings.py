@@ -77,13 +77,24 @@ REJECTED = {
         [{"pattern": "x", "period": 60}],
         [{"pattern": "x", "revisit": "no"}],
         [{"pattern": "x", "revisit": 0}],
+        [{"pattern": "x", "fingerprint": "html"}],
+        [{"pattern": "x", "include": ["p["]}],
+        [{"pattern": "x", "exclude": ["$.a["]}],
+        [{"pattern": "x", "ignore": ["("]}],
+        [{"pattern": "x", "distance": 1.5}],
+        [{"pattern": "x", "fingerprint": "body", "include": ["p"]}],
+        [{"pattern": "x", "fingerprint": "a.b", "ignore": ["p"]}],
         [{"pattern": "x", "import": 3}],
         [{"pattern": "x", 5: 3}],
     ],
     "HOST_DELAY": [-1, "x", "inf", True, []],
     "HOST_MAX_RATE": [0, -1, "x", "inf", "nan", True, [], 1e-320],
     "LEASE_SECONDS": [0, -1, "x", None, "inf"],
-    "FINGERPRINT": ["html", None, 5],
+    "FINGERPRINT": ["html", None, 5, "", "a..b", ".a", "a.", "a b.c", "1.2", ["text"]],
+    "FINGERPRINT_INCLUDE": [5, None, [5], [""], ["p["], ["p::text"], ["$"], ["$x"], ["$.a["], ["$.a..", "p"], "p[", {"p": 1}, [b"p"], "[5]"],
+    "FINGERPRINT_EXCLUDE": [5, None, [None], [" "], [":nth-child(x)"], ["a", "p >"], ["p:no-such"], ["$.items[x]"], '["p["]'],
+    "FINGERPRINT_IGNORE": [5, None, [5], [""], ["("], ["a", "*"], "(", {"a": 1}, [re.compile("a")]],
+    "FINGERPRINT_DISTANCE": [-1, 65, 1.5, "few", None, True, "nan"],
     "CONDITIONAL_GET": ["yes", None, 2, 1.0, "", []],
     "CALLBACK_ON": ["never", None, 5],
     "ITEM_FIELD": ["", 5, [], True],
@@ -94,6 +105,7 @@ REJECTED = {
     "HOST_MAX_PAGES": [0, -1, 1.5, "all", True, "inf"],
     "PATTERN_MAX_PAGES": [0, -1, 1.5, "all", True, "nan"],
     "URL_LIMITS": [5, [], "{", "x", {"size": 5}, {"length": 0}, {"repeats": 1}, {"segments": 1.5}, {"parameters": "few"}, {5: 5}, True],
+    "SOURCES": [5, None, True, {}, [""], ["feed.xml"], ["ftp://a.org/"], ["http://"], ["http://[::1"], [b"http://a.org/"], "[1"],
     "CLOSE_AFTER": [0, -1, 1.5, "x", "inf", float("inf"), "nan", True],
 }
 
@@ -164,6 +176,16 @@ def test_defaults_are_those_of_the_table():
         ("EXPLORATION", "explore-then-commit", "explore-then-commit"),
         ("HALF_LIFE", "3600", 3600.0),
         ("HALF_LIFE", None, None),
+        ("FINGERPRINT", "near", "near"),
+        ("FINGERPRINT", "shop.contents.Offer.of", "shop.contents.Offer.of"),
+        ("FINGERPRINT_INCLUDE", "[data-x]", ("[data-x]",)),
+        ("FINGERPRINT_INCLUDE", '["main", "$.items[*]"]', ("main", "$.items[*]")),
+        ("FINGERPRINT_EXCLUDE", (".ad", "$['any name'][-1]..*"), (".ad", "$['any name'][-1]..*")),
+        ("FINGERPRINT_IGNORE", r"\d+", (r"\d+",)),
+        ("FINGERPRINT_DISTANCE", "8", 8),
+        ("SOURCES", ["http://a.org/feed"], ("http://a.org/feed",)),
+        ("SOURCES", '["http://a.org/feed"]', ("http://a.org/feed",)),
+        ("SOURCES", "http://a.org/1 https://a.org/2", ("http://a.org/1", "https://a.org/2")),
         ("CLOSE_AFTER", "3", 3),
         ("CLOSE_AFTER", "None", None),
         ("CLOSE_AFTER", 3.0, 3),
@@ -231,6 +253,33 @@ def test_intervals_that_exclude_each_other_are_refused():
     with pytest.raises(ConfigurationError, match=r"MIN_INTERVAL = 60.*MAX_INTERVAL = 30"):
         parse(MIN_INTERVAL=60, MAX_INTERVAL=30)
     assert parse(MIN_INTERVAL=60, MAX_INTERVAL=60).min_interval == 60
+
+
+def test_options_that_the_kind_of_fingerprint_does_not_look_at_are_refused():
+    """Where both are said in one place; a rule may say otherwise than the settings."""
+    with pytest.raises(ConfigurationError, match=r"^OPTIMAL_FRONTIER_FINGERPRINT_INCLUDE = \['p'\].*OPTIMAL_FRONTIER_FINGERPRINT = 'body'"):
+        parse(FINGERPRINT="body", FINGERPRINT_INCLUDE=["p"])
+    with pytest.raises(ConfigurationError, match=r"^OPTIMAL_FRONTIER_RULES\[1\]\['ignore'\] = \['p'\].*RULES\[1\]\['fingerprint'\] = 'a.b'"):
+        parse(RULES=[{"host": "a"}, {"host": "a", "fingerprint": "a.b", "ignore": ["p"]}])
+    assert parse(FINGERPRINT="body", FINGERPRINT_IGNORE=["p"], RULES=[{"host": "a", "include": ["p"]}]).fingerprint == "body"
+
+
+def test_what_is_refused_of_a_list_is_counted_from_zero():
+    with pytest.raises(ConfigurationError, match=r"^OPTIMAL_FRONTIER_FINGERPRINT_EXCLUDE\[1\] = 'p\[': expected a CSS selector"):
+        parse(FINGERPRINT_EXCLUDE=["p", "p["])
+    with pytest.raises(ConfigurationError, match=r"^OPTIMAL_FRONTIER_RULES\[0\]\['include'\]\[1\] = '\$\.a\[': expected a JSON path"):
+        parse(RULES=[{"host": "a", "include": ["p", "$.a["]}])
+    with pytest.raises(ConfigurationError, match=r"^OPTIMAL_FRONTIER_FINGERPRINT_IGNORE\[0\] = '\(': expected a regular expression"):
+        parse(FINGERPRINT_IGNORE="(")
+
+
+def test_what_counts_as_content_is_no_column():
+    """Rules that say nothing else change no stored page."""
+    rules = [{"host": "a", "importance": 2}]
+    told = [{**rules[0], "fingerprint": "near", "include": ["p"], "exclude": [], "ignore": ["x"], "distance": 3}]
+    assert parse(RULES=told).rules.digest() == parse(RULES=rules).rules.digest()
+    page = parse(RULES=[*told, {"host": "a", "include": []}]).rules.of("http://a/")
+    assert (page.fingerprint, page.include, page.exclude, page.ignore, page.distance) == ("near", (), (), ("x",), 3)
 
 
 def test_every_rule_that_matches_applies_and_later_ones_win():

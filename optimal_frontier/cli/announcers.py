@@ -15,8 +15,9 @@ def announcer_facts(kept: Mapping[str, str], waits: bool) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``waits`` (a source has put the page forward, and its visit is still owed), and by kind (``index``, ``sitemap``, ``feed``) of those that
-        the host has: ``right``, ``wrong`` (announcements that were followed by a changed, an unchanged page), ``has_say``, ``waiting`` (pages).
+        ``waits`` (a source has put the page forward, and its visit is still owed), and by kind (``index``, ``sitemap``, ``feed``) of those
+        that the host has: ``right``, ``wrong`` (announcements that were followed by a changed, an unchanged page), ``has_say``, ``waiting``
+        (pages).
     """
     facts: dict[str, Any] = {"waits": waits}
     for kind, text in kept.items():

@@ -11,6 +11,7 @@ from optimal_frontier import __version__
 from optimal_frontier.cli.changes import changes
 from optimal_frontier.cli.checking import check
 from optimal_frontier.cli.importing import import_pages
+from optimal_frontier.cli.noise import noise
 from optimal_frontier.cli.page import page
 from optimal_frontier.cli.pages import pages
 from optimal_frontier.cli.planning import plan
@@ -68,5 +69,5 @@ def main(ctx: click.Context, redis_url: str | None, namespace: str | None, proje
     ctx.obj = Options(redis_url, namespace, project)
 
 
-for _command in (status, pages, page, changes, plan, import_pages, forget, force, check, server, whatif, plot, simulate, trace_git):
+for _command in (status, pages, page, noise, changes, plan, import_pages, forget, force, check, server, whatif, plot, simulate, trace_git):
     main.add_command(_command)

@@ -9,6 +9,7 @@ import numpy as np
 
 from optimal_frontier.cli.announcers import announcer_facts
 from optimal_frontier.cli.estimates import Chosen, chosen_of, marginal_value, prior_of
+from optimal_frontier.cli.noise_facts import noise_facts
 from optimal_frontier.cli.output import duration, number
 from optimal_frontier.cli.siblings import sibling_facts
 from optimal_frontier.cli.troubles import page_troubles, why_failing
@@ -17,6 +18,7 @@ from optimal_frontier.cli.update_model import model_facts, why_bursty, why_timed
 from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.estimation.change_points import ALARM
 from optimal_frontier.frontier.deadlines import LivePrice, deadlines, goes_by_price, with_update_times
+from optimal_frontier.frontier.noisy_pages import noise_of_memory
 from optimal_frontier.scheduling import credit_at
 from optimal_frontier.scheduling.index import visit_value
 from optimal_frontier.settings import FrontierSettings
@@ -83,6 +85,7 @@ def explain(reading: PageReading, url: str, fingerprint: bytes, settings: Fronti
         **estimate,
         "model": model_facts(reading, used),
         "siblings": sibling_facts(reading),
+        "noise": noise_facts(noise_of_memory(reading.memory)),
         "habits": {"relearned": reading.watch.relearned, "evidence": reading.watch.evidence, "alarm": ALARM},
         "min_interval": _inverse(page["max_rate"]),
         "max_interval": _inverse(page["min_rate"]),

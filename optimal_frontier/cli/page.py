@@ -9,6 +9,7 @@ import click
 from optimal_frontier.cli.announcers import announcer_line
 from optimal_frontier.cli.explanation import LEVEL, explain
 from optimal_frontier.cli.identity import identified_in, identity
+from optimal_frontier.cli.noise_facts import noise_line
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json
 from optimal_frontier.cli.project import Options, find_workplace, opened_store
 from optimal_frontier.cli.siblings import sibling_line
@@ -70,6 +71,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("model", model_line(answer["model"])),
         ("habits", _habits(answer["habits"])),
         ("siblings", sibling_line(answer["siblings"])),
+        *([("noise", noise_line(answer["noise"]))] if answer["noise"] else []),
         ("planned with", f"{per_second(answer['planned_change_rate'])}{choice}"),
         ("interval bounds", f"{duration(answer['min_interval'])} to {longest}, at least {duration(answer['min_gap'])} apart"),
         (

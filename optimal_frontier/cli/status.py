@@ -68,6 +68,7 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
         "failures": counts.get("failures", 0),
         "observations": counts.get("observations", 0),
         "changes": counts.get("changes", 0),
+        "noise": {"found": counts.get("noisy", 0), "calmed": counts.get("noisy_calmed", 0), "checks": counts.get("noise_checks", 0)},
         "announcements": {
             "announced": counts.get("announced", 0),
             "put_forward": counts.get("put_forward", 0),
@@ -123,6 +124,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("visits", f"{number(answer['visits'])}, {number(answer['failures'])} failures"),
         *status_rows(answer),
         ("changes", f"{number(answer['changes'])} in {number(answer['observations'])} observations"),
+        *([("noise", _noise(answer["noise"]))] if answer["noise"]["checks"] else []),
         ("not modified", _not_modified(answer)),
         *_not_followed(answer),
         *([("announced", announced_line(answer["announcements"]))] if answer["announcements"]["announced"] else []),
@@ -154,6 +156,11 @@ def _not_followed(answer: dict[str, Any]) -> list[tuple[str, str]]:
         followed, refused, offhost = (number(links) for links in answer["canonical"].values())
         lines.append(("canonical", f"{followed} pages became aliases; {refused} times refused, {offhost} times of another host"))
     return lines
+
+
+def _noise(counts: dict[str, int]) -> str:
+    calmed = f", {number(counts['calmed'])} of them calm again" if counts["calmed"] else ""
+    return f"{number(counts['found'])} pages found to differ within seconds{calmed}; {number(counts['checks'])} second fetches for that"
 
 
 def _dispatch(answer: dict[str, Any]) -> str:

@@ -62,8 +62,8 @@ def status_rows(answer: Mapping[str, Any]) -> list[tuple[str, str]]:
         more = f" and {number(len(hosts) - _NAMED)} more" if len(hosts) > _NAMED else ""
         rows.append(("held", f"{', '.join(hosts[:_NAMED])}{more}: 404 or 410 for most pages, none is retired"))
     if answer["flagged_contents"]:
-        what = f"{number(answer['flagged_contents'])} contents that many pages of a host have in common"
-        rows.append(("blocked", f"{number(answer['blocked_pages'])} visits showed one of {what}"))
+        what = f"what many pages of a host have in common; contents flagged: {number(answer['flagged_contents'])}"
+        rows.append(("blocked", f"{number(answer['blocked_pages'])} visits showed {what}"))
     if answer["moved"] or answer["merged"]:
         rows.append(("moved", f"{number(answer['moved'])} pages, {number(answer['merged'])} more became one with another"))
     return rows

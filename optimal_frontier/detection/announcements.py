@@ -16,7 +16,7 @@ import io
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final, Literal, NamedTuple
@@ -31,6 +31,11 @@ from optimal_frontier.detection.modified import http_date, parse_lastmod
 MOST_BYTES: Final = 50 * 2**20
 #: Entries of a source that are remembered; the protocol allows 50,000.
 MOST_REMEMBERED: Final = 200_000
+#: A source of so many entries is rebuilt where more than this share of those that it had has moved at once: a deploy, or lastmod is always now.
+REBUILT_ENTRIES: Final = 1000
+REBUILT_SHARE: Final = 0.9
+#: Low bits of a digest that are those of the last change; the others are those of the URL.
+_LASTMOD_BITS: Final = 24
 #: Bytes of a longer URL are no entry.
 _LONGEST_URL: Final = 2048
 
@@ -85,18 +90,31 @@ class Source:
     is_whole : bool
         All of it was read: it was neither damaged nor longer than `MOST_BYTES`.
     digests : ndarray of uint64, (entries,)
-        Of each entry's URL and last change.
+        Of each entry's URL (40 bits) and last change (24 bits).
+    is_rebuilt : bool
+        Nearly all entries have moved since the visit before, so that says nothing of any: last changes do not count.
     """
 
     kind: Kind
     entries: list[Entry]
     is_whole: bool
     digests: np.ndarray = field(repr=False)
+    is_rebuilt: bool = False
+
+    def since(self, remembered: bytes) -> Source:
+        """Return the source with ``is_rebuilt``, by what a visit has left that was `remembered`."""
+        before = np.frombuffer(remembered, "<u8")
+        was_there = np.isin(_urls(self.digests), _urls(before))
+        moved = was_there & ~np.isin(self.digests, before)
+        return replace(
+            self, is_rebuilt=len(before) >= REBUILT_ENTRIES and moved.sum() > REBUILT_SHARE * max(was_there.sum(), REBUILT_ENTRIES)
+        )
 
     @property
     def fingerprint(self) -> bytes:
         """16 bytes that change with the entries only."""
-        return blake2b(self.kind.encode() + np.unique(self.digests).tobytes(), digest_size=16).digest()
+        counting = _urls(self.digests) if self.is_rebuilt else self.digests
+        return blake2b(self.kind.encode() + np.unique(counting).tobytes(), digest_size=16).digest()
 
     @property
     def remembered(self) -> bytes:
@@ -104,10 +122,11 @@ class Source:
         return np.sort(self.digests[:MOST_REMEMBERED]).astype("<u8").tobytes()
 
     def news(self, remembered: bytes) -> list[Entry]:
-        """Return the entries that are new, or whose last change is another one, since a visit that left ``remembered``; all of them if empty."""
+        """Return the entries that are new, or whose last change is another one, since a visit that left ``remembered``; all if empty."""
         if not remembered:
             return self.entries
-        is_news = ~np.isin(self.digests, np.frombuffer(remembered, "<u8"))
+        now, before = self.digests, np.frombuffer(remembered, "<u8")
+        is_news = ~np.isin(_urls(now), _urls(before)) if self.is_rebuilt else ~np.isin(now, before)
         return [self.entries[at] for at in is_news.nonzero()[0]]
 
 
@@ -158,8 +177,14 @@ def read_source(body: bytes, url: str = "") -> Source | None:
 
 
 def _digest(entry: Entry) -> int:
-    said = f"{entry.url}\n{entry.modified[0] if entry.modified else ''}"
-    return int.from_bytes(blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    url = blake2b(entry.url.encode("utf-8", "surrogatepass"), digest_size=5).digest()
+    modified = blake2b(repr(entry.modified).encode(), digest_size=_LASTMOD_BITS // 8).digest() if entry.modified else b""
+    return int.from_bytes(url, "big") << _LASTMOD_BITS | int.from_bytes(modified, "big")
+
+
+def _urls(digests: np.ndarray) -> np.ndarray:
+    urls: np.ndarray = digests >> np.uint64(_LASTMOD_BITS)
+    return urls
 
 
 def _unzipped(body: bytes) -> tuple[bytes, bool]:

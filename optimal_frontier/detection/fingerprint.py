@@ -14,7 +14,7 @@ from optimal_frontier.detection.folding import fold, folded_bytes
 from optimal_frontier.detection.items import canonical_bytes
 from optimal_frontier.detection.json_content import UnreadableJsonError, canonical_json
 from optimal_frontier.detection.recipe import Recipe, make_recipe
-from optimal_frontier.detection.selecting import selection_of
+from optimal_frontier.detection.selecting import TooManySiblingsError, selection_of
 from optimal_frontier.detection.similarity import simhash
 from optimal_frontier.detection.visible import UnreadableMarkupError, parse_html, text_of
 from optimal_frontier.detection.xml_content import UnreadableXmlError, canonical_xml
@@ -83,7 +83,8 @@ def fingerprint(
     Notes
     -----
     Of HTML and plain text the first 4 MiB are read as described, the rest counts byte by byte; larger JSON and XML count byte by byte.
-    Time and memory are linear in the size of the body, except for what regular expressions and CSS ask for (``re`` cannot be interrupted).
+    With a selector that looks at siblings (``li + li``, ``:nth-child(2)``), so do pages where an element has more than 2,000 children. Time
+    and memory are linear in the size of the body, except for what regular expressions ask for (``re`` cannot be interrupted).
 
     Examples
     --------
@@ -143,7 +144,7 @@ def _content(response: Response, body: bytes, recipe: Recipe) -> _Found | None:
     """What counts of the response; None where the bytes do."""
     language = language_of(response)
     is_whole = len(body) <= PARSED_BYTES
-    with suppress(UnreadableMarkupError, UnreadableJsonError, UnreadableXmlError):
+    with suppress(UnreadableMarkupError, UnreadableJsonError, UnreadableXmlError, TooManySiblingsError):
         if language == "html":
             return _html(response, is_whole, recipe)
         if language == "plain":

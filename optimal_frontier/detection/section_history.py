@@ -74,8 +74,8 @@ class SectionHistory:
     def difference(self, sections: Sequence[Section]) -> Difference:
         """Return what differs between the last visit and `sections`.
 
-        A section that is gone while another one came with the same text has got another name, and does not differ. One that is gone is known
-        by name where it differed before.
+        A section that is gone while another one came with the same text has got another name, and does not differ. One that is gone is
+        known by name where it differed before.
         """
         before = {self.marks[at : at + _KEY]: self.marks[at + _KEY : at + _WIDTH] for at in range(0, len(self.marks), _WIDTH)}
         now = {key_of(section.selector): section for section in sections}

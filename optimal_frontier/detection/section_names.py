@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
+from optimal_frontier.detection.visible import INLINE
+
 #: Named ancestors that stand before the last part of a selector.
 _CONTEXT: Final = 2
 #: Levels of elements without a name below one that has one; what lies deeper belongs to the deepest.
@@ -13,18 +15,15 @@ _LEVELS: Final = 3
 #: Places that are counted one by one.
 MOST_PLACES: Final = 32
 
-_LANDMARKS: Final = frozenset("main article aside header footer nav form table".split())
+_LANDMARKS: Final = frozenset(("main", "article", "aside", "header", "footer", "nav", "form", "table"))
 #: Elements of which there is one where there is any, or that are all of one kind.
-_UNCOUNTED: Final = frozenset("title h1 time caption legend".split())
+_UNCOUNTED: Final = frozenset(("title", "h1", "time", "caption", "legend"))
 #: Elements that belong to the words around them, unless they have a name.
-_INLINE: Final = frozenset(
-    """a abbr acronym b bdi bdo big br cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small span strike
-    strong sub sup tt u var wbr""".split()
-)
+_WORDS: Final = frozenset(("br", *INLINE.split("|"))) - {"time"}
 _IDENTIFIER: Final = re.compile(r"-?[A-Za-z_][\w-]{0,39}", re.ASCII)
-#: What was made up by a program: a long number, a hash, letters and digits mixed, capitals in the middle of small letters and the other way.
+#: What was made up by a program: a long number, a hash, letters and digits mixed, capitals between small letters.
 _MADE_UP: Final = re.compile(
-    r"\d{3}|\d[A-Za-z]+\d|(?=\w*\d)[0-9a-f]{6}|[a-z][A-Z][a-z]?[A-Z]|(?<![A-Za-z])[A-Za-z]*\d[A-Za-z]{2}", re.ASCII
+    r"^_[^_]|\d{3}|\d[A-Za-z]+\d|(?=\w*\d)[0-9a-f]{6}|[a-z][A-Z][a-z]?[A-Z]|(?<![A-Za-z])[A-Za-z]*\d[A-Za-z]{2}", re.ASCII
 )
 #: States, and the arms of experiments: they come and go while the text stays.
 _PASSING: Final = re.compile(
@@ -36,15 +35,16 @@ class Name(NamedTuple):
     """How the section of an element is called.
 
     ``selector`` is the CSS; ``context`` the named ancestors' parts of it that those below take over; ``levels`` how many parts without a
-    name are at its end.
+    name are at its end; ``path`` the CSS of the element itself, where it belongs to the section of another one.
     """
 
     selector: str
     context: tuple[str, ...]
     levels: int
+    path: str
 
 
-TOP: Final = Name("", (), 0)
+TOP: Final = Name("", (), 0, "")
 
 
 def name_of(element: Any, tag: str, parent: Name, place: int) -> Name:
@@ -70,23 +70,28 @@ def name_of(element: Any, tag: str, parent: Name, place: int) -> Name:
     ('#news div.card', '#news div.card > p:nth-of-type(2)')
     """
     if tag == "body":
-        return Name("body", (), 0)
+        return Name("body", (), 0, "body")
     identity = element.get("id", "")
     if _is_stable(identity):
-        return Name(f"#{identity}", (f"#{identity}",), 0)
+        selector = f"#{identity}"
+        return Name(selector, (selector,), 0, selector)
     own = next((f"{tag}.{name}" for name in (element.get("class") or "").split() if _is_stable(name) and not _PASSING.match(name)), None)
     if own is None and tag in _LANDMARKS:
         own = tag
     if own is not None:
         parts = ("main",) if own == "main" else (*parent.context[-_CONTEXT:], own)
+        selector = " ".join(parts)
         # what a word or two are marked with says nothing of what they hold
-        return Name(" ".join(parts), parent.context if tag in _INLINE else parts, 0)
-    if tag in _INLINE or tag == "html" or parent.levels == _LEVELS:
-        return parent
+        return Name(selector, parent.context if tag in _WORDS else parts, 0, selector)
     if not parent.selector:
-        return Name("title" if tag == "title" else "", (), 0)
+        return Name("title", (), 0, "title") if tag == "title" else TOP
+    if parent.levels == _LEVELS:
+        return parent
     part = tag if tag in _UNCOUNTED else f"{tag}:nth-of-type({place if place <= MOST_PLACES else f'n+{MOST_PLACES + 1}'})"
-    return Name(f"{parent.selector} > {part}", parent.context, parent.levels + 1)
+    path = f"{parent.path} > {part}"
+    if tag in _WORDS:
+        return parent._replace(path=path)
+    return Name(path, parent.context, parent.levels + 1, path)
 
 
 def _is_stable(name: str) -> bool:

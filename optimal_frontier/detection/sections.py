@@ -169,7 +169,7 @@ def _html(markup: str, recipe: Recipe) -> Mapping[str, list[str]]:
     held: Counter[str] = Counter()
     open_: list[_Open] = [_Open(TOP)]
     # how many elements around do not count, and how many are included
-    hidden, inside = 0, not kept
+    hidden, inside = 0, int(not kept)
 
     def read(text: str | None) -> None:
         if text and inside and (length := len(text) - text.count(" ") - text.count("\n")) > 0:
@@ -180,11 +180,12 @@ def _html(markup: str, recipe: Recipe) -> Mapping[str, list[str]]:
 
     for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
         if event == "start":
+            above = open_[-1]
+            if not hidden:  # what is hidden itself has its place, too
+                above.places[element.tag] += 1
             hidden += element.tag in _HIDDEN or element in dropped
             inside += element in kept
             if not hidden:
-                above = open_[-1]
-                above.places[element.tag] += 1
                 open_.append(_Open(name_of(element, element.tag, above.name, above.places[element.tag])))
                 read(element.text)
             continue

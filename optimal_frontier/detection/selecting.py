@@ -15,17 +15,34 @@ from optimal_frontier.detection.visible import DROPPED, DROPPED_INLINE, INLINE, 
 from optimal_frontier.settings.json_paths import is_json_path
 
 _INLINE: Final = frozenset(INLINE.split("|"))
+#: Children of one element beyond which selectors such as ``li + li`` and ``:nth-child(2)`` are not tried: libxml2 takes quadratic time.
+MOST_SIBLINGS: Final = 2_000
+
+_has_many_siblings: Final = etree.XPath(f"boolean(descendant-or-self::*[count(*) > {MOST_SIBLINGS}])")
+
+
+class TooManySiblingsError(ValueError):
+    """A selector cannot be tried on a page in bounded time."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Compiled selectors; None where there are none."""
+    """Compiled selectors; None where there are none. ``is_sibling``: one of them looks from element to element beside it."""
 
     include: Any
     exclude: Any
+    is_sibling: bool = False
 
     def find(self, root: Any) -> tuple[list[Any], list[Any]]:
-        """Return the elements to keep and those to drop, in document order; both are looked for in the page as it is."""
+        """Return the elements to keep and those to drop, in document order; both are looked for in the page as it is.
+
+        Raises
+        ------
+        TooManySiblingsError
+            It would take too long.
+        """
+        if self.is_sibling and _has_many_siblings(root):
+            raise TooManySiblingsError(f"an element has more than {MOST_SIBLINGS} children")
         kept = self.include(root) if self.include is not None else []
         return kept, self.exclude(root) if self.exclude is not None else []
 
@@ -56,7 +73,9 @@ class Selection:
 def selection_of(include: Sequence[str], exclude: Sequence[str], language: Literal["html", "xml"]) -> Selection | None:
     """Compile the CSS among some selectors; None where there is none."""
     chosen, dropped = _union(include, language), _union(exclude, language)
-    return None if chosen is None and dropped is None else Selection(chosen, dropped)
+    if chosen is None and dropped is None:
+        return None
+    return Selection(chosen, dropped, any("sibling" in path.path for path in (chosen, dropped) if path is not None))
 
 
 def _union(selectors: Sequence[str], language: str) -> Any:

@@ -6,13 +6,13 @@ A page that was announced and had changed is a right announcement, one that had 
 with a wrong one and down by 1 with a right one, never below 0 (a CUSUM of a fair coin, Page 1954): at `SILENCED_AT` it loses its say, and
 has it back when the score is 0 again. What it says meanwhile is probed: one of `PROBE_EVERY` announcements is tried.
 
-Let p be the share that is wrong. Checks until the say is lost, on average (`mean_checks`): 6e7 at p = 0.1, 150,000 at 0.2, 3,800 at 0.3, 72 at
-0.5, 15 at 0.75, 8 at 1. That is the rate of false alarms; a sitemap whose lastmod is always now costs a window of visits, and then one
+Let p be the share that is wrong. Checks until the say is lost, on average (`mean_checks`): 6e7 at p = 0.1, 150,000 at 0.2, 3,800 at 0.3, 72
+at 0.5, 15 at 0.75, 8 at 1. That is the rate of false alarms; a sitemap whose lastmod is always now costs a window of visits, and then one
 announcement in `PROBE_EVERY`.
 
-How many pages may wait at once for a visit that an announcer caused is bounded by a window, as nothing is known of it at first and a site may touch all
-of its pages at once: `FIRST_WINDOW` at first, `WIDER` times that with each right announcement, `NARROWER` with each wrong one. It grows as
-long as less than 24% are wrong.
+How many pages may wait at once for a visit that an announcer caused is bounded by a window, as nothing is known of it at first and a site
+may touch all of its pages at once: `FIRST_WINDOW` at first, `WIDER` times that with each right announcement, `NARROWER` with each wrong
+one. It grows as long as less than 24% are wrong.
 
 References
 ----------

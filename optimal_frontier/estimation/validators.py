@@ -5,9 +5,9 @@ Notes
 Some servers answer 304 although the page has changed. To find them some 304s are checked: the page is asked for again shortly after,
 without conditions. Let U be the time for which 304s have been all that was heard, d the time from the last 304 to the check, and p(t) the
 chance that the page changes within t by its posterior, 1 - (1 + t/b)^-a. Content that differs was hidden by a liar with the chance
-p(U + d), but has changed since the last 304 of an honest server with p(d) only. A check adds the logarithm of the ratio of what it found
-under the two, at most `MOST_EVIDENCE` either way, to the score of the host. A host whose score reaches `ALARM` is asked with conditions
-now and then only (`PROBE`).
+p(U + d), by the posterior without what 304s have taught, but has changed since the last 304 of an honest server with p(d) only. A check
+adds the logarithm of the ratio of what it found under the two, at most `MOST_EVIDENCE` either way, to the score of the host. A host whose
+score reaches `ALARM` is asked with conditions now and then only (`PROBE`).
 
 Of an honest host exp(score) has an expectation of at most 1, so by Ville's inequality a score that starts at 0 ever reaches `ALARM` with a
 chance of at most exp(-ALARM) = 1%. One check cannot do it: it takes two. A change that the server tells (200 in place of a 304) lowers the
@@ -35,10 +35,15 @@ TOLD: Final = 1.0
 #: Bounds of the score.
 LEAST: Final = -2.0
 MOST: Final = 8.0
-#: Share of 304s that are checked, of a host of which fewer than `KNOWN` checks and told changes are known, and of others.
+#: Share of 304s that are checked of a host of which fewer than `KNOWN` checks and told changes are known, or that is under suspicion.
 EARLY_CHECKS: Final = 1 / 3
-LATER_CHECKS: Final = 1 / 50
 KNOWN: Final = 5.0
+#: The same of other hosts that told fewer changes than `HONEST`, where the page has rather changed since its last full answer (`DOUBT`).
+DOUBTFUL_CHECKS: Final = 1 / 5
+HONEST: Final = 3.0
+DOUBT: Final = 0.5
+#: The same of all others.
+LATER_CHECKS: Final = 1 / 50
 #: A page is checked after so many 304s without a full answer, however well its host is known.
 MOST_UNCHECKED: Final = 100
 #: A page that changes before a check with a chance above this is not checked: nothing could be said of what was found.
@@ -63,10 +68,14 @@ class ValidatorTrust(NamedTuple):
         """Whether its 304s are taken for what they say."""
         return self.score < ALARM
 
-    @property
-    def check_share(self) -> float:
-        """Share of its 304s that are checked."""
-        return EARLY_CHECKS if self.told + self.checks < KNOWN else LATER_CHECKS
+    def check_share(self, hidden: float) -> float:
+        """Return the share of its 304s that are checked, where a liar would have hidden a change with the chance ``hidden`` by now.
+
+        Only a change that was told shows that it does not lie: that checks agree may be because the pages did not change.
+        """
+        if self.told + self.checks < KNOWN or self.score > 0:
+            return EARLY_CHECKS
+        return DOUBTFUL_CHECKS if self.told < HONEST and hidden >= DOUBT else LATER_CHECKS
 
     def after(self, verdict: str, evidence: float) -> ValidatorTrust:
         """Return what is known after ``verdict`` (`verdict_of`, or ``told``); the same formula stands in ``lua/observe.lua``.

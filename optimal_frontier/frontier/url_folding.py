@@ -61,7 +61,7 @@ class UrlFolding:
         return cls(tuple(ignored), tuple(folds))
 
     def apply(self, url: str) -> str:
-        """Return ``url`` without what does not count; the same text where all of it does. About 3 us."""
+        """Return ``url`` without what does not count; the same text where all of it does. 5 to 10 us."""
         if not self.ignored and not self.folds:
             return url
         scheme, netloc, path, query, fragment = urlsplit(url)

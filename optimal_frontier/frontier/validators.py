@@ -27,6 +27,8 @@ LONGEST_DATE: Final = 64
 USELESS: Final = 3
 #: A page that lied so often, and told no change meanwhile, is not believed, whatever is thought of its host.
 FOUND_OUT: Final = 2
+#: Part of the time in a posterior that is left at least when that of 304s is taken from it.
+_LEFT: Final = 0.1
 
 
 class Validators(NamedTuple):
@@ -114,8 +116,10 @@ def after_full_answer(observation: Observation, handout: Handout, sent: Validato
     elif bit >= 0 and memory.check and handout.shape > 0 and interval > 0:
         chances = _chances(handout, interval)
         verdict = verdict_of(*chances, bool(bit))
+        # One page, which may be no worse than noisy, is not to speak against all of its host again and again.
+        evidence = 0.0 if verdict == "lies" and lies else evidence_of(*chances, bool(bit))
         lies += verdict == "lies"
-        word = f"validators={verdict}={evidence_of(*chances, bool(bit)):.6g}"
+        word = f"validators={verdict}={evidence:.6g}"
     if sent is not None and sent.etag and bit >= 0:
         misses = 0 if bit else min(misses + 1, USELESS)
     new = replace(
@@ -159,7 +163,11 @@ def _wants_check(observation: Observation, handout: Handout) -> bool:
         return False
     if not _is_believed(handout) or handout.memory.unchecked + 1 >= MOST_UNCHECKED:
         return True
-    return _draw(handout, "check") < (EARLY_CHECKS if handout.memory.lies else ValidatorTrust(*handout.validator_trust).check_share)
+    if handout.memory.lies:
+        return _draw(handout, "check") < EARLY_CHECKS
+    unseen = handout.memory.unseen + max(handout.elapsed + (observation.responded - handout.received), 0.0)
+    hidden = _hidden_chance(observation.shape, observation.time, unseen, unseen)
+    return _draw(handout, "check") < ValidatorTrust(*handout.validator_trust).check_share(hidden)
 
 
 def _is_believed(handout: Handout) -> bool:
@@ -167,11 +175,15 @@ def _is_believed(handout: Handout) -> bool:
 
 
 def _chances(handout: Handout, interval: float) -> tuple[float, float]:
-    """The chances that the page changed since its last full answer, and since the last 304."""
-    return (
-        change_chance(handout.shape, handout.time, handout.memory.unseen + interval),
-        change_chance(handout.shape, handout.time, interval),
-    )
+    """The chances that the page changed since its last full answer, if its 304s are lies, and since the last 304, if they are not."""
+    unseen = handout.memory.unseen
+    honest = change_chance(handout.shape, handout.time, interval)
+    return max(_hidden_chance(handout.shape, handout.time, unseen, unseen + interval), honest), honest
+
+
+def _hidden_chance(shape: float, time: float, unseen: float, interval: float) -> float:
+    """The chance of a change within ``interval``, by a posterior from which ``unseen`` seconds of 304s are taken."""
+    return change_chance(shape, max(time - unseen, _LEFT * time), interval)
 
 
 def _draw(handout: Handout, purpose: str) -> float:

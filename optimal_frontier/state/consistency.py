@@ -82,6 +82,7 @@ def inspect(snapshot: Snapshot, deadlines: Deadlines, horizon_s: float) -> Check
         *_check_queues(snapshot),
         *_check_heads(snapshot),
         *_check_counters(snapshot),
+        *_check_announced(snapshot),
     ]
     state = snapshot.page["state"]
     pages = int(((state == ACTIVE) | (state == RETIRED)).sum())
@@ -164,7 +165,8 @@ def _check_values(s: Snapshot) -> Iterator[Finding]:
             "half of its posterior is missing": (s.seen["shape"] > 0) != (s.seen["time"] > 0),
             "more changes than observations": s.seen["changes"] > s.seen["observations"],
             "more observations than visits": s.seen["observations"] > s.seen["visits"],
-            "more visits than attempts": s.seen["visits"] > s.seen["attempts"],
+            # One that waits for its first attempt may have been seen under another name.
+            "more visits than attempts": (s.seen["visits"] > s.seen["attempts"]) & (s.seen["attempts"] > 0),
         }
     for message, broken in rules.items():
         yield from _slots(f"values: {message}", _where(live & broken), message)
@@ -237,6 +239,17 @@ def _check_counters(s: Snapshot) -> Iterator[Finding]:
         said, real = s.counts.get(name, 0), int(counted.sum())
         if abs(said - real) > s.events:
             yield Finding("counters", name, f"the counter says {said}, the columns say {real}")
+
+
+def _check_announced(s: Snapshot) -> Iterator[Finding]:
+    known = (s.page["state"] == ACTIVE) | (s.page["state"] == RETIRED)
+    for slot in s.put_forward:
+        if not 0 <= slot < s.slots or not known[slot]:
+            yield Finding("announced", f"slot {slot}", "was put forward, but is no page")
+    counted = Counter(s.put_forward.values())
+    for name, said in s.waiting.items():
+        if abs(said - counted[name]) > s.events:
+            yield Finding("announced", f"announcer {name}", f"is said to have put {said} pages forward, there are {counted[name]}")
 
 
 def _check_horizon(s: Snapshot, deadlines: Deadlines, horizon_s: float) -> Iterator[Finding]:

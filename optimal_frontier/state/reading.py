@@ -298,6 +298,11 @@ def read_urls(store: Store, slots: Sequence[int]) -> list[str | None]:
     return urls
 
 
+def read_memories(store: Store, slots: Sequence[int]) -> list[Memory]:
+    """Return what the last responses of slots left for the next fetch."""
+    return [Memory.unpack(raw) for part in batches(slots) for raw in store.command("HMGET", store.key("memory"), *part)]
+
+
 def read_queued(store: Store, slots: np.ndarray, hosts: np.ndarray) -> np.ndarray:
     """Return the deadlines under which slots are queued, each at the host of the same place; nan where it is not queued."""
     scores: list[float] = []

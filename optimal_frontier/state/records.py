@@ -156,7 +156,7 @@ class Republished(NamedTuple):
 
 
 class Announcement(NamedTuple):
-    """Where a page's ``lastmod`` comes from: the announcer, ``host kind`` of a sitemap or feed, and how long ago it was read before (s; -1: never)."""
+    """Where a ``lastmod`` comes from: the announcer (``host kind`` of a source), and how long ago that was read before (s; -1: never)."""
 
     announcer: str
     unread: float

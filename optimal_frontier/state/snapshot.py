@@ -5,7 +5,7 @@ Nothing is locked, so under a running crawl the parts are from slightly differen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +77,10 @@ class Snapshot:
         The last plan; the live price, empty unless pages are dispatched by it.
     times : StoredTimes
         Of pages with update times.
+    put_forward : dict
+        Slot of a page that a source put forward -> the announcer.
+    waiting : dict
+        Announcer -> how many such pages it is said to have.
     events : int
         How many changes at most happened while reading: recounts may be off by as many.
     """
@@ -103,6 +107,8 @@ class Snapshot:
     published: dict[str, str]
     price: dict[str, str]
     times: StoredTimes
+    put_forward: dict[int, str]
+    waiting: dict[str, int]
     events: int
 
 
@@ -141,6 +147,8 @@ def read_snapshot(store: Store) -> Snapshot:
         published,
         price,
         read_update_times(store),
+        {_integer(slot): text.decode("utf-8", "replace").split(" ", 4)[-1] for slot, text in scan_hash(store, "announced")},
+        {name: _integer((text.split() + [b""] * 5)[4]) for name, text in _decoded_names(scan_hash(store, "announcers"))},
         _events(before, _activity(store)),
     )
 
@@ -150,6 +158,10 @@ def _integer(raw: bytes | str) -> int:
         return int(raw)
     except ValueError:
         return NO_SLOT
+
+
+def _decoded_names(pairs: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[str, bytes]]:
+    return ((name.decode("utf-8", "replace"), value) for name, value in pairs)
 
 
 def _slots(raw: Iterable[bytes | str]) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from optimal_frontier.state.records import Announcement
 
 from .stored_crawl import HOT, WARM
@@ -36,3 +37,13 @@ def test_what_sources_announced_is_shown(ask, run, announced):
 def test_a_crawl_without_sources_has_no_row_of_them(ask, run, crawl):
     assert ask("page", HOT)["announcers"] == {"waits": False}
     assert "announce" not in run("status").stdout + run("page", HOT).stdout
+
+
+def test_check_counts_the_pages_that_wait(ask, announced):
+    """And finds a mark of what is no page."""
+    assert ask("check")["violations"] == []
+    store = announced.store
+    store.command("HSET", store.key("announced"), 99, "1 0 1 0 a.example sitemap")
+    store.command("HSET", store.key("announced"), 98, "1 0 1 0 a.example sitemap")
+    found = {violation["subject"] for violation in ask("check", code=1)["violations"]}
+    assert found == {"slot 99", "slot 98", "announcer a.example sitemap"}

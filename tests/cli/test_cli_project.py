@@ -117,7 +117,7 @@ def test_an_unusable_setting_is_named(tmp_path, nowhere, setting):
     assert setting.partition(" ")[0] in only_line(result)
 
 
-@pytest.mark.parametrize("command", ["status", "pages", f"page {HOT}", "plan", "check", f"forget {HOT}", f"force {HOT}"])
+@pytest.mark.parametrize("command", ["status", "pages", f"page {HOT}", f"noise {HOT}", "noise a.example", "plan", "check", f"forget {HOT}", f"force {HOT}"])
 def test_where_nothing_is_stored_nothing_is_made(tmp_path, nowhere, command):
     project = make_project(tmp_path / "p", "")
     result = invoke("--project", str(project), *command.split())
@@ -164,7 +164,7 @@ def test_a_command_that_is_not_built_is_unknown(nowhere, name):
 def test_help_needs_no_project(nowhere):
     for command in main.commands:
         assert invoke(command, "--help").exit_code == 0
-    reading = {"status", "pages", "page", "check", "whatif", "plot"}
+    reading = {"status", "pages", "page", "noise", "check", "whatif", "plot"}
     assert set(main.commands) == reading | {"plan", "import", "forget", "force", "server", "simulate", "trace-git"}
     assert TABLE  # settings are not part of --help
 

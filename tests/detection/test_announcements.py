@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimal_frontier.detection import announcements
-from optimal_frontier.detection.announcements import MOST_REMEMBERED, Entry, read_source
+from optimal_frontier.detection.announcements import MOST_REMEMBERED, Entry, Source, read_source
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 TIME = ("2024-03-05T10:00:00+00:00", (1709632800.0, 60.0))
@@ -26,8 +26,10 @@ SITEMAP = f"""<?xml version="1.0" encoding="UTF-8"?>
   <url><lastmod>2024-03-05</lastmod></url>
   <url><loc>http://a.org/1?x=1&amp;y=2</loc><lastmod>2024-03-05</lastmod><priority>0.8</priority></url>
 </urlset>""".encode()
-INDEX = f"""<sitemapindex {NAMESPACE}><sitemap><loc>http://a.org/1.xml.gz</loc><lastmod>{TIME[0]}</lastmod></sitemap></sitemapindex>""".encode()
-RSS = b"""<?xml version="1.0"?><rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel>
+INDEX = (
+    f"""<sitemapindex {NAMESPACE}><sitemap><loc>http://a.org/1.xml.gz</loc><lastmod>{TIME[0]}</lastmod></sitemap></sitemapindex>""".encode()
+)
+RSS = b"""<?xml version="1.0"?><rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel>
 <title>News</title><link>http://a.org/</link><lastBuildDate>Wed, 06 Mar 2024 00:00:00 GMT</lastBuildDate>
 <image><url>http://a.org/logo.png</url></image>
 <item><title>1</title><link>/1</link><pubDate>Tue, 05 Mar 2024 11:00:00 +0100</pubDate></item>
@@ -101,7 +103,7 @@ def test_the_sitemaps_of_a_robots_txt() -> None:
 
 
 def test_encodings() -> None:
-    text = '<urlset><url><loc>http://a.org/\u00e9</loc></url></urlset>'
+    text = "<urlset><url><loc>http://a.org/\u00e9</loc></url></urlset>"
     for encoding in ("utf-8", "utf-16", "iso-8859-1"):
         body = f'<?xml version="1.0" encoding="{encoding}"?>{text}'.encode(encoding)
         assert entries_of(body) == [Entry("http://a.org/\u00e9")]
@@ -126,7 +128,16 @@ def test_of_a_damaged_one_what_can_be_read_is_read(zipped: bool) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"   ", b"<html><body><a href='http://a.org/'>x</a></body></html>", b"<", b"{", b'{"items": []}', b"[]", b"some text\nhttp://a.org/\nmore"],
+    [
+        b"",
+        b"   ",
+        b"<html><body><a href='http://a.org/'>x</a></body></html>",
+        b"<",
+        b"{",
+        b'{"items": []}',
+        b"[]",
+        b"some text\nhttp://a.org/\nmore",
+    ],
 )
 def test_what_is_no_source_is_none(body: bytes) -> None:
     assert read_source(body) is None
@@ -180,6 +191,28 @@ def test_news_are_entries_that_are_new_or_moved() -> None:
     assert now.news(now.remembered[:8] + before.remembered) != now.entries
 
 
+def test_a_source_that_was_rebuilt_announces_new_entries_only() -> None:
+    """Nearly all have another last change, as where that is always now: it says nothing, and the content has not changed."""
+
+    def sitemap(day: int, moved: int, more: str = "") -> Source:
+        urls = (f"<url><loc>http://a.org/{at}</loc><lastmod>2024-03-{day if at < moved else 1:02}</lastmod></url>" for at in range(2000))
+        source = read_source(f"<urlset>{''.join(urls)}{more}</urlset>".encode())
+        assert source is not None
+        return source
+
+    first = sitemap(2, 2000)
+    second = sitemap(3, 2000).since(first.remembered)
+    third = sitemap(4, 2000, "<url><loc>http://a.org/new</loc></url>").since(second.remembered)
+    assert second.is_rebuilt
+    assert second.news(first.remembered) == []
+    assert [entry.url for entry in third.news(second.remembered)] == ["http://a.org/new"]
+    assert sitemap(4, 2000).since(second.remembered).fingerprint == second.fingerprint != third.fingerprint
+    some = sitemap(3, 1700).since(sitemap(2, 1700).remembered)
+    assert not some.is_rebuilt
+    assert len(some.news(sitemap(2, 1700).remembered)) == 1700
+    assert not first.since(b"").is_rebuilt
+
+
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries beyond the bound are news at every visit."""
     monkeypatch.setattr(announcements, "MOST_REMEMBERED", 3)
@@ -191,12 +224,30 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FRAGMENTS = st.sampled_from(
-    [SITEMAP, INDEX, RSS, ATOM, RDF, JSON_FEED, gzip.compress(SITEMAP), b"<urlset>", b"<url><loc>", b"http://[::1", b"</loc>", b"&#0;", b"\x00"]
+    [
+        SITEMAP,
+        INDEX,
+        RSS,
+        ATOM,
+        RDF,
+        JSON_FEED,
+        gzip.compress(SITEMAP),
+        b"<urlset>",
+        b"<url><loc>",
+        b"http://[::1",
+        b"</loc>",
+        b"&#0;",
+        b"\x00",
+    ]
 )
 
 
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
-@given(st.lists(FRAGMENTS | st.binary(max_size=60), max_size=4), st.integers(0, 400), st.sampled_from(["", "http://a.org/robots.txt", "http://[", "x"]))
+@given(
+    st.lists(FRAGMENTS | st.binary(max_size=60), max_size=4),
+    st.integers(0, 400),
+    st.sampled_from(["", "http://a.org/robots.txt", "http://[", "x"]),
+)
 def test_any_bytes_are_read(parts: list[bytes], cut: int, url: str) -> None:
     """Whatever is read can be remembered, and every entry is an absolute URL."""
     source = read_source(b"".join(parts)[cut:], url)

@@ -84,8 +84,8 @@ def test_any_json_is_written_alike_however_it_came(value: Any) -> None:
     assert of_json(shuffled) == of_json(json.dumps(value, ensure_ascii=False)) == of_json(of_json(shuffled))
 
 
-RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><lastBuildDate>{now}</lastBuildDate><generator>g {now}</generator>
-{items}</channel></rss>"""
+RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><lastBuildDate>{now}</lastBuildDate>
+<generator>g {now}</generator>{items}</channel></rss>"""
 ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><updated>{now}</updated>{items}</feed>"""
 RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"><channel><dc>{now}</dc></channel>
 {items}</rdf:RDF>"""

@@ -9,6 +9,7 @@ import pytest
 
 from optimal_frontier.estimation.validators import (
     ALARM,
+    HONEST,
     KNOWN,
     LEAST,
     MOST,
@@ -75,9 +76,14 @@ def test_checks_become_rare_when_a_host_is_known():
     trust = ValidatorTrust()
     shares = []
     for _ in range(int(KNOWN) + 1):
-        shares.append(trust.check_share)
+        shares.append(trust.check_share(0.1))
         trust = trust.after("agrees", -0.01)
     assert shares == pytest.approx([1 / 3] * int(KNOWN) + [1 / 50])
+    assert trust.check_share(0.6) == 1 / 5  # it may have hidden a change, and never told one
+    for _ in range(int(HONEST)):
+        trust = trust.after("told", -TOLD)
+    assert trust.check_share(0.6) == 1 / 50
+    assert trust.after("lies", MOST_EVIDENCE).check_share(0.0) == 1 / 3  # under suspicion
 
 
 @pytest.mark.parametrize(

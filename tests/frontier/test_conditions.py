@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.estimation.validators import ALARM, MOST_UNCHECKED
@@ -42,6 +44,18 @@ def seen(handout: Handout, content: bytes = OLD) -> Observation:
 def share(of, **values: object) -> float:
     """How often ``of`` holds over the visits of a page."""
     return sum(bool(of(handed(attempts=at, **values))) for at in range(4, 4004)) / 4000
+
+
+@given(st.binary(max_size=400), st.one_of(st.none(), st.binary(max_size=100)))
+def test_whatever_a_server_sends_is_kept_as_sent_or_not_at_all(etag, date):
+    """Nothing that would end a header, and nothing long."""
+    kept = Validators.of(etag, date)
+    assert kept.etag in (b"", etag.strip())
+    assert kept.last_modified in (b"", (date or b"").strip())
+    assert not any(byte < 32 or byte == 127 for value in kept for byte in value)
+    assert len(kept.etag) <= 256 >= 4 * len(kept.last_modified)
+    memory = Memory(etag=kept.etag, last_modified=kept.last_modified)
+    assert Memory.unpack(memory.pack()) == memory
 
 
 def test_validators_are_sent_as_they_came():
@@ -147,6 +161,15 @@ def test_a_lie_is_found_and_its_bits_are_taken_back():
     assert (observation.bit, observation.shape, observation.time) == (1, posterior.shape, posterior.time)
     assert observation.words.startswith("validators=lies=2.99")
     assert observation.memory == dataclasses.replace(MEMORY, lies=1)
+
+
+def test_a_second_lie_of_a_page_is_not_held_against_its_host():
+    """It may be no worse than a page that differs on every fetch."""
+    doubted = handed(dataclasses.replace(CHECK.memory, lies=1), elapsed=1.0)
+    observation = after_full_answer(seen(doubted, NEW), doubted, None, BOTH, 1000)
+    assert observation.words == "validators=lies=0"
+    assert observation.memory.lies == 2
+    assert observation.bit == 1
 
 
 def test_a_change_that_may_have_come_since_the_304_is_held_against_nobody():

@@ -21,7 +21,8 @@ def iso(at: float) -> str:
 class AnnouncingSite:
     """Context manager; serves while it is open.
 
-    ``pages`` and ``news`` are path -> (text, last change): those of the sitemap, and those of the feed. Pages below ``/static`` never change.
+    ``pages`` and ``news`` are path -> (text, last change): those of the sitemap, and those of the feed. Pages below ``/static`` never
+    change.
     """
 
     def __init__(self) -> None:

@@ -81,6 +81,10 @@ def test_a_cached_answer_teaches_no_age(crawl: Crawler, site: MisbehavingSite, s
     assert site.count("/modified/127.0.0.1/0") >= fetches
     assert (site.count("/modified/127.0.0.1/0") == 1) == (fetches == 1)
     assert trust_of(state, site, "127.0.0.1") == Trust()
+    # The cache asked, not we; its 304s are counted all the same.
+    assert state.counts.get("not_modified", 0) == (0 if fetches == 1 else 2)
+    assert (state.counts.get("bytes_saved", 0) > 0) == (fetches > 1)
+    assert not state.store.command("EXISTS", state.store.key("memory"))
 
 
 def test_lastmod_of_a_request_is_noted_and_nonsense_is_named_once(crawl: Crawler, site: MisbehavingSite, state: State) -> None:

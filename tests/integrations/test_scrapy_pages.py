@@ -276,6 +276,27 @@ def test_callback_on_change_spares_unchanged_pages(crawl: Crawler, site: Misbeha
     assert running.stats["optimal_frontier/callbacks_spared"] == site.count("/static/0") - 1
 
 
+def test_callback_on_change_misses_nothing(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """What nobody can say is taken for a change: here the fingerprint settings are new. Failures reach the errback as ever."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                for path in ("/static/0", "/status/404"):
+                    yield Request(SITE + path, errback=self.failed)
+
+            def failed(self, failure):
+                note(failed=failure.value.response.status)
+    """
+    for kind, visits in (("text", 2), ("body", 3)):
+        with crawl(spider, of_CALLBACK_ON="change", of_FINGERPRINT=kind) as running:
+            running.until(lambda visits=visits: _visits(state, site.url("/static/0")) >= visits)
+            running.stop()
+    told = [line["seen"] for line in running.record if "seen" in line]
+    assert [seen["changed"] for seen in told] == [None, None]
+    assert told[0]["visits"] == 1 < told[1]["visits"]
+    assert 404 in [line.get("failed") for line in running.record]
+
+
 def test_requests_from_memory_keep_to_the_budget_and_on_time(crawl: Crawler, site: MisbehavingSite) -> None:
     """What cannot be stored waits for its turn, not for the engine's heartbeat."""
     spider = """

@@ -253,7 +253,7 @@ class Model:
         if page.state == TRANSIENT:
             self.clear(page)
             return 1
-        page.attempts += 1
+        page.attempts = max(page.attempts, page.visits) + 1
         if page.state == ONCE:
             page.state = DONE
             return 1

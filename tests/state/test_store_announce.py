@@ -1,4 +1,4 @@
-"""What sources announce, on a clock that the test sets: pages are put forward once, paid from their own credit, and their bits are checks."""
+"""What sources announce, on a clock that the test sets: pages are put forward once, at their own cost, and their bits are checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from optimal_frontier.state.records import Announcement
 SITEMAP = "h sitemap"
 
 
-def announce(store: ClockedStore, *names: str, at: float | None = None, resolution: float = 60.0, unread: float = 100.0, by: str = SITEMAP) -> int:
+def announce(
+    store: ClockedStore, *names: str, at: float | None = None, resolution: float = 60.0, unread: float = 100.0, by: str = SITEMAP
+) -> int:
     """A source, read before so many seconds ago, says that pages changed; return how many were put forward."""
     modified = store.time() if at is None else at
     pages = [new_page(name, lastmod=(modified, resolution), announcement=Announcement(by, unread)) for name in names]

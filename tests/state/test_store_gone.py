@@ -59,6 +59,7 @@ def test_a_page_of_long_intervals_is_looked_at_again_later(store):
     slot, other = seen_pages(store, "h/slow", "h/slower")
     for at, rate, wait in ((slot, 1 / 7200, 720.0), (other, 1e-6, 3600.0)):
         store.plan(at, rate, base_credit=2.0)
+        store.advance(0.01)
         (handout,), _ = store.dispatch(1, budget=1e9)
         assert handout.slot == at
         store.observe(handout, "gone")
@@ -105,9 +106,9 @@ def test_a_host_that_loses_its_pages_is_held(store):
     assert read_held_hosts(store) == ["h"]
     slots = [store.slot(name) for name in names]
     assert all(store.seen(slot)["failures"] >= 9 for slot in slots)
-    dues = {int(slot): float(due) for slot, due in store.command("ZRANGE", store.key("due:1"), 0, -1, "WITHSCORES")}
-    assert sorted(dues) == sorted(slots)
-    assert min(dues.values()) > store.time() + 200
+    rows = store.command("ZRANGE", store.key("due:1"), 0, -1, "WITHSCORES")
+    assert sorted(map(int, rows[::2])) == sorted(slots)
+    assert all(float(due) - store.seen(int(slot))["last_attempt"] >= 256 for slot, due in zip(rows[::2], rows[1::2], strict=True))
     assert read_page_troubles(store, b"", slots[0], 1).is_host_held
     for name in names:
         visit(store, name, "ok", bit=0, shape=1.0, time=1.0)
@@ -128,7 +129,8 @@ def test_a_host_that_stays_dead_loses_its_pages_after_some_days(store):
         for handout in handouts:
             asked += 1
             store.observe(handout, "gone")
-        store.advance(max(wait, 0.01))
+        if not handouts:
+            store.advance(max(wait, 0.01))
     assert 3 * DAY_S < store.time() - began < 8 * DAY_S
     assert asked <= 24 * len(names)
     assert store.counts()["retired"] == len(names)
@@ -158,15 +160,15 @@ def test_a_few_gone_pages_among_many_do_not_hold_a_host(store):
     assert store.counts()["retired"] == sum(state_of(store, name) == RETIRED for name in names) > 0
 
 
-@pytest.mark.parametrize(("in_a_row", "seen"), [(4, 0), (7, 50)])
+@pytest.mark.parametrize(("in_a_row", "seen"), [(4, 0), (7, 25)])
 def test_so_many_gone_pages_in_a_row_hold_a_host(store, in_a_row, seen):
     """Four where little is known of the host, seven after many good visits since a page was gone."""
     names = [f"h/{n}" for n in range(10)]
     seen_pages(store, *names)
     if seen:
         visit(store, names[-1], "gone")
-        for n in range(9):
-            visit(store, names[n], "ok")
+        for n in range(seen):
+            visit(store, names[n % 9], "ok")
     for n in range(in_a_row):
         assert read_held_hosts(store) == []
         visit(store, names[n], "gone")

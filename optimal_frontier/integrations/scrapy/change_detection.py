@@ -147,7 +147,7 @@ class ChangeDetectionMiddleware:
                 follow_canonical(lease, response, self.crawler.request_fingerprinter.fingerprint, self.scheduler.settings.url_limits)
             self._count_not_modified(lease.observation)
         request.meta[META] = _told(lease, published)
-        if not lease.error and request.meta.get(ANNOUNCES):
+        if is_good and request.meta.get(ANNOUNCES):
             self.scheduler.sources.take_over(request, lease)
         is_no_news = lease.observation is not None and lease.observation.bit == 0
         if (is_no_news or (is_good and lease.error)) and self.scheduler.settings.callback_on == "change":

@@ -51,10 +51,17 @@ class CanonicalFingerprinter:
         """Return the identity of a request, 20 bytes."""
         known = self._known.get(request)
         if known is None:
-            url = request.url if request.meta.get("verbatim_url") else self.folding.apply(request.url)
-            folded = request if url == request.url else Request(url, method=request.method, body=request.body)
-            known = self._known[request] = fingerprint(folded)
+            known = self._known[request] = fingerprint(self._folded(request))
         return known
+
+    def _folded(self, request: Request) -> Request:
+        if request.meta.get("verbatim_url"):
+            return request
+        try:
+            url = self.folding.apply(request.url)
+            return request if url == request.url else Request(url, method=request.method, body=request.body)
+        except ValueError:
+            return request  # Scrapy takes URLs that are none: each of them is a page of its own, and its download fails
 
 
 def folding_of(settings: Mapping[str, Any] | Any) -> UrlFolding:

@@ -368,9 +368,9 @@ class OptimalScheduler(BaseScheduler):
             self._manager.request_error(frontier_request, "IgnoreRequest")
             return None
         added: set[str] = set()
-        if handout.visits > 0:
+        if handout.visits > 0 or handout.failures > 0:
             # A page that fails is back on its own schedule soon enough.
-            added = {"dont_retry", "dont_cache"} if self._http_cache else {"dont_retry"}
+            added = {"dont_retry", "dont_cache"} if self._http_cache and handout.visits > 0 else {"dont_retry"}
             added -= request.meta.keys()
             request.meta.update(dict.fromkeys(added, True))
         lease = Lease(handout, frontier_request, request, handed=True, added=frozenset(added))

@@ -35,8 +35,8 @@ class AnnouncedPages:
     source_urls : sequence of str
         Sitemaps, sitemap indexes, feeds, and robots.txt files that name sitemaps; beside those in SOURCES.
     source_rules : sequence of (str, str)
-        A regular expression that is searched in the URL of an entry, and the name of the method of the spider that gets its responses. The first rule
-        that matches counts; an entry that none matches is left out.
+        A regular expression that is searched in the URL of an entry, and the name of the method of the spider that gets its responses. The
+        first rule that matches counts; an entry that none matches is left out.
     source_importance : float
         Importance of a source, where RULES say nothing: its change stands for those of many pages, and each of them counts.
     source_priorities : bool
@@ -108,7 +108,7 @@ class Sources:
             self._warn_once("unreadable", "%s is neither a sitemap nor a feed that can be read; it announces nothing", response.url)
         elif not source.is_whole:
             self._warn_once("damaged", "%s is damaged, or larger than 50 MB: what could be read of it announces pages", response.url)
-        return source
+        return None if source is None else source.since(lease.handout.memory.entries)
 
     def _warn_once(self, topic: str, message: str, url: str) -> None:
         if topic not in self._warned:
@@ -116,7 +116,7 @@ class Sources:
             logger.warning(message + " (further ones are counted, not logged)", url)
 
     def take_over(self, request: Any, lease: Lease) -> None:
-        """Take the callback's place for a good response to a source, count it where it is damaged, and take no bit where it could not be read."""
+        """Take the callback's place for a good response to a source; count damaged ones, and take no bit of one that could not be read."""
         request.callback = self.announce
         observation = lease.observation
         if observation is None or (lease.source is not None and lease.source.is_whole):

@@ -55,7 +55,7 @@ for i = 3, #ARGV, 3 do
         if not lease then
           lend_credit(slot, s, live, now)
           write_seen(index, s)
-          local due = math.max(now, earliest(p, s))
+          local due = math.max(now, earliest(p, s, q))
           redis.call('ZADD', P .. 'due:' .. p.host, string.format('%.6f', due), slot)
           sync_host(tostring(p.host))
         end

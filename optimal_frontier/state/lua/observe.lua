@@ -97,7 +97,8 @@ for i = 3, #ARGV, 17 do
       s.carry = never and 0 or left + q.rate * (now - lease.at)
       s.settled = now
       s.last_attempt = lease.at
-      s.attempts = s.attempts + 1
+      -- It may have been seen under another name before its first attempt.
+      s.attempts = math.max(s.attempts, s.visits) + 1
       -- What is still to be earned is a draw of mean 1, not 1; a pinned page stays evenly spaced.
       if is_memoryless and p.min_rate < p.max_rate then
         s.carry = s.carry + 1 - memoryless_wait(index, p.generation, s.attempts)

@@ -1,0 +1,132 @@
+"""What counts as content, page by page, and what happens where no fingerprint can be made."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from optimal_frontier.detection import fingerprint, settings_tag
+from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.frontier.fingerprinting import FAILED, MISSED, Fingerprinting
+from optimal_frontier.frontier.judgement import change_bit, judge_visit
+from optimal_frontier.settings import PREFIX, FrontierSettings
+from optimal_frontier.state.columns import ACTIVE
+from optimal_frontier.state.records import Handout, Published
+
+HERE = __name__
+TAG = 7
+
+
+def prices(response: Any) -> Any:
+    """What the settings below name: items of a page."""
+    if b"broken" in response.body:
+        raise ValueError("no price")
+    yield {"price": response.body[-1:]}
+
+
+not_callable = 5
+
+
+def fingerprinting(**values: object) -> Fingerprinting:
+    return Fingerprinting(FrontierSettings.parse({PREFIX + name: value for name, value in values.items()}))
+
+
+def html(markup: str) -> Any:
+    return SimpleNamespace(body=markup.encode(), headers={"Content-Type": "text/html"})
+
+
+def test_rules_say_what_counts_page_by_page() -> None:
+    made = fingerprinting(
+        FINGERPRINT_EXCLUDE=["i"],
+        RULES=[
+            {"host": "a", "importance": 2},
+            {"pattern": "/b", "fingerprint": "body"},
+            {"pattern": "/n", "fingerprint": "near", "distance": 5},
+            {"pattern": "/n/all", "exclude": []},
+            {"pattern": "/c", "fingerprint": f"{HERE}.prices"},
+        ],
+    )
+    page = html("<p>x<i>1</i>")
+    ways = {
+        "http://a/": fingerprint(page, exclude=["i"]),
+        "http://a/b": fingerprint(page, kind="body"),
+        "http://a/n": fingerprint(page, kind="near", exclude=["i"]),
+        "http://a/n/all": fingerprint(page, kind="near"),
+        "http://a/c": fingerprint(page, kind=f"{HERE}.prices"),
+    }
+    assert len(set(ways.values())) == 5
+    assert {url: made.take(page, url).digest for url in ways} == ways
+    assert [made.way(url).distance for url in ways] == [0, 0, 5, 5, 0]
+    assert made.way("http://a/").recipe.tag == settings_tag("text", exclude=["i"])
+    assert made.way("http://a/b").recipe.tag == settings_tag("body")
+    assert made.way("http://a/c").recipe.tag == settings_tag(f"{HERE}.prices")
+    assert made.way("http://other/") is made.way("http://a/")
+
+
+def test_a_callable_that_fails_costs_a_bit_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    made = fingerprinting(FINGERPRINT=f"{HERE}.prices")
+    for _ in range(3):
+        assert made.take(html("broken"), "http://a/")[0::3] == (None, {FAILED: 1})
+    assert made.take(html("5"), "http://a/").digest is not None
+    (record,) = caplog.records
+    assert f"{HERE}.prices failed on http://a/" in record.getMessage()
+    assert record.exc_info is not None
+
+
+def test_a_selector_that_finds_nothing_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    made = fingerprinting(FINGERPRINT_INCLUDE=["main", ".price"])
+    with caplog.at_level(logging.WARNING):
+        assert [made.take(html(f"<p>{at}"), f"http://a/{at}").counters for at in range(3)] == [{MISSED: 1}] * 3
+    assert len({made.take(html(f"<p>{at}"), "http://a/").digest for at in range(3)}) == 3
+    assert made.take(html("<main>x"), "http://a/").counters == {}
+    (record,) = caplog.records
+    assert "nothing on http://a/0 is what is to be included, main, .price" in record.getMessage()
+
+
+@pytest.mark.parametrize("dotted", ["no_such_module.f", f"{HERE}.nothing", f"{HERE}.not_callable"])
+def test_a_callable_that_cannot_be_had_is_refused_at_the_start(dotted: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^OPTIMAL_FRONTIER_FINGERPRINT = '{dotted}': expected one of 'text'") as caught:
+        fingerprinting(FINGERPRINT=dotted)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ConfigurationError, match=rf"^OPTIMAL_FRONTIER_RULES\[1\]\['fingerprint'\] = '{dotted}': expected"):
+        fingerprinting(RULES=[{"host": "a"}, {"host": "a", "fingerprint": dotted}])
+
+
+def handout(content: bytes, **values: Any) -> Handout:
+    known: dict[str, Any] = {"lateness": 0.0, "elapsed": 10.0, "importance": 1.0, "min_rate": 0.0, "max_rate": 1.0, "kind": ACTIVE, "shape": 1.0}
+    known |= {"time": 10.0, "visits": 3, "attempts": 3, "rate": 0.1, "planned": True, "content_tag": TAG, "record": {}, "received": 100.0}
+    return Handout(1, b"t", content=content, **(known | values))
+
+
+def judged(old: bytes, new: bytes | None, distance: int = 0, **values: Any) -> Any:
+    return judge_visit(handout(old, **values), new, TAG, 101.0, Published(), distance=distance)
+
+
+def test_the_reference_does_not_drift() -> None:
+    """Small differences add up: each is tolerated, but not their sum."""
+    reference, bits = bytes(16), []
+    for at in range(1, 9):
+        new = ((1 << (3 * at)) - 1).to_bytes(16, "big")  # three bits more each time
+        observation = judged(reference, new, distance=10)
+        bits.append(observation.bit)
+        assert observation.content[4:] == (new if observation.bit else reference)
+        reference = observation.content[4:]
+    assert bits == [0, 0, 0, 1, 0, 0, 0, 1]
+
+
+def test_without_a_distance_any_bit_is_a_change() -> None:
+    assert change_bit(handout(bytes(16)), bytes(15) + b"\x01", TAG) == 1
+    assert change_bit(handout(bytes(16)), bytes(15) + b"\x01", TAG, 1) == 0
+    assert change_bit(handout(bytes(16)), bytes(16), TAG + 1, 1) == -1
+    assert change_bit(handout(bytes(16)), None, TAG) == -1
+
+
+def test_a_visit_without_a_fingerprint_leaves_all_as_it_was() -> None:
+    """The next bit is about the time since the one that is stored; a first visit has been one all the same."""
+    observation = judged(bytes(16), None)
+    assert (observation.outcome, observation.bit, observation.content) == ("ok", -1, b"")
+    assert (observation.shape, observation.time, observation.responded) == (1.0, 10.0, 90.0)
+    assert judged(bytes(16), None, visits=0, elapsed=-1.0).responded == 101.0
