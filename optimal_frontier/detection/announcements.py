@@ -12,69 +12,25 @@ framework, builds a dict per entry and knows no feeds.
 
 from __future__ import annotations
 
-import io
-import json
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any, Final, Literal, NamedTuple
-from urllib.parse import urljoin
+from typing import Final
 
 import numpy as np
-from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
-from optimal_frontier.detection.modified import http_date, parse_lastmod
+from optimal_frontier.detection.source_formats import Entry, Kind, read_json, read_text, read_xml, robots_entries
 
 #: Bytes of a source that are read, unzipped: what the protocol of sitemaps allows.
 MOST_BYTES: Final = 50 * 2**20
 #: Entries of a source that are remembered; the protocol allows 50,000.
 MOST_REMEMBERED: Final = 200_000
-#: A source of so many entries is rebuilt where more than this share of those that it had has moved at once: a deploy, or lastmod is always now.
+#: A source of so many entries is rebuilt where more than this share of those that it had has moved: a deploy, or lastmod is always now.
 REBUILT_ENTRIES: Final = 1000
 REBUILT_SHARE: Final = 0.9
 #: Low bits of a digest that are those of the last change; the others are those of the URL.
 _LASTMOD_BITS: Final = 24
-#: Bytes of a longer URL are no entry.
-_LONGEST_URL: Final = 2048
-
-#: What a source is. Each kind has its own way of being wrong.
-Kind = Literal["index", "sitemap", "feed", "robots"]
-
 _GZIP: Final = b"\x1f\x8b"
-#: Root element of a document -> its kind, and the element that is an entry.
-_ROOTS: Final[dict[str, tuple[Kind, str]]] = {
-    "urlset": ("sitemap", "url"),
-    "sitemapindex": ("index", "sitemap"),
-    "rss": ("feed", "item"),
-    "RDF": ("feed", "item"),
-    "feed": ("feed", "entry"),
-}
-_ENTRIES: Final = tuple(f"{{*}}{name}" for name in ("url", "sitemap", "item", "entry"))
-#: Children of an entry that say when it last changed, the best word first.
-_DATES: Final = ("lastmod", "updated", "modified", "published", "pubDate", "date", "issued")
-
-
-class Entry(NamedTuple):
-    """One entry of a source.
-
-    Attributes
-    ----------
-    url : str
-        Absolute.
-    lastmod : str
-        When it last changed, for ``meta["lastmod"]``: ISO 8601; empty where nothing is said that can be read.
-    modified : tuple of float or None
-        The same in seconds since the epoch, and its resolution (s).
-    priority : float or None
-        Of a sitemap's entry, from 0 to 1.
-    """
-
-    url: str
-    lastmod: str = ""
-    modified: tuple[float, float] | None = None
-    priority: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +62,7 @@ class Source:
         before = np.frombuffer(remembered, "<u8")
         was_there = np.isin(_urls(self.digests), _urls(before))
         moved = was_there & ~np.isin(self.digests, before)
-        return replace(
-            self, is_rebuilt=len(before) >= REBUILT_ENTRIES and moved.sum() > REBUILT_SHARE * max(was_there.sum(), REBUILT_ENTRIES)
-        )
+        return replace(self, is_rebuilt=bool(moved.sum() > REBUILT_SHARE * max(was_there.sum(), REBUILT_ENTRIES)))
 
     @property
     def fingerprint(self) -> bytes:
@@ -160,14 +114,14 @@ def read_source(body: bytes, url: str = "") -> Source | None:
     start = text[:512].lstrip(b"\xef\xbb\xbf \t\r\n")
     read: tuple[Kind, list[Entry], bool] | None
     if url.partition("?")[0].endswith("/robots.txt"):
-        read = "robots", list(_robots_entries(text, url)), True
+        read = "robots", list(robots_entries(text, url)), True
     elif start.startswith(b"{"):
-        read = _read_json(text, url)
+        read = read_json(text, url)
     elif start.startswith((b"<", b"\xff\xfe", b"\xfe\xff")) or b"\x00<" in start or b"<\x00" in start:
-        read = _read_xml(text, url)
+        read = read_xml(text, url)
     else:
         # A line that was cut off is another URL.
-        read = _read_text(text if is_whole else text.rpartition(b"\n")[0])
+        read = read_text(text if is_whole else text.rpartition(b"\n")[0])
     if read is None:
         return None
     kind, found, is_sound = read
@@ -208,149 +162,3 @@ def _unzipped(body: bytes) -> tuple[bytes, bool]:
             return b"".join(parts), False
         body = member.unused_data + body[at + 2**16 :]
     return b"".join(parts), room > 0 or not body
-
-
-def _read_xml(text: bytes, url: str) -> tuple[Kind, list[Entry], bool] | None:
-    # Nothing is fetched and no entity is expanded; the parser's own limits on depth and sizes stand.
-    parsing = etree.iterparse(
-        io.BytesIO(text),
-        events=("end",),
-        tag=_ENTRIES,
-        recover=True,
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        remove_comments=True,
-        remove_pis=True,
-        collect_ids=False,
-    )
-    entries: list[Entry] = []
-    known: tuple[Kind, str] | None = None
-    try:
-        for _, element in parsing:
-            if known is None:
-                known = _ROOTS.get(_name(element.getroottree().getroot()))
-                if known is None:
-                    return None
-            if _name(element) != known[1]:
-                continue
-            entry = _xml_entry(element, url)
-            if entry is not None:
-                entries.append(entry)
-            # The memory of what was read is free at once: a document may have a million elements.
-            element.clear()
-            while element.getprevious() is not None:
-                del element.getparent()[0]
-        is_sound = not len(parsing.error_log)
-    except (etree.LxmlError, ValueError, LookupError):
-        is_sound = False
-    root = parsing.root
-    if known is None and root is not None:
-        known = _ROOTS.get(_name(root))
-    if known is None:
-        return None
-    if not is_sound and not text.rstrip(b"\x00 \t\r\n").endswith(b">"):
-        # The parser has closed what was cut off: the URL in it may be another one.
-        del entries[-1:]
-    return known[0], entries, is_sound
-
-
-def _name(element: Any) -> str:
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
-
-
-def _xml_entry(element: Any, base: str) -> Entry | None:
-    values: dict[str, str] = {}
-    href = ""
-    for child in element:
-        name = _name(child)
-        if name == "link" and child.get("href"):
-            # Atom: the page itself, not its comments or its enclosure; an RSS item may have an Atom link too.
-            if not href and child.get("rel", "alternate") == "alternate":
-                href = child.get("href")
-        elif name == "guid" and child.get("isPermaLink", "true") != "true":
-            continue
-        elif child.text and name not in values:
-            values[name] = child.text.strip()
-    return _entry(values.get("loc") or values.get("link") or href or values.get("guid", ""), base, values)
-
-
-def _entry(link: str, base: str, values: dict[str, str]) -> Entry | None:
-    url = _absolute(link.strip(), base)
-    if url is None:
-        return None
-    lastmod, modified = "", None
-    for name in _DATES:
-        if values.get(name):
-            lastmod, modified = _when(values[name])
-            if modified is not None:
-                break
-    return Entry(url, lastmod, modified, _priority(values.get("priority", "")))
-
-
-def _absolute(link: str, base: str) -> str | None:
-    if not link or len(link) > _LONGEST_URL:
-        return None
-    try:
-        url = urljoin(base, link)
-    except ValueError:  # brackets that are no IPv6 address
-        return None
-    return url if url.startswith(("http://", "https://")) and len(url) > len("https://") and not any(map(str.isspace, url)) else None
-
-
-def _when(said: str) -> tuple[str, tuple[float, float] | None]:
-    """ISO 8601 of a date as sitemaps and Atom (ISO 8601) or RSS (RFC 822) write it, and what it stands for."""
-    try:
-        return said, parse_lastmod(said)
-    except ValueError:
-        pass
-    seconds = http_date(said)
-    if seconds is None:
-        return "", None
-    try:
-        iso = datetime.fromtimestamp(seconds, UTC).isoformat()
-        return iso, parse_lastmod(iso)
-    except (ValueError, OverflowError, OSError):
-        return "", None
-
-
-def _priority(said: str) -> float | None:
-    try:
-        value = float(said)
-    except ValueError:
-        return None
-    return value if 0 <= value <= 1 else None
-
-
-def _read_json(text: bytes, url: str) -> tuple[Kind, list[Entry], bool] | None:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    items = document.get("items") if isinstance(document, dict) else None
-    if not isinstance(items, list) or not str(document.get("version", "")).startswith("https://jsonfeed.org/"):
-        return None
-    entries = []
-    for item in items:
-        values = {"updated": item.get("date_modified"), "published": item.get("date_published")} if isinstance(item, dict) else {}
-        link = item.get("url") or item.get("external_url") if isinstance(item, dict) else None
-        entry = _entry(link, url, {k: v for k, v in values.items() if isinstance(v, str)}) if isinstance(link, str) else None
-        if entry is not None:
-            entries.append(entry)
-    return "feed", entries, len(entries) == len(items)
-
-
-def _read_text(text: bytes) -> tuple[Kind, list[Entry], bool] | None:
-    """A sitemap of one URL a line; none if most lines are something else."""
-    lines = [line for line in (raw.strip() for raw in text.decode("utf-8-sig", "replace").splitlines()) if line]
-    entries = [Entry(url) for url in (_absolute(line, "") for line in lines) if url is not None]
-    return ("sitemap", entries, len(entries) == len(lines)) if 2 * len(entries) > len(lines) else None
-
-
-def _robots_entries(text: bytes, url: str) -> Iterator[Entry]:
-    for line in text.decode("utf-8", "replace").splitlines():
-        name, _, value = line.partition(":")
-        sitemap = _absolute(value.partition(" #")[0].strip(), url) if name.strip().lower() == "sitemap" else None
-        if sitemap is not None:
-            yield Entry(sitemap)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -15,9 +16,13 @@ from optimal_frontier.detection.visible import DROPPED, DROPPED_INLINE, INLINE, 
 from optimal_frontier.settings.json_paths import is_json_path
 
 _INLINE: Final = frozenset(INLINE.split("|"))
-#: Children of one element beyond which selectors such as ``li + li`` and ``:nth-child(2)`` are not tried: libxml2 takes quadratic time.
-MOST_SIBLINGS: Final = 2_000
+#: Elements of a page, and children of one element, beyond which selectors such as ``li + li`` and ``:nth-child(2)`` are not tried: libxml2
+#: takes quadratic time, and more for ``li ~ li``.
+MOST_ELEMENTS: Final = 20_000
+MOST_ELEMENTS_FOR_TILDE: Final = 4_000
+MOST_SIBLINGS: Final = 1_000
 
+_elements: Final = etree.XPath("count(descendant-or-self::*)")
 _has_many_siblings: Final = etree.XPath(f"boolean(descendant-or-self::*[count(*) > {MOST_SIBLINGS}])")
 
 
@@ -27,24 +32,25 @@ class TooManySiblingsError(ValueError):
 
 @dataclass(frozen=True)
 class Selection:
-    """Compiled selectors; None where there are none. ``is_sibling``: one of them looks from element to element beside it."""
+    """Compiled selectors, and the elements of a page beyond which one of them is not tried; infinite where none looks at siblings."""
 
-    include: Any
-    exclude: Any
-    is_sibling: bool = False
+    include: tuple[Any, ...]
+    exclude: tuple[Any, ...]
+    most_elements: float = math.inf
 
     def find(self, root: Any) -> tuple[list[Any], list[Any]]:
-        """Return the elements to keep and those to drop, in document order; both are looked for in the page as it is.
+        """Return the elements to keep and those to drop; both are looked for in the page as it is.
 
         Raises
         ------
         TooManySiblingsError
             It would take too long.
         """
-        if self.is_sibling and _has_many_siblings(root):
-            raise TooManySiblingsError(f"an element has more than {MOST_SIBLINGS} children")
-        kept = self.include(root) if self.include is not None else []
-        return kept, self.exclude(root) if self.exclude is not None else []
+        if self.most_elements < math.inf and (_elements(root) > self.most_elements or _has_many_siblings(root)):
+            raise TooManySiblingsError(f"more than {self.most_elements} elements, or {MOST_SIBLINGS} in one")
+        # one by one: libxml2 takes quadratic time for a union
+        kept, dropped = ([element for path in paths for element in path(root)] for paths in (self.include, self.exclude))
+        return kept, dropped
 
     def mark(self, root: Any) -> tuple[Any, bool]:
         """Mark a copy of a tree.
@@ -66,19 +72,24 @@ class Selection:
             element.tag = KEPT
         for element, is_inline in zip(dropped, inline, strict=True):
             element.tag = DROPPED_INLINE if is_inline else DROPPED
-        return root, self.include is not None and not kept
+        return root, bool(self.include) and not kept
 
 
 @lru_cache(maxsize=256)
 def selection_of(include: Sequence[str], exclude: Sequence[str], language: Literal["html", "xml"]) -> Selection | None:
     """Compile the CSS among some selectors; None where there is none."""
-    chosen, dropped = _union(include, language), _union(exclude, language)
-    if chosen is None and dropped is None:
-        return None
-    return Selection(chosen, dropped, any("sibling" in path.path for path in (chosen, dropped) if path is not None))
+    chosen, dropped = _compiled(include, language), _compiled(exclude, language)
+    return Selection(chosen, dropped, min(map(_most_elements, chosen + dropped))) if chosen or dropped else None
 
 
-def _union(selectors: Sequence[str], language: str) -> Any:
+def _most_elements(path: Any) -> float:
+    if "sibling" not in path.path:
+        return math.inf
+    is_tilde = path.path.count("/following-sibling::") > path.path.count("position() = 1")
+    return MOST_ELEMENTS_FOR_TILDE if is_tilde else MOST_ELEMENTS
+
+
+def _compiled(selectors: Sequence[str], language: str) -> tuple[Any, ...]:
     translator = cssselect.HTMLTranslator() if language == "html" else cssselect.GenericTranslator()
-    paths = [translator.css_to_xpath(selector) for selector in selectors if not is_json_path(selector)]
-    return etree.XPath(" | ".join(paths)) if paths else None
+    parsed = [part for selector in selectors if not is_json_path(selector) for part in cssselect.parse(selector)]
+    return tuple(etree.XPath(translator.selector_to_xpath(part)) for part in parsed)

@@ -71,10 +71,10 @@ def canonical_xml(body: bytes, include: Sequence[str] = (), exclude: Sequence[st
             for element in root.iter(etree.Element):
                 element.tag = etree.QName(element).localname
         kept, dropped = selection.find(root) if selection is not None else ([], [])
-        missed = selection is not None and selection.include is not None and not kept
-        if root in dropped:
-            return "", missed
+        missed = selection is not None and bool(selection.include) and not kept
         for element in dropped:
+            if element is root:
+                return "", missed
             _remove(element)
         _strip(root)
         if kept:

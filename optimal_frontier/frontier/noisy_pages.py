@@ -27,9 +27,9 @@ ALARM: Final = math.log(1000.0)
 #: Changes in a row from which on sections are kept, and from which on a second fetch is asked for.
 _KEPT_AFTER: Final = 3
 _CHECKED_AFTER: Final = 4
-#: A second fetch is asked for where a change within `_NOMINAL_S` has at most this probability, so that four can be evidence enough.
-_NOMINAL_S: Final = 2.0
-_TELLING: Final = 0.17
+#: A second fetch is asked for where a change within `_NOMINAL_S` has at most this probability, so that some can be evidence enough.
+_NOMINAL_S: Final = 1.0
+_TELLING: Final = 0.42
 #: Changes per interval that a page is taken to have at least that changed on each of its last visits, whatever its prior said of it.
 _AT_LEAST: Final = 2.0
 #: Pairs that differ, at least, before a page is noisy; second fetches in a row at most; such that came too late.
@@ -56,9 +56,9 @@ class PageNoise:
     is_noisy : bool
         Two fetches seconds apart differ, as was confirmed.
     mask : frozenset of bytes
-        Keys of the sections that differed between such fetches (`key_of`); before the page is noisy, in all pairs of the check under way.
+        Keys of the sections that differed between such fetches (`key_of`); before the page is noisy, in all pairs that are evidence.
     evidence : float
-        Of the check under way, nats.
+        That it is noisy, nats; of all pairs of fetches seconds apart since the last one that was the same.
     checks, late, calm : int
         Of the check under way (0 checks: there is none): second fetches asked for, those that came too late, those without a difference.
     next_check : int
@@ -169,8 +169,8 @@ def notice(handout: Handout, bit: int, interval: float, cut: Callable[[], Sequen
     Notes
     -----
     Most pages cost two comparisons. Sections are kept of a page whose last three bits are changes, until two in a row are none. After four
-    in a row a second fetch is asked for, where that can come within `QUICK_S` and a change by then is unlikely: of a page that is visited
-    every 24 s or more seldom. The limit: a page that does
+    in a row a second fetch is asked for, where that can come within `QUICK_S` and a change by then is less likely than not: of a page that
+    is visited every 5 s or more seldom. The limit: a page that does
     change within seconds, and is visited so seldom that its bits cannot show how fast, is taken for noisy as well. No budget that visits it
     so seldom could keep it fresh, and what of it stays the same for longer is then what decides.
     """
@@ -186,7 +186,9 @@ def notice(handout: Handout, bit: int, interval: float, cut: Callable[[], Sequen
         if handout.bits & 1 == 0:
             return Noticed(bit)
         calm = replace(noise, history=noise.history.calm(quick=_is_quick(noise, interval)))
-        return Noticed(bit, calm.next_asked(visits) if noise.checks else calm)
+        if noise.checks:
+            return Noticed(bit, calm.next_asked(visits), counters={"noise_checks": 1})
+        return Noticed(bit, calm)
     return _notice_changing(handout, noise, interval, cut(), visits)
 
 
@@ -211,16 +213,19 @@ def _notice_changing(handout: Handout, noise: PageNoise, interval: float, sectio
     if quick:
         # its fingerprint is another, so where no section is, the order of its parts is
         differing = keys or frozenset((key_of(WHOLE),))
-        mask = differing if noise.checks == 1 else noise.mask & differing
+        mask = noise.mask & differing if noise.evidence > 0 else differing
         noise = replace(noise, mask=mask, evidence=noise.evidence - math.log(_chance(handout, max(interval, 1e-3), noise.usual)))
+        # No bits from what is under suspicion: by each of them a change within seconds would seem more likely.
         if not mask:
-            return Noticed(1, noise.next_asked(visits))
-        if noise.evidence >= ALARM and noise.checks >= _LEAST_PAIRS:
+            return Noticed(-1, noise.next_asked(visits), overrules=True, counters={"noise_checks": 1})
+        if noise.evidence >= ALARM and noise.history.quick_pairs >= _LEAST_PAIRS:
             noisy = replace(noise.next_asked(visits), is_noisy=True, mask=_quick_keys(noise) | mask, spacing=2 * _SPACING)
             return Noticed(-1, noisy, forgets=True, overrules=True, counters={"noisy": 1, "noise_checks": 1})
         if noise.checks < _MOST_CHECKS:
-            return Noticed(1, replace(noise, checks=noise.checks + 1), again=True, counters={"noise_checks": 1})
-        return Noticed(1, noise.next_asked(visits), counters={"noise_checks": 1})
+            return Noticed(-1, replace(noise, checks=noise.checks + 1), again=True, overrules=True, counters={"noise_checks": 1})
+        # What was found stands until a pair is the same: the next check goes on from there.
+        undecided = replace(noise, checks=0, late=0, next_check=visits + _SPACING)
+        return Noticed(-1, undecided, overrules=True, counters={"noise_checks": 1})
     if noise.checks:
         late = replace(noise, late=noise.late + 1)
         return Noticed(1, late, again=True) if late.late < _MOST_LATE else Noticed(1, late.next_asked(visits))

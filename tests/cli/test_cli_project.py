@@ -164,7 +164,7 @@ def test_a_command_that_is_not_built_is_unknown(nowhere, name):
 def test_help_needs_no_project(nowhere):
     for command in main.commands:
         assert invoke(command, "--help").exit_code == 0
-    reading = {"status", "pages", "page", "noise", "check", "whatif", "plot"}
+    reading = {"status", "pages", "page", "changes", "noise", "check", "whatif", "plot"}
     assert set(main.commands) == reading | {"plan", "import", "forget", "force", "server", "simulate", "trace-git"}
     assert TABLE  # settings are not part of --help
 

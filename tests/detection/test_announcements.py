@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimal_frontier.detection import announcements
-from optimal_frontier.detection.announcements import MOST_REMEMBERED, Entry, Source, read_source
+from optimal_frontier.detection.announcements import MOST_REMEMBERED, Source, read_source
+from optimal_frontier.detection.source_formats import Entry
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 TIME = ("2024-03-05T10:00:00+00:00", (1709632800.0, 60.0))

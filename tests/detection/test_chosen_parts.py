@@ -196,3 +196,12 @@ def test_every_option_has_a_part_in_the_tag() -> None:
     tags = {settings_tag(kind, **way) for kind in ("text", "near", "body", "json.dumps") for way in ways}
     assert len(tags) == 20
     assert settings_tag("text", include=("a",)) == settings_tag("text", include=["a"])
+
+
+def test_selectors_that_look_at_siblings_are_not_tried_on_endless_lists() -> None:
+    """Such a page counts to the byte."""
+    long, short = ("<ul>" + "<li>x" * count for count in (1_001, 1_000))
+    for selector in ("li + li", "li ~ li", "li:nth-child(2)"):
+        assert fingerprint(html(long), exclude=[selector]) == fingerprint(html(long), kind="body")
+        assert same(short, short.replace("<li>", "<li class=a>"), exclude=[selector])
+    assert same(long, long.replace("<li>", "<li class=a>"), exclude=["li"])

@@ -96,9 +96,9 @@ def test_a_callable_that_cannot_be_had_is_refused_at_the_start(dotted: str) -> N
 
 
 def handout(content: bytes, **values: Any) -> Handout:
-    known: dict[str, Any] = {"lateness": 0.0, "elapsed": 10.0, "importance": 1.0, "min_rate": 0.0, "max_rate": 1.0, "kind": ACTIVE, "shape": 1.0}
-    known |= {"time": 10.0, "visits": 3, "attempts": 3, "rate": 0.1, "planned": True, "content_tag": TAG, "record": {}, "received": 100.0}
-    return Handout(1, b"t", content=content, **(known | values))
+    known: dict[str, Any] = {"lateness": 0.0, "elapsed": 10.0, "importance": 1.0, "min_rate": 0.0, "max_rate": 1.0, "kind": ACTIVE}
+    known |= {"shape": 1.0, "time": 10.0, "visits": 3, "attempts": 3, "rate": 0.1, "planned": True, "content_tag": TAG, "received": 100.0}
+    return Handout(1, b"t", content=content, record={}, **(known | values))
 
 
 def judged(old: bytes, new: bytes | None, distance: int = 0, **values: Any) -> Any:

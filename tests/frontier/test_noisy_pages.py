@@ -80,7 +80,7 @@ def test_a_page_that_differs_within_seconds_is_noisy():
     """Found after four changes and two second fetches; what was learned from noise is forgotten, and the rest of the page decides."""
     page = Page(lambda n: {"h1": n // 30, "span.nonce": n})
     bits = page.fetch_many(7)
-    assert bits == [-1, 1, 1, 1, 1, 1, -1]
+    assert bits == [-1, 1, 1, 1, 1, -1, -1]
     assert page.noise.is_noisy
     assert page.counters == {"noise_checks": 2, "noisy": 1}
     assert (page.handout.shape, page.handout.time) == (0.0, 0.0)

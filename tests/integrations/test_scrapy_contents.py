@@ -13,7 +13,7 @@ from crawls import State
 from misbehaving_site import MisbehavingSite
 
 #: The user's module; on pages without an item it fails.
-CONTENTS = '''
+CONTENTS = """
 import scrapy
 
 class Page(scrapy.Item):
@@ -24,7 +24,7 @@ def items(response):
 
 def broken(response):
     raise ValueError("no content here")
-'''
+"""
 
 #: Options of the pages, all of which are different at every request; and the bit that every revisit should give (None: none).
 PAGES: dict[str, tuple[dict[str, Any], int | None]] = {

@@ -89,7 +89,6 @@ SETTINGS = {
     "OPTIMAL_FRONTIER_CANONICAL_LINKS": True,
     "OPTIMAL_FRONTIER_MAX_DEPTH": 3,
     "OPTIMAL_FRONTIER_PATTERN_MAX_PAGES": 2,
-    "OPTIMAL_FRONTIER_HOST_MAX_PAGES": 15,
 }
 
 
@@ -162,12 +161,13 @@ def test_traps_end_and_each_is_counted_and_said_once(crawled):
 
 
 def test_another_fingerprinter_is_refused(crawled, redis_socket):
-    """In a line; the state is as it was."""
+    """In a line; before that it is said that a setting counts for nothing without the fingerprinter."""
     settings = {name: value for name, value in SETTINGS.items() if name.startswith("OPTIMAL_FRONTIER_")}
     crawl = crawled.crawl
     settings |= {"OPTIMAL_FRONTIER_REDIS_URL": f"unix://{redis_socket}", "OPTIMAL_FRONTIER_NAMESPACE": crawled.state.store.namespace}
     with crawling(crawl.folder, "http://127.0.0.1:9", SPIDER, settings) as again:
         again.wait()
         assert again.stats["reason"] == "optimal_frontier_error"
+        assert "OPTIMAL_FRONTIER_FOLD_URLS counts with REQUEST_FINGERPRINTER_CLASS =" in again.log
         assert "are known by optimal_frontier.integrations.scrapy.fingerprinter.CanonicalFingerprinter" in again.log
         assert "Traceback" not in again.log

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 from store_model import Model
 
-from optimal_frontier.state.columns import ACTIVE, DONE, ONCE, PLAN, RETIRED, TRANSIENT
+from optimal_frontier.state.columns import ACTIVE, DONE, FREE, ONCE, PLAN, RETIRED, TRANSIENT
 from optimal_frontier.state.records import Move, Observation
 
 NAMES = st.sampled_from([f"{host}/{page}" for host in ("a", "b", "c") for page in range(4)])
@@ -21,7 +22,21 @@ GAPS = st.sampled_from([0.0, 1.0, 5.0])
 RATES = st.sampled_from([0.0, 0.001, 0.05, 0.3, 2.0])
 #: Long histories of 60 steps; some ten seconds in all.
 EXAMPLES = 100
-COUNTERS = ("pages", "pending", "fetched", "retired", "revived", "gone_held", "moved", "merged", "observations", "changes", "visits", "failures", "dispatched")
+COUNTERS = (
+    "pages",
+    "pending",
+    "fetched",
+    "retired",
+    "revived",
+    "gone_held",
+    "moved",
+    "merged",
+    "observations",
+    "changes",
+    "visits",
+    "failures",
+    "dispatched",
+)
 COUNTERS += ("leases_expired",)
 
 
@@ -243,7 +258,7 @@ class Machine(RuleBasedStateMachine):
             return
         store, model = self.store, self.model
         hosts = [*model.hosts.values()]
-        names = ["ids", "aliases", "health", "leases", "stats", "bucket", "hosts:firsthead", "hosts"]
+        names = ["ids", "aliases", "health", "leases", "stats", "bucket", "hosts:firsthead", "hosts", "hosts:pages"]
         zsets = ["leases:expiry", "owners", "hosts:due", "hosts:first", "hosts:blocked"]
         per_host = [f"{kind}:{host}" for host in hosts for kind in ("due", "first")]
         rows = [["HGETALL", store.key(name)] for name in names]
@@ -297,6 +312,8 @@ class Machine(RuleBasedStateMachine):
         assert counts.get("pending", 0) == sum(page.attempts == 0 and page.state in (ACTIVE, ONCE, TRANSIENT) for page in used)
         assert counts.get("fetched", 0) == sum(page.visits > 0 for page in used)
         assert counts.get("retired", 0) == sum(page.state == RETIRED for page in used)
+        kept = Counter(page.host for page in used if page.state not in (FREE, TRANSIENT))
+        assert {host.decode(): int(pages) for host, pages in hashes["hosts:pages"].items() if int(pages)} == kept
         assert {int(slot) for slot in records} >= {page.slot for page in used if page.state != DONE}
         # Columns.
         page, seen, plan = store.columns("page", "seen", "plan")

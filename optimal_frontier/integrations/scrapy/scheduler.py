@@ -49,8 +49,8 @@ from optimal_frontier.integrations.scrapy.converters import (
     UnstorableRequestError,
     forget_runtime,
 )
-from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter, describe
 from optimal_frontier.integrations.scrapy.endings import Verdicts, error_of_dropped
+from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter, describe
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.integrations.scrapy.sources import Sources
 from optimal_frontier.settings import PREFIX, FrontierSettings
@@ -155,14 +155,15 @@ class OptimalScheduler(BaseScheduler):
             # .scrapy beside scrapy.cfg, or where the process stands.
             project_dir = Path(data_path(_DATA_DIR)).absolute().parent.parent if closest_scrapy_cfg() else Path.cwd()
             identity = describe(self.crawler.request_fingerprinter)
-            self._session = Session(self.settings, project_dir, spider.name, self._wake, identity)
-            self._warn_of_unused_folding()
-            fingerprinter = self.crawler.request_fingerprinter.fingerprint
-            self._requests = OptimalRequestConverter(spider, fingerprinter)
-            self._responses = OptimalResponseConverter(spider, self._requests)
+            # before the session: it refuses what counts as content, if that cannot be imported
             _quieten_frontera()
             self._manager = FrontierManager.from_settings(adapter)
             self.backend: OptimalBackend = self._manager.backend
+            self._warn_of_unused_folding()
+            self._session = Session(self.settings, project_dir, spider.name, self._wake, identity)
+            fingerprinter = self.crawler.request_fingerprinter.fingerprint
+            self._requests = OptimalRequestConverter(spider, fingerprinter)
+            self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self._keep_in_memory)
             self._manager.start()
         except OptimalFrontierError as error:

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from scrapy import Request
 
-from optimal_frontier.detection.announcements import Entry, Source, read_source
+from optimal_frontier.detection.announcements import Source, read_source
+from optimal_frontier.detection.source_formats import Entry
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.dispatcher import host_of
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, Lease

@@ -1,0 +1,203 @@
+"""The formats of sitemaps and feeds: XML, JSON, text, robots.txt -> entries. What can be read of a damaged document is read."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, NamedTuple
+from urllib.parse import urljoin
+
+from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
+
+from optimal_frontier.detection.modified import http_date, parse_lastmod
+
+#: Bytes of a longer URL are no entry.
+_LONGEST_URL: Final = 2048
+
+#: What a source is. Each kind has its own way of being wrong.
+Kind = Literal["index", "sitemap", "feed", "robots"]
+
+
+#: Root element of a document -> its kind, and the element that is an entry.
+_ROOTS: Final[dict[str, tuple[Kind, str]]] = {
+    "urlset": ("sitemap", "url"),
+    "sitemapindex": ("index", "sitemap"),
+    "rss": ("feed", "item"),
+    "RDF": ("feed", "item"),
+    "feed": ("feed", "entry"),
+}
+_ENTRIES: Final = tuple(f"{{*}}{name}" for name in ("url", "sitemap", "item", "entry"))
+#: Children of an entry that say when it last changed, the best word first.
+_DATES: Final = ("lastmod", "updated", "modified", "published", "pubDate", "date", "issued")
+
+
+class Entry(NamedTuple):
+    """One entry of a source.
+
+    Attributes
+    ----------
+    url : str
+        Absolute.
+    lastmod : str
+        When it last changed, for ``meta["lastmod"]``: ISO 8601; empty where nothing is said that can be read.
+    modified : tuple of float or None
+        The same in seconds since the epoch, and its resolution (s).
+    priority : float or None
+        Of a sitemap's entry, from 0 to 1.
+    """
+
+    url: str
+    lastmod: str = ""
+    modified: tuple[float, float] | None = None
+    priority: float | None = None
+
+
+def read_xml(text: bytes, url: str) -> tuple[Kind, list[Entry], bool] | None:
+    """Read a sitemap, an index or a feed: kind, entries, and whether it is sound; None if it is none of them."""
+    # Nothing is fetched and no entity is expanded; the parser's own limits on depth and sizes stand.
+    parsing = etree.iterparse(
+        io.BytesIO(text),
+        events=("end",),
+        tag=_ENTRIES,
+        recover=True,
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        remove_comments=True,
+        remove_pis=True,
+        collect_ids=False,
+    )
+    entries: list[Entry] = []
+    known: tuple[Kind, str] | None = None
+    try:
+        for _, element in parsing:
+            if known is None:
+                known = _ROOTS.get(_name(element.getroottree().getroot()))
+                if known is None:
+                    return None
+            if _name(element) != known[1]:
+                continue
+            entry = _xml_entry(element, url)
+            if entry is not None:
+                entries.append(entry)
+            # The memory of what was read is free at once: a document may have a million elements.
+            element.clear()
+            while element.getprevious() is not None:
+                del element.getparent()[0]
+        is_sound = not len(parsing.error_log)
+    except (etree.LxmlError, ValueError, LookupError):
+        is_sound = False
+    root = parsing.root
+    if known is None and root is not None:
+        known = _ROOTS.get(_name(root))
+    if known is None:
+        return None
+    if not is_sound and not text.rstrip(b"\x00 \t\r\n").endswith(b">"):
+        # The parser has closed what was cut off: the URL in it may be another one.
+        del entries[-1:]
+    return known[0], entries, is_sound
+
+
+def _name(element: Any) -> str:
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def _xml_entry(element: Any, base: str) -> Entry | None:
+    values: dict[str, str] = {}
+    href = ""
+    for child in element:
+        name = _name(child)
+        if name == "link" and child.get("href"):
+            # Atom: the page itself, not its comments or its enclosure; an RSS item may have an Atom link too.
+            if not href and child.get("rel", "alternate") == "alternate":
+                href = child.get("href")
+        elif name == "guid" and child.get("isPermaLink", "true") != "true":
+            continue
+        elif child.text and name not in values:
+            values[name] = child.text.strip()
+    return _entry(values.get("loc") or values.get("link") or href or values.get("guid", ""), base, values)
+
+
+def _entry(link: str, base: str, values: dict[str, str]) -> Entry | None:
+    url = _absolute(link.strip(), base)
+    if url is None:
+        return None
+    lastmod, modified = "", None
+    for name in _DATES:
+        if values.get(name):
+            lastmod, modified = _when(values[name])
+            if modified is not None:
+                break
+    return Entry(url, lastmod, modified, _priority(values.get("priority", "")))
+
+
+def _absolute(link: str, base: str) -> str | None:
+    if not link or len(link) > _LONGEST_URL:
+        return None
+    try:
+        url = urljoin(base, link)
+    except ValueError:  # brackets that are no IPv6 address
+        return None
+    return url if url.startswith(("http://", "https://")) and len(url) > len("https://") and not any(map(str.isspace, url)) else None
+
+
+def _when(said: str) -> tuple[str, tuple[float, float] | None]:
+    """ISO 8601 of a date as sitemaps and Atom (ISO 8601) or RSS (RFC 822) write it, and what it stands for."""
+    try:
+        return said, parse_lastmod(said)
+    except ValueError:
+        pass
+    seconds = http_date(said)
+    if seconds is None:
+        return "", None
+    try:
+        iso = datetime.fromtimestamp(seconds, UTC).isoformat()
+        return iso, parse_lastmod(iso)
+    except (ValueError, OverflowError, OSError):
+        return "", None
+
+
+def _priority(said: str) -> float | None:
+    try:
+        value = float(said)
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None
+
+
+def read_json(text: bytes, url: str) -> tuple[Kind, list[Entry], bool] | None:
+    """Read a JSON Feed; results as in `read_xml`."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    items = document.get("items") if isinstance(document, dict) else None
+    if not isinstance(items, list) or not str(document.get("version", "")).startswith("https://jsonfeed.org/"):
+        return None
+    entries = []
+    for item in items:
+        values = {"updated": item.get("date_modified"), "published": item.get("date_published")} if isinstance(item, dict) else {}
+        link = item.get("url") or item.get("external_url") if isinstance(item, dict) else None
+        entry = _entry(link, url, {k: v for k, v in values.items() if isinstance(v, str)}) if isinstance(link, str) else None
+        if entry is not None:
+            entries.append(entry)
+    return "feed", entries, len(entries) == len(items)
+
+
+def read_text(text: bytes) -> tuple[Kind, list[Entry], bool] | None:
+    """A sitemap of one URL a line; none if most lines are something else."""
+    lines = [line for line in (raw.strip() for raw in text.decode("utf-8-sig", "replace").splitlines()) if line]
+    entries = [Entry(url) for url in (_absolute(line, "") for line in lines) if url is not None]
+    return ("sitemap", entries, len(entries) == len(lines)) if 2 * len(entries) > len(lines) else None
+
+
+def robots_entries(text: bytes, url: str) -> Iterator[Entry]:
+    """Yield the sitemaps that a robots.txt names."""
+    for line in text.decode("utf-8", "replace").splitlines():
+        name, _, value = line.partition(":")
+        sitemap = _absolute(value.partition(" #")[0].strip(), url) if name.strip().lower() == "sitemap" else None
+        if sitemap is not None:
+            yield Entry(sitemap)
