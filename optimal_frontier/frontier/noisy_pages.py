@@ -27,11 +27,12 @@ ALARM: Final = math.log(1000.0)
 #: Changes in a row from which on sections are kept, and from which on a second fetch is asked for.
 _KEPT_AFTER: Final = 3
 _CHECKED_AFTER: Final = 4
-#: A second fetch is asked for where a change within `_NOMINAL_S` has at most this probability, so that some can be evidence enough.
+#: Changes per second beyond which a page is not told from a noisy one: nothing keeps a page fresh that changes every 5 s by itself, and what
+#: was learned of one that always differed has no upper end.
+FASTEST: Final = 0.2
+#: A second fetch tells little of a page that is visited this often anyway: visits fewer times as far apart as that fetch would be (s).
 _NOMINAL_S: Final = 1.0
-_TELLING: Final = 0.42
-#: Changes per interval that a page is taken to have at least that changed on each of its last visits, whatever its prior said of it.
-_AT_LEAST: Final = 2.0
+_LEAST_RATIO: Final = 5.0
 #: Pairs that differ, at least, before a page is noisy; second fetches in a row at most; such that came too late.
 _LEAST_PAIRS: Final = 2
 _MOST_CHECKS: Final = 4
@@ -65,8 +66,6 @@ class PageNoise:
         Number of the visit from which on it may be checked.
     spacing : int
         Visits between two checks.
-    usual : float
-        Seconds from visit to visit before the check under way.
     """
 
     history: SectionHistory = field(default_factory=SectionHistory)
@@ -78,7 +77,6 @@ class PageNoise:
     calm: int = 0
     next_check: int = 0
     spacing: int = _SPACING
-    usual: float = 0.0
 
     @classmethod
     def unpack(cls, raw: bytes) -> PageNoise:
@@ -91,7 +89,7 @@ class PageNoise:
 
     def pack(self) -> bytes:
         """Return what is stored."""
-        numbers = (self.evidence, self.checks, self.late, self.calm, self.next_check, self.spacing, self.usual)
+        numbers = (self.evidence, self.checks, self.late, self.calm, self.next_check, self.spacing)
         return bytes(msgpack.packb([self.history.packed(), self.is_noisy, b"".join(sorted(self.mask)), *numbers]))
 
     @property
@@ -169,10 +167,9 @@ def notice(handout: Handout, bit: int, interval: float, cut: Callable[[], Sequen
     Notes
     -----
     Most pages cost two comparisons. Sections are kept of a page whose last three bits are changes, until two in a row are none. After four
-    in a row a second fetch is asked for, where that can come within `QUICK_S` and a change by then is less likely than not: of a page that
-    is visited every 5 s or more seldom. The limit: a page that does
-    change within seconds, and is visited so seldom that its bits cannot show how fast, is taken for noisy as well. No budget that visits it
-    so seldom could keep it fresh, and what of it stays the same for longer is then what decides.
+    in a row a second fetch is asked for, where that can come within `QUICK_S` and much sooner than visits come anyway. The limit: a page that
+    does change by itself every few seconds (`FASTEST`) is taken for noisy as well. Nothing that is visited less often than that could be
+    kept fresh, and what of it stays the same for longer is then what decides.
     """
     known = handout.memory.noise
     if bit < 0 or not (known or (bit == 1 and _all_changed(handout, _KEPT_AFTER - 1))):
@@ -200,10 +197,10 @@ def _all_changed(handout: Handout, n: int) -> bool:
     return handout.bits & ((1 << n) - 1) == (1 << n) - 1
 
 
-def _chance(handout: Handout, within: float, usual: float) -> float:
-    """Probability of a change within so many seconds, by the posterior, and no less than what changes at every visit suggest."""
+def _chance(handout: Handout, within: float) -> float:
+    """Probability of a change within so many seconds, by the posterior, or at `FASTEST` if that is less."""
     learned = -math.expm1(-handout.shape * math.log1p(within / handout.time)) if handout.shape > 0 else 1.0
-    return min(1.0, max(learned, _AT_LEAST * within / usual)) if usual > 0 else 1.0
+    return min(learned, -math.expm1(-FASTEST * within))
 
 
 def _notice_changing(handout: Handout, noise: PageNoise, interval: float, sections: Sequence[Section], visits: int) -> Noticed:
@@ -214,7 +211,7 @@ def _notice_changing(handout: Handout, noise: PageNoise, interval: float, sectio
         # its fingerprint is another, so where no section is, the order of its parts is
         differing = keys or frozenset((key_of(WHOLE),))
         mask = noise.mask & differing if noise.evidence > 0 else differing
-        noise = replace(noise, mask=mask, evidence=noise.evidence - math.log(_chance(handout, max(interval, 1e-3), noise.usual)))
+        noise = replace(noise, mask=mask, evidence=noise.evidence - math.log(_chance(handout, max(interval, 1e-3))))
         # No bits from what is under suspicion: by each of them a change within seconds would seem more likely.
         if not mask:
             return Noticed(-1, noise.next_asked(visits), overrules=True, counters={"noise_checks": 1})
@@ -230,9 +227,9 @@ def _notice_changing(handout: Handout, noise: PageNoise, interval: float, sectio
         late = replace(noise, late=noise.late + 1)
         return Noticed(1, late, again=True) if late.late < _MOST_LATE else Noticed(1, late.next_asked(visits))
     gap = 0.0 if handout.max_rate <= 0 else 1 / handout.max_rate * (0.5 if handout.min_rate >= handout.max_rate else 1.0)
-    is_telling = gap < QUICK_S and _chance(handout, max(gap, _NOMINAL_S), interval) <= _TELLING
+    is_telling = gap < QUICK_S and interval >= _LEAST_RATIO * max(gap, _NOMINAL_S)
     if is_telling and visits >= noise.next_check and _all_changed(handout, _CHECKED_AFTER - 1):
-        return Noticed(1, replace(noise, checks=1, usual=interval), again=True)
+        return Noticed(1, replace(noise, checks=1), again=True)
     return Noticed(1, noise)
 
 

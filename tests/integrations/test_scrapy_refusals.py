@@ -18,7 +18,10 @@ SPIDER = """
 
 BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown": ({"of_CRAWL_RAET": 5}, "unknown setting OPTIMAL_FRONTIER_CRAWL_RAET; did you mean OPTIMAL_FRONTIER_CRAWL_RATE?"),
-    "not built yet": ({"of_CONDITIONAL_GET": True}, "unknown setting OPTIMAL_FRONTIER_CONDITIONAL_GET"),
+    "no such callable": (
+        {"of_RULES": [{"host": "a", "fingerprint": "json.nothing"}]},
+        "OPTIMAL_FRONTIER_RULES[0]['fingerprint'] = 'json.nothing': expected one of 'text', 'body', 'near' or the dotted path",
+    ),
     "malformed number": ({"of_CRAWL_RATE": "fast"}, "OPTIMAL_FRONTIER_CRAWL_RATE = 'fast'"),
     "malformed rules": ({"of_RULES": [{"pattern": "("}]}, "OPTIMAL_FRONTIER_RULES[0]['pattern'] = '('"),
     "malformed URL": ({"of_REDIS_URL": "redis//user:hunter2@nowhere"}, "OPTIMAL_FRONTIER_REDIS_URL"),

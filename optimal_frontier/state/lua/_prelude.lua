@@ -133,7 +133,8 @@ local function backoff(failures, slot)
   return math.min(86400, 2 ^ math.min(failures, 17)) * (1 - 0.5 * jitter)
 end
 
--- Least seconds from one attempt to the next (without a plan: q nil); a page that is gone is looked at again neither at once nor much later.
+-- Least seconds from one attempt to the next (without a plan: q nil). A page that is gone is looked at again neither at once nor much
+-- later.
 local GONE_SHARE, LONGEST_GONE_S = 0.1, 3600
 local function least_wait(p, s, q)
   if s.failures == 0 then return p.gap end

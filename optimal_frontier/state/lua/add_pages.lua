@@ -5,7 +5,8 @@
 -- Returns  per page 1 if it is new, 0 if it was known, -1 if its host has as many as it may have, -2 if its pattern has. O(log n) a page;
 --          idempotent but for transients.
 local now = clock()
--- A link to a retired page brings it back, but not at every visit of the pages that have that link: after a day, and twice as long each time.
+-- A link to a retired page brings it back, but not at every visit of the pages that have that link: after a day, and twice as long
+-- each time.
 local REVIVED_AFTER_S, LONGEST_RETIREMENT_S = 86400, 30 * 86400
 local function revive(slot)
   local index = tonumber(slot)

@@ -142,7 +142,9 @@ for i = 3, #ARGV, 17 do
         s.failures = s.failures + 1
         if outcome == 'refused' then s.failures = math.max(s.failures, 12) end
         if outcome == 'gone' then judge_gone(index, p, s, now, count) else s.gone = 0 end
-        redis.call('HSET', P .. 'failed', slot, string.match(ARGV[i + 15], 'failures_(%w+):') or string.match(ARGV[i + 15], '(blocked)_pages:') or outcome)
+        local counted = ARGV[i + 15]
+        local cause = string.match(counted, 'failures_(%w+):') or string.match(counted, '(blocked)_pages:') or outcome
+        redis.call('HSET', P .. 'failed', slot, cause)
         count('failures')
         count('failures_' .. outcome)
       end
