@@ -20,7 +20,7 @@ _CAUSES: Final = {
     "connection": "the connection failed",
     "server": "the server failed (5xx)",
     "client": "the server refused it (4xx)",
-    "throttled": "the server asked for fewer requests (429, 503)",
+    "throttled": "the server asked for fewer requests (429)",
     "robots": "robots.txt forbids it",
     "refused": "a middleware refused it",
     "redirects": "it was redirected too often",

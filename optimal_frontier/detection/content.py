@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
-from w3lib.encoding import html_to_unicode
+from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_content_type_encoding, read_bom
 
 #: Of longer bodies only the beginning is decoded and parsed, bytes.
 PARSED_BYTES: Final = 4 << 20
@@ -44,10 +44,12 @@ def has_text(response: Response) -> bool:
 def decoded_text(response: Response, most: int | None = None) -> str:
     """The characters of the body; never raises: what the encoding cannot say becomes U+FFFD.
 
-    The response's own ``text`` comes first. Without one the encoding is looked for as browsers do: byte order mark, header, meta
-    element, UTF-8. Of a body that is longer than `most` bytes only so many are decoded, in the latter way.
+    The response's own ``text`` comes first, unless it `is_guessed`. Without one the encoding is looked for as browsers do: byte order mark,
+    header, meta element, UTF-8. Of a body that is longer than `most` bytes only so many are decoded, in the latter way.
     """
     body = body_bytes(response)
+    if is_guessed(response):
+        return body[:most].decode("latin-1")
     if most is not None and len(body) > most:
         body = body[:most]
     else:
@@ -57,6 +59,22 @@ def decoded_text(response: Response, most: int | None = None) -> str:
     with suppress(LookupError, ValueError):
         return html_to_unicode(_content_type(response), body, default_encoding="utf-8")[1]
     return body.decode("utf-8", "replace")
+
+
+def is_guessed(response: Response) -> bool:
+    """Whether nobody says what the encoding is, and it is not UTF-8: then Scrapy guesses, by statistics of all of the body.
+
+    Such a guess may be another one after the smallest change anywhere, and all letters beyond ASCII with it. A byte is one character then.
+    """
+    body = body_bytes(response)
+    declared = read_bom(body)[0] or http_content_type_encoding(_content_type(response)) or html_body_declared_encoding(body)
+    if declared or body.isascii():
+        return False
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def _own_text(response: Response) -> object:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
-from optimal_frontier.detection.content import PARSED_BYTES, Response, body_bytes, decoded_text, has_text, media_type
+from optimal_frontier.detection.content import PARSED_BYTES, Response, body_bytes, decoded_text, has_text, is_guessed, media_type
 from optimal_frontier.detection.folding import fold, folded_bytes
 from optimal_frontier.detection.items import canonical_bytes
 from optimal_frontier.detection.json_content import UnreadableJsonError, canonical_json
@@ -178,7 +178,7 @@ def _language(media: str) -> str:
 
 
 def _html(response: Response, is_whole: bool, recipe: Recipe) -> _Found:
-    root = _selector_root(response) if is_whole else None
+    root = _selector_root(response) if is_whole and not is_guessed(response) else None
     if root is None:
         root = parse_html(decoded_text(response, PARSED_BYTES))
     selection = selection_of(recipe.include, recipe.exclude, "html") if recipe.has_css else None

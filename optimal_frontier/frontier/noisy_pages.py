@@ -21,15 +21,15 @@ from optimal_frontier.state.records import NOT_SURPRISED, Handout, Observation, 
 
 #: A second fetch counts as one shortly after within so many seconds.
 QUICK_S: Final = 10.0
-#: Evidence that makes a page noisy: its changes within seconds have a probability of 1/1000 by what was learned of its rate.
-ALARM: Final = math.log(1000.0)
+#: Evidence that makes a page noisy: its changes within seconds have a probability of 1/100 by what was learned of its rate, or at `FASTEST`.
+ALARM: Final = math.log(100.0)
 
 #: Changes in a row from which on sections are kept, and from which on a second fetch is asked for.
 _KEPT_AFTER: Final = 3
 _CHECKED_AFTER: Final = 4
-#: Changes per second beyond which a page is not told from a noisy one: nothing keeps a page fresh that changes every 5 s by itself, and what
-#: was learned of one that always differed has no upper end.
-FASTEST: Final = 0.2
+#: Changes per second beyond which a page is not told from a noisy one: little keeps a page fresh that changes every 10 s by itself, and
+#: what was learned of one that always differed has no upper end.
+FASTEST: Final = 0.1
 #: A second fetch tells little of a page that is visited this often anyway: visits fewer times as far apart as that fetch would be (s).
 _NOMINAL_S: Final = 1.0
 _LEAST_RATIO: Final = 5.0

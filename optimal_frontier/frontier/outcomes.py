@@ -13,8 +13,6 @@ RELEASED: Final = "released"
 
 #: Statuses that say "not there any more".
 GONE: Final = frozenset({"404", "410"})
-#: Statuses that ask for fewer requests.
-_THROTTLED: Final = frozenset({"429", "503"})
 #: Endings that say "not allowed": asked again more than half an hour later.
 _REFUSED: Final = frozenset({"IgnoreRequest", ROBOTS})
 
@@ -82,7 +80,7 @@ def counters_of(error: str) -> dict[str, int]:
         return {}  # the outcome says it all
     if error == BLOCKED:
         return {"blocked_pages": 1}
-    if error in _THROTTLED:
+    if error == "429":
         return {"failures_throttled": 1}
     if len(error) == 3 and error.isdigit():
         return {"failures_server" if error >= "500" else "failures_client": 1}

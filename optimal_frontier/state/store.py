@@ -35,7 +35,7 @@ from optimal_frontier.state.records import (
 from optimal_frontier.state.scripts import source
 
 #: Version of everything that ``docs/redis.md`` describes. Another one is refused.
-SCHEMA: Final = "2"
+SCHEMA: Final = "3"
 
 #: Singleton keys and their types, checked when a namespace is opened.
 KEY_TYPES: Final = {

@@ -13,6 +13,7 @@ from optimal_frontier.frontier.session import apply_bounds, bounds_digest
 from optimal_frontier.integrations.frontera.requests import encode_request
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.columns import ACTIVE
+from optimal_frontier.state.store import SCHEMA
 
 A, B, C = "http://a.example/", "https://b.example:8443/x?y=1", "http://c.example/"
 
@@ -106,7 +107,7 @@ def test_many_batches(run, store):
 def test_an_empty_namespace_may_begin_with_an_import(run, namespace, redis_client):
     """The first spider claims it later."""
     assert run("import", "-", input=f"{A}\n").exit_code == 0
-    assert redis_client.hget(f"{namespace}:{{0}}:meta", "schema") == b"2"
+    assert redis_client.hget(f"{namespace}:{{0}}:meta", "schema") == SCHEMA.encode()
     assert redis_client.hget(f"{namespace}:{{0}}:meta", "spider") is None
 
 

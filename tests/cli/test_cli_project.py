@@ -15,6 +15,7 @@ from optimal_frontier.cli import main
 from optimal_frontier.cli.project import Options, find_workplace
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings import TABLE
+from optimal_frontier.state.store import SCHEMA
 
 from .stored_crawl import HOT
 
@@ -146,7 +147,7 @@ def test_another_schema_and_another_type_are_refused(run, redis_client, namespac
         result = run(*command.split())
         assert result.exit_code == 1
         assert "schema '99'" in only_line(result)
-    redis_client.hset(f"{namespace}:{{0}}:meta", "schema", "2")
+    redis_client.hset(f"{namespace}:{{0}}:meta", "schema", SCHEMA)
     redis_client.set(f"{namespace}:{{0}}:stats", "mine")
     result = run("status")
     assert result.exit_code == 1

@@ -32,7 +32,7 @@ def test_status_counts_failures_by_cause(ask, run, crawl):
 
 @pytest.mark.parametrize(
     ("error", "cause", "words"),
-    [("503", "throttled", "fewer requests"), ("RobotsDenied", "robots", "robots.txt"), ("DNSLookupError", "dns", "name")],
+    [("429", "throttled", "fewer requests"), ("RobotsDenied", "robots", "robots.txt"), ("DNSLookupError", "dns", "name")],
 )
 def test_page_says_why_it_failed_until_it_is_seen(ask, run, crawl, error, cause, words):
     fail(crawl, HOT, error)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scrapy.http import HtmlResponse, Response, TextResponse
 
+from optimal_frontier.detection import fingerprint
 from optimal_frontier.detection.content import body_bytes, decoded_text, has_text, media_type
 
 
@@ -67,3 +69,12 @@ def test_an_encoding_that_python_does_not_know_does_not_raise() -> None:
 )
 def test_a_body_becomes_bytes(body: Any, expected: bytes) -> None:
     assert body_bytes(SimpleNamespace(body=body)) == expected
+
+
+def test_an_encoding_that_nobody_states_is_not_guessed_anew_at_every_visit():
+    """Scrapy's guess goes by statistics of the whole body: the order of attributes is enough for another one."""
+    order = itertools.permutations([b'class="a"', b'id="b"', b'lang="de"'])
+    bodies = [b"<html><body><p %s>Page 1 in its edition 3 <b>caf\xe9<i>" % b" ".join(attributes) for attributes in order]
+    responses = [HtmlResponse("http://h/", body=body, headers={"Content-Type": "text/html; charset=no-such"}) for body in bodies]
+    assert len({fingerprint(response) for response in responses}) == 1
+    assert fingerprint(responses[0]) != fingerprint(responses[0].replace(body=bodies[0].replace(b"\xe9", b"\xe8")))

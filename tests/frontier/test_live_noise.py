@@ -17,11 +17,11 @@ from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.state.reading import read_memories
 
 TAG = 7
-PAGES = 150
+PAGES = 60
 #: Changes per second of every page's content.
-RATE = 1 / 60
+RATE = 1 / 80
 #: Pages with a section that is new on every fetch; of the last of them nothing stays the same.
-NOISY, RANDOM = slice(0, 30), slice(22, 30)
+NOISY, RANDOM = slice(0, 20), slice(15, 20)
 
 
 class NoisySite:
@@ -29,7 +29,7 @@ class NoisySite:
 
     def __init__(self, store) -> None:
         self.store = store
-        self.settings = parse(CRAWL_RATE=8.0, RESOLVE_INTERVAL=30, MAX_INTERVAL=60, MIN_INTERVAL=1.0)
+        self.settings = parse(CRAWL_RATE=3.0, RESOLVE_INTERVAL=30, MAX_INTERVAL=100, MIN_INTERVAL=1.0)
         self.dispatcher, self.planner = Dispatcher(store, self.settings), Planner(store, self.settings)
         self.rng = np.random.default_rng(11)
         self.versions, self.drawn_until = np.zeros(PAGES, int), np.full(PAGES, START)
@@ -67,7 +67,7 @@ class NoisySite:
 def test_noisy_pages_are_found_and_their_rate_is_that_of_the_rest(store):
     """All of them, no other; the ones of which nothing stays the same follow the prior, which all others taught."""
     site = NoisySite(store)
-    site.run(450.0)
+    site.run(1_500.0)
     memories = read_memories(store, range(PAGES))
     is_noisy = np.array([bool(memory.noise) and PageNoise.unpack(memory.noise).is_noisy for memory in memories])
     counts = store.counts()

@@ -11,6 +11,8 @@ import redis
 from conftest import Crawler
 from misbehaving_site import MisbehavingSite
 
+from optimal_frontier.state.store import SCHEMA
+
 SPIDER = """
     class Tester(Base):
         paths = ["/static/0"]
@@ -98,7 +100,7 @@ def test_foreign_keys_are_refused_and_left_alone(
 
 def test_namespace_of_another_spider_is_refused(crawl: Crawler, site: MisbehavingSite, redis_client: redis.Redis, namespace: str) -> None:
     """It belongs to the spider that used it first; the line names the setting that helps."""
-    redis_client.hset(f"{namespace}:{{0}}:meta", mapping={"schema": "2", "spider": "other"})
+    redis_client.hset(f"{namespace}:{{0}}:meta", mapping={"schema": SCHEMA, "spider": "other"})
     with crawl(SPIDER) as running:
         _is_refused(running, site, "belongs to the spider 'other', this one is 'tester'; give it an OPTIMAL_FRONTIER_NAMESPACE")
     assert redis_client.hget(f"{namespace}:{{0}}:meta", "spider") == b"other"
