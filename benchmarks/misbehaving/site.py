@@ -1,7 +1,7 @@
 """Hosts on 127.0.0.1, a port each, that behave as badly as real ones.
 
 ===============  =====================================================================================================================
-``honest``       ETag and Last-Modified; 304 where they hold
+``honest``       ETag and Last-Modified; 304 where they hold; two pages more that die at their third visit
 ``noisy``        time, nonce, token and a counter in every answer: in attributes and scripts, and visibly in ``#clock`` and ``.views``
 ``liar``         304 to whoever asks whether something has changed
 ``rotating``     another ETag in every answer
@@ -144,7 +144,7 @@ class MisbehavingSite:
         if host == "mess":
             return self._mess(path)
         number = int(path.rpartition("/")[2]) if path.rpartition("/")[2].isdigit() else -1
-        if host == "dead":
+        if host == "dead" or path.startswith("/dying/"):
             return (200, {}, _page("still here")) if visit < 2 else (404, {}, b"gone")
         if host == "down":
             return 503, {}, b"down"

@@ -42,6 +42,8 @@ _CALM: Final = 2
 #: Visits until the next check: the first, doubled each time, and the last.
 _SPACING: Final = 8
 _MOST_SPACING: Final = 64
+#: Visits until the next check of a page whose pairs differed, but are not evidence enough yet.
+_UNDECIDED: Final = 2
 
 _KEY: Final = 4
 
@@ -221,7 +223,7 @@ def _notice_changing(handout: Handout, noise: PageNoise, interval: float, sectio
         if noise.checks < _MOST_CHECKS:
             return Noticed(-1, replace(noise, checks=noise.checks + 1), again=True, overrules=True, counters={"noise_checks": 1})
         # What was found stands until a pair is the same: the next check goes on from there.
-        undecided = replace(noise, checks=0, late=0, next_check=visits + _SPACING)
+        undecided = replace(noise, checks=0, late=0, next_check=visits + _UNDECIDED)
         return Noticed(-1, undecided, overrules=True, counters={"noise_checks": 1})
     if noise.checks:
         late = replace(noise, late=noise.late + 1)

@@ -34,7 +34,7 @@ class NoisySite:
         self.rng = np.random.default_rng(11)
         self.versions, self.drawn_until = np.zeros(PAGES, int), np.full(PAGES, START)
         self.fetches = 0
-        store.add(*(new_page(f"h/{i}", max_rate=1.0, gap=1.0) for i in range(PAGES)))
+        store.add(*(new_page(f"h/{i}", min_rate=1e-2, max_rate=1.0, gap=1.0) for i in range(PAGES)))
 
     def fetch(self, page: int, now: float) -> list[Section]:
         self.versions[page] += self.rng.poisson(RATE * (now - self.drawn_until[page]))
@@ -67,7 +67,7 @@ class NoisySite:
 def test_noisy_pages_are_found_and_their_rate_is_that_of_the_rest(store):
     """All of them, no other; the ones of which nothing stays the same follow the prior, which all others taught."""
     site = NoisySite(store)
-    site.run(1_500.0)
+    site.run(2_000.0)
     memories = read_memories(store, range(PAGES))
     is_noisy = np.array([bool(memory.noise) and PageNoise.unpack(memory.noise).is_noisy for memory in memories])
     counts = store.counts()
