@@ -21,7 +21,7 @@ from optimal_frontier.state.records import NOT_SURPRISED, Handout, Observation, 
 
 #: A second fetch counts as one shortly after within so many seconds.
 QUICK_S: Final = 10.0
-#: Evidence that makes a page noisy: its changes within seconds have a probability of 1/100 by what was learned of its rate, or at `FASTEST`.
+#: Evidence that makes a page noisy: changes within seconds had a probability of 1/100 by the rate that was learned, or at `FASTEST`.
 ALARM: Final = math.log(100.0)
 
 #: Changes in a row from which on sections are kept, and from which on a second fetch is asked for.
@@ -168,10 +168,10 @@ def notice(handout: Handout, bit: int, interval: float, cut: Callable[[], Sequen
 
     Notes
     -----
-    Most pages cost two comparisons. Sections are kept of a page whose last three bits are changes, until two in a row are none. After four
-    in a row a second fetch is asked for, where that can come within `QUICK_S` and much sooner than visits come anyway. The limit: a page that
-    does change by itself every few seconds (`FASTEST`) is taken for noisy as well. Nothing that is visited less often than that could be
-    kept fresh, and what of it stays the same for longer is then what decides.
+    Most pages cost two comparisons. Sections are kept of a page whose last three bits are changes, until two in a row are none. After
+    four in a row a second fetch is asked for, where that can come within `QUICK_S` and much sooner than visits come anyway. The limit: a
+    page that does change by itself every few seconds (`FASTEST`) is taken for noisy as well. Nothing that is visited less often than that
+    could be kept fresh, and what of it stays the same for longer is then what decides.
     """
     known = handout.memory.noise
     if bit < 0 or not (known or (bit == 1 and _all_changed(handout, _KEPT_AFTER - 1))):

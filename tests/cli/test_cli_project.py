@@ -118,7 +118,10 @@ def test_an_unusable_setting_is_named(tmp_path, nowhere, setting):
     assert setting.partition(" ")[0] in only_line(result)
 
 
-@pytest.mark.parametrize("command", ["status", "pages", f"page {HOT}", f"noise {HOT}", "noise a.example", "plan", "check", f"forget {HOT}", f"force {HOT}"])
+@pytest.mark.parametrize(
+    "command",
+    ["status", "pages", f"page {HOT}", f"noise {HOT}", "noise a.example", "plan", "check", f"forget {HOT}", f"force {HOT}"],
+)
 def test_where_nothing_is_stored_nothing_is_made(tmp_path, nowhere, command):
     project = make_project(tmp_path / "p", "")
     result = invoke("--project", str(project), *command.split())

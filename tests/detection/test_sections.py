@@ -132,7 +132,10 @@ def test_sections_are_few_and_cutting_takes_bounded_time(body, media):
     assert time.process_time() - begun < 5.0
 
 
-@given(st.text(alphabet=st.sampled_from("<>/ab c=\"'&;#divspan!-[]{}:,1\x00\ud800é"), max_size=400), st.sampled_from(["text/html", "application/json", "text/xml", ""]))
+@given(
+    st.text(alphabet=st.sampled_from("<>/ab c=\"'&;#divspan!-[]{}:,1\x00\ud800é"), max_size=400),
+    st.sampled_from(["text/html", "application/json", "text/xml", ""]),
+)
 def test_nothing_that_is_sent_raises(body, media):
     response = SimpleNamespace(headers={"Content-Type": media}, body=body.encode("utf-8", "surrogatepass"), text=body)
     cut = sections(response)

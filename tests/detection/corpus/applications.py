@@ -37,7 +37,9 @@ def hydrated_feed(edition: int, fetch: Fetch) -> str:
 
 def account_bar(edition: int, fetch: Fetch) -> str:
     """The name of a guest account, drawn anew, above a page of documentation."""
-    steps = "".join(f"<li>{prose(f'step{at}', 9)}{' Restart the service.' if at == 3 and edition else ''}</li>" for at in range(7 + (edition == 2)))
+    steps = "".join(
+        f"<li>{prose(f'step{at}', 9)}{' Restart the service.' if at == 3 and edition else ''}</li>" for at in range(7 + (edition == 2))
+    )
     return f"""<html><head><title>Installing the server</title></head><body><div class="navbar"><a class="brand" href="/">Docs</a>
 <span class="navbar-text">Signed in as guest-{fetch.token(6)}</span></div><div class="container"><div class="content"><h1>Installing the server</h1>
 <p>{prose("install", 40)}</p><ol>{steps}</ol></div></div></body></html>"""

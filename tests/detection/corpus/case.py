@@ -10,7 +10,42 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 HTML = "text/html; charset=utf-8"
-WORDS = ["market", "river", "council", "budget", "harbour", "engine", "winter", "letter", "garden", "signal", "window", "station", "archive", "bridge", "forest", "record", "museum", "season", "village", "coast", "minister", "library", "valley", "teacher", "festival", "railway", "island", "committee", "journal", "weather", "factory", "student", "mountain", "street"]
+WORDS = [
+    "market",
+    "river",
+    "council",
+    "budget",
+    "harbour",
+    "engine",
+    "winter",
+    "letter",
+    "garden",
+    "signal",
+    "window",
+    "station",
+    "archive",
+    "bridge",
+    "forest",
+    "record",
+    "museum",
+    "season",
+    "village",
+    "coast",
+    "minister",
+    "library",
+    "valley",
+    "teacher",
+    "festival",
+    "railway",
+    "island",
+    "committee",
+    "journal",
+    "weather",
+    "factory",
+    "student",
+    "mountain",
+    "street",
+]
 
 
 @dataclass(frozen=True)

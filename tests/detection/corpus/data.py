@@ -12,7 +12,10 @@ _JSON = "application/json"
 
 
 def rss_build_date(edition: int, fetch: Fetch) -> str:
-    items = "".join(f"<item><title>{prose(f'i{at}', 6)}</title><link>http://a.example/{at}</link><guid>{at}</guid></item>" for at in range(8 + edition, 0, -1))
+    items = "".join(
+        f"<item><title>{prose(f'i{at}', 6)}</title><link>http://a.example/{at}</link><guid>{at}</guid></item>"
+        for at in range(8 + edition, 0, -1)
+    )
     return f"""<?xml version="1.0" encoding="UTF-8"?><rss version="2.0"><channel><title>The Coast</title><link>http://a.example/</link>
 <lastBuildDate>{format_datetime(fetch.time)}</lastBuildDate><ttl>{5 + fetch.number % 3}</ttl>{items}</channel></rss>"""
 
@@ -49,7 +52,9 @@ def json_keys_in_any_order(edition: int, fetch: Fetch) -> str:
 
 
 def json_counters_in_elements(edition: int, fetch: Fetch) -> str:
-    posts = [{"id": at, "title": prose(f"p{at}", 5), "stats": {"views": fetch.random(str(at)).randint(10, 9000)}} for at in range(10 + edition)]
+    posts = [
+        {"id": at, "title": prose(f"p{at}", 5), "stats": {"views": fetch.random(str(at)).randint(10, 9000)}} for at in range(10 + edition)
+    ]
     return json.dumps({"data": posts, "links": {"self": f"/posts?cursor={fetch.token(16)}"}})
 
 
@@ -61,7 +66,10 @@ def xml_sitemap(edition: int, fetch: Fetch) -> str:
 
 
 def xml_answer(edition: int, fetch: Fetch) -> str:
-    rates = "".join(f'<Rate currency="{name}">{1 + at / 7 + (edition / 100 if at == 2 else 0):.4f}</Rate>' for at, name in enumerate(("USD", "JPY", "CHF", "SEK")))
+    rates = "".join(
+        f'<Rate currency="{name}">{1 + at / 7 + (edition / 100 if at == 2 else 0):.4f}</Rate>'
+        for at, name in enumerate(("USD", "JPY", "CHF", "SEK"))
+    )
     return f"<Envelope><Header><Sender>Bank</Sender><MessageId>{fetch.token(16)}</MessageId><Sent>{fetch.time.isoformat()}</Sent></Header><Rates>{rates}</Rates></Envelope>"
 
 

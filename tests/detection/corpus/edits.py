@@ -1,5 +1,4 @@
 """Small changes that count, on pages whose markup differs on each fetch, and some with an advertisement beside."""
-# ruff: noqa: E501 -- markup stands as sites send it
 
 from __future__ import annotations
 
@@ -35,7 +34,9 @@ def text_of_a_link(edition: int, fetch: Fetch) -> str:
 
 
 def title_only(edition: int, fetch: Fetch) -> str:
-    return news("", head=_head(fetch)).replace("- The Coast</title>", ("- The Coast</title>", "| The Coast</title>", "| Coast</title>")[edition])
+    return news("", head=_head(fetch)).replace(
+        "- The Coast</title>", ("- The Coast</title>", "| The Coast</title>", "| Coast</title>")[edition]
+    )
 
 
 def one_table_cell(edition: int, fetch: Fetch) -> str:

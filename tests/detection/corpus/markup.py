@@ -44,7 +44,10 @@ def minified_now_and_then(edition: int, fetch: Fetch) -> str:
 
 
 def comments_by_the_cache(edition: int, fetch: Fetch) -> str:
-    return news("", edition=edition) + f"<!-- Performance optimized by W3 Total Cache. Served in {fetch.random().random():.3f} s, {fetch.time:%c} -->"
+    return (
+        news("", edition=edition)
+        + f"<!-- Performance optimized by W3 Total Cache. Served in {fetch.random().random():.3f} s, {fetch.time:%c} -->"
+    )
 
 
 def inline_svg_ids(edition: int, fetch: Fetch) -> str:
@@ -55,16 +58,24 @@ def inline_svg_ids(edition: int, fetch: Fetch) -> str:
 
 def base64_images(edition: int, fetch: Fetch) -> str:
     pixels = base64.b64encode(fetch.random().randbytes(900)).decode()
-    return news(f'<figure><img alt="Chart" src="data:image/png;base64,{pixels}"><figcaption>Traffic by hour</figcaption></figure>', edition=edition)
+    return news(
+        f'<figure><img alt="Chart" src="data:image/png;base64,{pixels}"><figcaption>Traffic by hour</figcaption></figure>', edition=edition
+    )
 
 
 def css_in_js_classes(edition: int, fetch: Fetch) -> str:
     key = fetch.token(6)
-    return product(edition).replace('class="description"', f'class="css-{key} sc-{key[:4]}Ab description"').replace("<h1 ", f'<h1 data-v-{key}="" ')
+    return (
+        product(edition)
+        .replace('class="description"', f'class="css-{key} sc-{key[:4]}Ab description"')
+        .replace("<h1 ", f'<h1 data-v-{key}="" ')
+    )
 
 
 def captcha_token(edition: int, fetch: Fetch) -> str:
-    widget = f'<div class="g-recaptcha" data-sitekey="6Lc" data-s="{fetch.token(40)}"></div><iframe src="/captcha?t={fetch.token(16)}"></iframe>'
+    widget = (
+        f'<div class="g-recaptcha" data-sitekey="6Lc" data-s="{fetch.token(40)}"></div><iframe src="/captcha?t={fetch.token(16)}"></iframe>'
+    )
     return product(edition, form=widget)
 
 

@@ -12,7 +12,9 @@ def text_advertisements(edition: int, fetch: Fetch) -> str:
 
 
 def timestamp_in_the_footer(edition: int, fetch: Fetch) -> str:
-    return news("", edition=edition).replace("&copy; The Coast Ltd.</p>", f"&copy; The Coast Ltd.</p><p>Page generated {fetch.time:%Y-%m-%d %H:%M:%S} UTC</p>")
+    return news("", edition=edition).replace(
+        "&copy; The Coast Ltd.</p>", f"&copy; The Coast Ltd.</p><p>Page generated {fetch.time:%Y-%m-%d %H:%M:%S} UTC</p>"
+    )
 
 
 def render_time(edition: int, fetch: Fetch) -> str:
@@ -21,12 +23,19 @@ def render_time(edition: int, fetch: Fetch) -> str:
 
 
 def view_counter(edition: int, fetch: Fetch) -> str:
-    return news(f'<p class="meta"><span class="views">{31000 + 7 * fetch.number} views</span> <span class="section">Local</span></p>', edition=edition)
+    return news(
+        f'<p class="meta"><span class="views">{31000 + 7 * fetch.number} views</span> <span class="section">Local</span></p>',
+        edition=edition,
+    )
 
 
 def locale_date_in_the_header(edition: int, fetch: Fetch) -> str:
-    date = f"{['lundi', 'mardi', 'mercredi', 'jeudi', 'vendredi', 'samedi', 'dimanche'][fetch.time.weekday()]} {fetch.time:%d/%m/%Y, %H h %M}"
-    return news("", edition=edition).replace('<nav class="main-nav">', f'<span class="today">Nous sommes le {date}</span><nav class="main-nav">')
+    date = (
+        f"{['lundi', 'mardi', 'mercredi', 'jeudi', 'vendredi', 'samedi', 'dimanche'][fetch.time.weekday()]} {fetch.time:%d/%m/%Y, %H h %M}"
+    )
+    return news("", edition=edition).replace(
+        '<nav class="main-nav">', f'<span class="today">Nous sommes le {date}</span><nav class="main-nav">'
+    )
 
 
 def minutes_ago(edition: int, fetch: Fetch) -> str:
@@ -37,7 +46,9 @@ def minutes_ago(edition: int, fetch: Fetch) -> str:
 
 
 def minutes_ago_in_time_elements(edition: int, fetch: Fetch) -> str:
-    return news("", edition=edition).replace("Ann Archer</a>", f'Ann Archer</a>, <time datetime="2024-05-01">{int(fetch.at / 60) % 9000} min ago</time>')
+    return news("", edition=edition).replace(
+        "Ann Archer</a>", f'Ann Archer</a>, <time datetime="2024-05-01">{int(fetch.at / 60) % 9000} min ago</time>'
+    )
 
 
 def rotating_banner(edition: int, fetch: Fetch) -> str:
