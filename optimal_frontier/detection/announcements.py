@@ -31,6 +31,8 @@ REBUILT_SHARE: Final = 0.9
 #: Low bits of a digest that are those of the last change; the others are those of the URL.
 _LASTMOD_BITS: Final = 24
 _GZIP: Final = b"\x1f\x8b"
+#: Bytes that are unzipped at once.
+_PIECE: Final = 2**14
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +148,18 @@ def _unzipped(body: bytes) -> tuple[bytes, bool]:
     if not body.startswith(_GZIP):
         return body[:MOST_BYTES], len(body) <= MOST_BYTES
     parts: list[bytes] = []
-    room = MOST_BYTES
-    while body.startswith(_GZIP) and room > 0:  # a zip file may have several members
+    room, at = MOST_BYTES, 0
+    while body.startswith(_GZIP, at) and room > 0:  # a zip file may have several members
         member = zlib.decompressobj(wbits=31)
         try:
-            # In pieces, as what came before an error would be lost with it.
-            for at in range(0, len(body), 2**16):
-                parts.append(member.decompress(body[at : at + 2**16], room))
+            # In pieces, as what came before an error would be lost with it, and what comes after a member is copied.
+            while at < len(body) and room > 0 and not member.eof:
+                piece = body[at : at + _PIECE]
+                parts.append(member.decompress(piece, room))
                 room -= len(parts[-1])
-                if room <= 0 or member.eof:
-                    break
+                at += len(piece) - len(member.unused_data)
         except zlib.error:
             return b"".join(parts), False
         if not member.eof:
             return b"".join(parts), False
-        body = member.unused_data + body[at + 2**16 :]
-    return b"".join(parts), room > 0 or not body
+    return b"".join(parts), room > 0 or at >= len(body)

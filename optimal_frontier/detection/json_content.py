@@ -93,15 +93,19 @@ def _places(document: Any, path: Sequence[Step]) -> Iterator[tuple[Any, Any]]:
     *steps, last = path
     holders = [document]
     for step in steps:
-        holders = [holder[key] for start in holders for holder, key in _taken(start, step)]
-    for start in holders:
-        yield from _taken(start, last)
+        holders = [holder[key] for holder, key in _taken(holders, step)]
+    yield from _taken(holders, last)
 
 
-def _taken(start: Any, step: Step) -> Iterator[tuple[Any, Any]]:
-    waiting = [start]
+def _taken(starts: Sequence[Any], step: Step) -> Iterator[tuple[Any, Any]]:
+    waiting, seen = list(reversed(starts)), set()
     while waiting:
         holder = waiting.pop()
+        if step.is_deep and isinstance(holder, dict | list):
+            # Starts that lie in each other have most places in common: gone through again and again these would take quadratic time.
+            if id(holder) in seen:
+                continue
+            seen.add(id(holder))
         if isinstance(holder, dict):
             keys: Any = list(holder) if step.key is None else [step.key] if step.key in holder else []
         elif isinstance(holder, list):

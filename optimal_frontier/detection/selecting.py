@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,8 +16,10 @@ from optimal_frontier.detection.visible import DROPPED, DROPPED_INLINE, INLINE, 
 from optimal_frontier.settings.json_paths import is_json_path
 
 _INLINE: Final = frozenset(INLINE.split("|"))
-#: Elements of a page, and children of one element, beyond which selectors such as ``li + li`` and ``:nth-child(2)`` are not tried: libxml2
-#: takes quadratic time, and more for ``li ~ li``.
+#: Stands in a translated selector where one element is anywhere below another; no selector can hold it.
+_BELOW: Final = "\x00"
+#: Elements of a page, and children of one element, beyond which selectors such as ``li + li``, ``:nth-child(2)`` and ``:has(a)`` are not tried:
+#: libxml2 takes quadratic time, and more for ``li ~ li``.
 MOST_ELEMENTS: Final = 20_000
 MOST_ELEMENTS_FOR_TILDE: Final = 4_000
 MOST_SIBLINGS: Final = 1_000
@@ -31,11 +33,66 @@ class TooManySiblingsError(ValueError):
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Compiled selectors, and the elements of a page beyond which one of them is not tried; infinite where none looks at siblings."""
+class Path:
+    """A compiled selector: XPath, and of ``a b`` one for each of ``a`` and ``b``, which is looked for below what the one before has found."""
 
-    include: tuple[Any, ...]
-    exclude: tuple[Any, ...]
+    text: str
+    steps: tuple[Any, ...]
+
+    def find(self, root: Any) -> list[Any]:
+        """Return what it selects of a tree."""
+        first, *others = self.steps
+        found: list[Any] = first(root)
+        for step in others:
+            found = [element for start in _outermost(found) for element in step(start)]
+        return found
+
+
+def _outermost(found: list[Any]) -> Iterator[Any]:
+    """Yield those of some elements that lie in no other one; what lies below these lies below all of them, and is met once."""
+    is_inside = dict.fromkeys(found, True)
+    for element in found:
+        passed, verdict = [], False
+        for above in element.iterancestors():
+            if above in is_inside:
+                verdict = is_inside[above]
+                break
+            passed.append(above)
+        is_inside.update(dict.fromkeys(passed, verdict))
+        if not verdict:
+            yield element
+
+
+class _Expression(cssselect.XPathExpr):  # type: ignore[misc]  # cssselect may be untyped
+    """XPath that is not parted within a condition, as that of ``:has(> a b)``."""
+
+    def add_condition(self, condition: str, *more: Any) -> Any:
+        return super().add_condition(condition.replace(_BELOW, "/descendant::"), *more)
+
+
+class _Below:
+    """Parts translated selectors where they step down: libxml2 takes quadratic time where elements to start from hold each other."""
+
+    xpathexpr_cls = _Expression
+
+    def xpath_descendant_combinator(self, left: Any, right: Any) -> Any:
+        return left.join(_BELOW, right)
+
+
+class _HtmlTranslator(_Below, cssselect.HTMLTranslator):  # type: ignore[misc]  # another combinator, as its documentation has it
+    pass
+
+
+class _XmlTranslator(_Below, cssselect.GenericTranslator):  # type: ignore[misc]  # the same
+    pass
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Compiled selectors, and the elements of a page beyond which one of them is not tried; infinite where none looks at siblings or has ``:has()``."""
+
+    include: tuple[Path, ...]
+    exclude: tuple[Path, ...]
     most_elements: float = math.inf
 
     def find(self, root: Any) -> tuple[list[Any], list[Any]]:
@@ -49,7 +106,7 @@ class Selection:
         if self.most_elements < math.inf and (_elements(root) > self.most_elements or _has_many_siblings(root)):
             raise TooManySiblingsError(f"more than {self.most_elements} elements, or {MOST_SIBLINGS} in one")
         # one by one: libxml2 takes quadratic time for a union
-        kept, dropped = ([element for path in paths for element in path(root)] for paths in (self.include, self.exclude))
+        kept, dropped = ([element for path in paths for element in path.find(root)] for paths in (self.include, self.exclude))
         return kept, dropped
 
     def mark(self, root: Any) -> tuple[Any, bool]:
@@ -82,14 +139,19 @@ def selection_of(include: Sequence[str], exclude: Sequence[str], language: Liter
     return Selection(chosen, dropped, min(map(_most_elements, chosen + dropped))) if chosen or dropped else None
 
 
-def _most_elements(path: Any) -> float:
-    if "sibling" not in path.path:
-        return math.inf
-    is_tilde = path.path.count("/following-sibling::") > path.path.count("position() = 1")
+def _most_elements(path: Path) -> float:
+    if "sibling" not in path.text:
+        return MOST_ELEMENTS if "[./" in path.text else math.inf  # :has() looks through all that an element holds
+    is_tilde = path.text.count("/following-sibling::") > path.text.count("position() = 1")
     return MOST_ELEMENTS_FOR_TILDE if is_tilde else MOST_ELEMENTS
 
 
-def _compiled(selectors: Sequence[str], language: str) -> tuple[Any, ...]:
-    translator = cssselect.HTMLTranslator() if language == "html" else cssselect.GenericTranslator()
+def _compiled(selectors: Sequence[str], language: str) -> tuple[Path, ...]:
+    translator = _HtmlTranslator() if language == "html" else _XmlTranslator()
     parsed = [part for selector in selectors if not is_json_path(selector) for part in cssselect.parse(selector)]
-    return tuple(etree.XPath(translator.selector_to_xpath(part)) for part in parsed)
+    return tuple(_path(translator.selector_to_xpath(part)) for part in parsed)
+
+
+def _path(text: str) -> Path:
+    first, *below = text.split(_BELOW)
+    return Path(text, tuple(map(etree.XPath, (first, *("descendant::" + step for step in below)))))

@@ -32,6 +32,11 @@ class BlockPages:
         self._own: set[bytes] = set()
         self._hosts: OrderedDict[str, OrderedDict[bytes, dict[int, bytes]]] = OrderedDict()
 
+    def learn(self, stored: Mapping[bytes, bool]) -> None:
+        """Take over what is stored. What this process has found is in it by now, and ends with it."""
+        self.stored = stored
+        self._own.difference_update(stored)
+
     def is_flagged(self, host: str, content: bytes) -> bool:
         """Tell whether a content is known to be no page's own."""
         if not self.stored and not self._own:

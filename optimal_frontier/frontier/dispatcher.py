@@ -221,7 +221,7 @@ class Dispatcher:
         outcome.trapped = [(_TRAPS[number], page) for number, page in zip(added, work.pages, strict=True) if number in _TRAPS]
         if flagging is not None:
             said = results[flagging]
-            self.blocks.stored = {name: bool(flagged) for name, flagged in zip(said[::2], said[1::2], strict=True)}
+            self.blocks.learn({name: bool(flagged) for name, flagged in zip(said[::2], said[1::2], strict=True)})
             self._next_flags = time.monotonic() + FLAGS_S
         if work.want > 0:
             outcome.wait, outcome.epoch, self.published, outcome.handouts = self.store.parse_dispatch(results[-1])

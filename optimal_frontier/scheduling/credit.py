@@ -103,7 +103,7 @@ def backoff(failures: ArrayLike, slot: ArrayLike = 0) -> Floats:
     Examples
     --------
     >>> backoff([1, 2, 3, 40], slot=5).round(1).tolist()
-    [1.2, 2.8, 7.6, 64013.3]
+    [1.2, 2.8, 6.6, 74076.1]
     """
     failed = _floats(failures)
     jitter = (_floats(slot) * 0.6180339887498949 + failed * 0.7548776662466927) % 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def simulate(nowhere: Path) -> Callable[..., Result]:
 
 def test_status_says_by_what_pages_are_dispatched(ask, run, crawl):
     assert (ask("status")["dispatch"], ask("status")["live_price"]) == ("edf", None)
-    assert "dispatch     edf: the earliest deadline first" in run("status").stdout
+    assert re.search("^dispatch +edf: the earliest deadline first$", run("status").stdout, re.MULTILINE)
     crawl.replan(DISPATCH="index")
     answer = ask("status")
     assert answer["dispatch"] == "index"

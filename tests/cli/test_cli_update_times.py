@@ -51,7 +51,8 @@ def test_the_model_is_told_with_its_times_and_the_next_visit_is_at_one(ask, run,
 
 
 def test_what_was_learned_and_what_is_not_worth_a_visit_is_told(ask, run, crawl):
-    rule(crawl, {**RULES[0], "importance": 1e-4})
+    crawl.store.add(crawl.page(HOT, importance=1e-4))
+    rule(crawl, *RULES)
     crawl.visit(HOT, bit=1, shape=3.0, time=10.0, learned=UpdateTimes(1, ((1.0, 99.0), (30.0, 10.0))))
     crawl.store.advance(1.0)
     crawl.replan()
@@ -60,7 +61,8 @@ def test_what_was_learned_and_what_is_not_worth_a_visit_is_told(ask, run, crawl)
     assert [row["probability"] for row in answer["model"]["update_times"]] == pytest.approx([0.01, 0.75])
     assert [row["bought"] for row in answer["model"]["update_times"]] == [False, True]
     assert "06:00 UTC (1%), 18:00 UTC (75%)" in run("page", HOT).output
-    rule(crawl, {**RULES[0], "importance": 1e-9, "max_interval": 3 * DAY})
+    crawl.store.add(crawl.page(HOT, importance=1e-9))
+    rule(crawl, {**RULES[0], "max_interval": 3 * DAY})
     assert "No visit at an update time is worth the threshold" in ask("page", HOT)["why"]
     assert "once in 3 d" in ask("page", HOT)["why"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -112,6 +113,16 @@ def test_encodings() -> None:
 
 def test_zipped_also_in_several_members() -> None:
     assert entries_of(gzip.compress(SITEMAP[:300]) + gzip.compress(SITEMAP[300:])) == entries_of(SITEMAP)
+
+
+def test_thousands_of_empty_members_take_linear_time() -> None:
+    """30 seconds for each MB, growing with its square, it was."""
+    body = gzip.compress(b"") * 200_000 + gzip.compress(SITEMAP)
+    before = time.process_time()
+    source = read_source(body)
+    assert source is not None
+    assert source.is_whole
+    assert time.process_time() - before < 10.0
 
 
 @pytest.mark.parametrize("zipped", [False, True], ids=["plain", "zipped"])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cssselect import HTMLTranslator
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
 from optimal_frontier.detection import fingerprint, settings_tag
 from optimal_frontier.detection.content import PARSED_BYTES
 from optimal_frontier.detection.fingerprint import take
 from optimal_frontier.detection.recipe import make_recipe
+from optimal_frontier.detection.selecting import selection_of
 from optimal_frontier.errors import InvalidProblemError
 
 bounded = settings(max_examples=100, derandomize=True, deadline=None, database=None)
@@ -205,3 +209,36 @@ def test_selectors_that_look_at_siblings_are_not_tried_on_endless_lists() -> Non
         assert fingerprint(html(long), exclude=[selector]) == fingerprint(html(long), kind="body")
         assert same(short, short.replace("<li>", "<li class=a>"), exclude=[selector])
     assert same(long, long.replace("<li>", "<li class=a>"), exclude=["li"])
+
+
+def test_what_is_below_something_is_found_in_linear_time_however_deep_that_is_nested() -> None:
+    """libxml2 itself takes minutes for 'div p' on the larger page."""
+    times = []
+    for count in (5_000, 20_000):
+        page = "<div>" * 1500 + "<p>x</p>" * count
+        before = time.process_time()
+        assert same(page + "<i>", page.replace("x", "y", 9) + "<b>", exclude=["div p"])
+        times.append(time.process_time() - before)
+    assert times[1] < 5.0, times
+
+
+def test_paths_that_look_at_every_depth_twice_take_linear_time() -> None:
+    """What lies in many of the elements found on the way is gone through once."""
+    text = '{"items":' * 900 + "[" + '{"views":1},' * 20_000 + "0]" + "}" * 900
+    before = time.process_time()
+    assert same(text, text.replace("1", "2"), json_of, exclude=["$..items..views"])
+    assert time.process_time() - before < 5.0
+    nested = '{"a": {"a": {"b": 1, "c": %d}}, "b": 2}'
+    assert same(nested % 3, nested % 4, json_of, include=["$..a..b"])
+    assert not same(nested % 3, nested.replace("1", "5") % 3, json_of, include=["$..a..b"])
+
+
+@pytest.mark.parametrize("selector", ["div p", "div div.a p", "div > div p, p p", "body div > p", "div.a :not(.b)", "div.a * p", "div:has(> div p) b", "ul li:first-child p"])
+def test_selectors_taken_step_by_step_find_what_xpath_finds(selector: str) -> None:
+    page = "<div class=a><p>1</p><div><p>2<div class=a><b class=b>3</b><p>4</p></div></div></div><p>5<ul><li><p>6</p><li><div><p>7</ul>"
+    root = etree.HTML(page)
+    ours = selection_of((selector,), (), "html")
+    assert ours is not None
+    theirs = root.xpath(HTMLTranslator().css_to_xpath(selector))
+    assert theirs
+    assert set(ours.find(root)[0]) == set(theirs)

@@ -125,6 +125,19 @@ def test_what_looks_alike_for_good_reasons_is_not_flagged():
             assert blocks.judge("h", before, content("sold out"), TAG) == (False, False)
 
 
+def test_what_was_found_here_is_forgotten_with_what_is_stored():
+    """It would be flagged for good otherwise, however long this process runs."""
+    blocks = BlockPages()
+    for n in range(3):
+        blocks.judge("h", handout(n, content(f"own {n}")), content("block"), TAG)
+    blocks.learn({})  # on its way
+    assert blocks.is_flagged("h", content("block"))
+    blocks.learn({name_of("h", content("block")): True})
+    assert blocks.is_flagged("h", content("block"))
+    blocks.learn({})
+    assert not blocks.is_flagged("h", content("block"))
+
+
 def test_what_others_have_flagged_counts_until_it_passes_for_the_pages_own():
     blocks = BlockPages()
     blocks.stored = {name_of("h", content("block")): True}

@@ -7,7 +7,8 @@ from clocked_store import START, ClockedStore, fingerprint, new_page
 
 from optimal_frontier.estimation.announcers import PROBE_EVERY, SILENCED_AT, Announcer
 from optimal_frontier.frontier.ages import words_of
-from optimal_frontier.state.records import Announcement
+from optimal_frontier.state.columns import ONCE
+from optimal_frontier.state.records import Announcement, Move
 
 SITEMAP = "h sitemap"
 
@@ -238,3 +239,44 @@ def test_what_is_announced_is_no_sample_of_ages(store: ClockedStore) -> None:
     (handout,), _ = store.dispatch(1)
     assert handout.lastmod is not None
     assert not any(word.is_resolved(1e9) for word in words_of(handout, None, handout.received))
+
+
+def test_a_page_that_waits_for_its_first_visit_is_handed_out_once(store: ClockedStore) -> None:
+    """One that took over what was known under another name stands among the first visits, and nowhere else."""
+    known_pages(store)
+    store.add(new_page("h/new"))
+    (moved,) = store.run(store.move_calls([Move(fingerprint("h/0"), "http://h/0", new_page("h/new"))]))
+    assert moved == 2
+    assert announce(store, "h/new") == 0
+    assert [handout.slot for handout in store.dispatch(5)[0]] == [store.slot("h/new")]
+
+
+def test_a_revived_page_has_not_failed(store: ClockedStore) -> None:
+    known_pages(store)
+    for _ in range(2):
+        store.advance(3000.0)
+        store.observe(store.dispatch(1)[0][0], "gone")
+    announce(store, "h/0")
+    assert store.hash("failed") == {}
+
+
+def test_pages_that_always_fail_take_no_place_in_the_window(store: ClockedStore) -> None:
+    """For some hours the visit is owed; then they are pages as any others."""
+    names = known_pages(store, 33)
+    assert announce(store, *names[:32]) == 32
+    for failures in range(12):
+        assert announcer(store).waiting == 32, failures
+        store.advance(10_000.0)
+        for handout in store.dispatch(100)[0]:
+            store.observe(handout, "failed" if handout.was_announced else "ok")
+    assert announcer(store) == Announcer()
+    assert store.hash("announced") == {}
+    assert announce(store, names[32]) == 1
+
+
+def test_a_page_that_is_fetched_once_from_now_on_is_awaited_no_more(store: ClockedStore) -> None:
+    known_pages(store)
+    announce(store, "h/0")
+    store.run([("set_bounds", [0, 0, 0.0, 0.0, 1e3, 1.0, ONCE, ""])])
+    assert announcer(store).waiting == 0
+    assert store.hash("announced") == {}

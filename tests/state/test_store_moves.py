@@ -174,3 +174,29 @@ def test_another_site_does_not_get_what_one_was_trusted_with(store):
         assert moved["url"] == url
         assert len(moved["headers"]) == kept
         assert ("cookies" in moved) == (kept == 3)
+
+
+@pytest.mark.parametrize("outcome", ["failed", "gone"])
+def test_a_target_that_only_failed_takes_over_what_is_known(store, outcome):
+    """It was attempted as often as it was visited, at least."""
+    seen_page(store, "h/old")
+    store.add(new_page("h/new"))
+    target = store.slot("h/new")
+    for handout in store.dispatch(10)[0]:
+        store.observe(handout, outcome if handout.slot == target else "released")
+    assert move(store, "h/old", "h/new") == 2
+    assert_sound(store)
+    store.advance(100.0)
+    assert [handout.slot for handout in store.dispatch(10)[0]] == [target]
+
+
+def test_a_retired_target_that_comes_back_has_not_failed(store):
+    seen_page(store, "h/old")
+    target = seen_page(store, "h/kept")
+    while not store.counts().get("retired"):
+        store.advance(3000.0)
+        for handout in store.dispatch(10)[0]:
+            store.observe(handout, "gone" if handout.slot == target else "released")
+    assert move(store, "h/old", "h/kept") == 2
+    assert store.hash("failed") == {}
+    assert_sound(store)

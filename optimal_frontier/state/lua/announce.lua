@@ -24,7 +24,8 @@ for i = 3, #ARGV, 3 do
     local index = tonumber(slot)
     local p, s, q = read_page(index), parse_seen(read_raw('seen', index)), parse_plan(read_raw('plan', index))
     local before = tonumber(string.match(redis.call('HGET', P .. 'lastmod', slot) or '', '^%S+') or nil)
-    local is_page = p.state == RETIRED or p.state == ACTIVE and s.visits > 0
+    -- One that waits for its first visit may have been seen under another name; it stands among the first visits.
+    local is_page = p.state == RETIRED or p.state == ACTIVE and s.visits > 0 and s.attempts > 0
     -- It is no fair sample of ages: what has not moved was not passed on, and what is found because it is new is young. So it is noted as too
     -- rough to be used as one, but for what a source says of its pages when it is first read.
     local is_sample = s.attempts == 0 and unread < 0
@@ -50,6 +51,7 @@ for i = 3, #ARGV, 3 do
           p.state, s.failures, s.gone = ACTIVE, 0, 0
           if s.visits == 0 then s.last_attempt = 0 end
           write_page(index, p)
+          redis.call('HDEL', P .. 'failed', slot)
           redis.call('HINCRBY', P .. 'stats', 'retired', -1)
         end
         if not lease then

@@ -70,6 +70,7 @@ if there.state == RETIRED then
   there.state = ACTIVE
   history.carry, history.settled = (read_live() or timetable_of(at)) and FORCED or 1, now
   history.failures, history.gone = 0, 0
+  redis.call('HDEL', P .. 'failed', other)
   if history.visits == 0 then history.last_attempt = 0 end
   redis.call('HINCRBY', P .. 'stats', 'retired', -1)
   redis.call('ZADD', P .. 'due:' .. there.host, string.format('%.6f', math.max(now, history.last_attempt + there.gap)), other)
@@ -77,6 +78,7 @@ end
 if history.visits == 0 and s.visits > 0 and redis.call('HEXISTS', P .. 'leases', other) == 0 then
   -- One that was never seen takes over what is known; one that is being fetched was handed out without it.
   for _, name in ipairs({'last_seen', 'shape', 'time', 'visits', 'observations', 'changes', 'bits'}) do history[name] = s[name] end
+  if history.attempts > 0 then history.attempts = math.max(history.attempts, history.visits) end
   for _, kind in ipairs({'content', 'watch', 'bursts'}) do write_raw(kind, at, read_raw(kind, index)) end
   local memory = redis.call('HGET', P .. 'memory', slot)
   if memory then redis.call('HSET', P .. 'memory', other, memory) end

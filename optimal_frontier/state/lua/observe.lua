@@ -59,6 +59,9 @@ local function tell_change(slot, at, before, after)
   redis.call('XADD', P .. 'changes', 'MAXLEN', '~', 10000, '*', 'slot', slot, 'time', string.format('%.3f', at), 'url', url_of(record),
     'previous', hex(before), 'fingerprint', hex(#after > 0 and after or before), 'record', record)
 end
+-- Failures in a row (an hour or two of them) after which a page that was put forward is one as any other again: it would take its place in
+-- the window of its announcer for good.
+local GIVEN_UP = 12
 local result = {}
 for i = 3, #ARGV, 17 do
   local slot, token, outcome, bit_ = ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
@@ -150,7 +153,7 @@ for i = 3, #ARGV, 17 do
       end
       if mark then
         local was_told = mark.at <= lease.at or (bit_ == 1 and s.last_seen > mark.seen_by)
-        if outcome == 'failed' or (outcome == 'ok' and not was_told) then
+        if (outcome == 'failed' and s.failures < GIVEN_UP) or (outcome == 'ok' and not was_told) then
           -- It was in flight already, or failed: the visit is still owed.
           mark_announced(slot, now, s.carry, mark.seen_by, mark.unsure, mark.name)
           lend_credit(slot, s, live, now)

@@ -13,6 +13,7 @@ for i = 1, #ARGV, 8 do
     if tonumber(ARGV[i + 6]) == ONCE then
       p.state = parse_seen(read_raw('seen', slot)).attempts > 0 and DONE or ONCE
       redis.call('HINCRBY', P .. 'stats', 'pages', -1)
+      settle_announcement(slot, -1)
       if p.state == DONE then
         redis.call('ZREM', P .. 'due:' .. p.host, slot)
         sync_host(tostring(p.host))
