@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 import cssselect
+from cssselect.xpath import XPathExpr
 from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
 from optimal_frontier.detection.visible import DROPPED, DROPPED_INLINE, INLINE, KEPT
@@ -63,7 +64,7 @@ def _outermost(found: list[Any]) -> Iterator[Any]:
             yield element
 
 
-class _Expression(cssselect.XPathExpr):  # type: ignore[misc]  # cssselect may be untyped
+class _Expression(XPathExpr):  # type: ignore[misc]  # cssselect may be untyped
     """XPath that is not parted within a condition, as that of ``:has(> a b)``."""
 
     def add_condition(self, condition: str, *more: Any) -> Any:
