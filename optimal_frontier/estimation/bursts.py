@@ -127,6 +127,14 @@ def follow_bursts(bursts: Bursts, probability: float, changed: bool) -> Bursts:
     )
 
 
+def follow_many(bursts: ArrayLike, probability: ArrayLike, changed: ArrayLike) -> Floats:
+    """`follow_bursts` of many pages, shape (4, n), one bit each; trusts its input."""
+    last, score, variance, total = np.asarray(bursts, dtype=np.float64)
+    chance = np.asarray(probability, dtype=np.float64)
+    surprise, spread = changed - chance, chance * (1.0 - chance)
+    return np.array([surprise, score + last * surprise, variance + spread * last * last, total + np.where(last != 0.0, spread, 0.0)])
+
+
 def fit_weibull(chance: ArrayLike, correlation: ArrayLike) -> tuple[Floats, Floats]:
     """Return the Weibull models that give neighbouring bits this correlation.
 

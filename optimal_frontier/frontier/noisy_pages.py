@@ -44,6 +44,8 @@ _SPACING: Final = 8
 _MOST_SPACING: Final = 64
 #: Visits until the next check of a page whose pairs differed, but are not evidence enough yet.
 _UNDECIDED: Final = 2
+#: Keys in a mask; beyond that those are given up that the page has not any more.
+_MOST_MASKED: Final = 512
 
 _KEY: Final = 4
 
@@ -246,7 +248,7 @@ def _notice_noisy(noise: PageNoise, bit: int, interval: float, sections: Sequenc
                 return Noticed(0, counters={"noise_checks": 1, "noisy_calmed": 1})
             return Noticed(0, calm, again=True, counters={"noise_checks": 1})
         # what differs within seconds is noise, also if it was not seen to before
-        noise = replace(noise.next_asked(visits), mask=noise.mask | keys)
+        noise = replace(noise.next_asked(visits), mask=_widened(noise, keys))
         return Noticed(0 if noise.has_steady_sections else -1, noise, counters={"noise_checks": 1})
     if bit == 1:
         bit = (1 if keys - noise.mask else 0) if noise.has_steady_sections else -1
@@ -255,6 +257,12 @@ def _notice_noisy(noise: PageNoise, bit: int, interval: float, sections: Sequenc
     elif visits >= noise.next_check:
         return Noticed(bit, replace(noise, checks=1), again=True)
     return Noticed(bit, noise)
+
+
+def _widened(noise: PageNoise, keys: frozenset[bytes]) -> frozenset[bytes]:
+    """The mask with the keys of sections that differed just now."""
+    mask = noise.mask | keys
+    return mask if len(mask) <= _MOST_MASKED else (mask & noise.history.keys()) | keys
 
 
 def _quick_keys(noise: PageNoise) -> frozenset[bytes]:

@@ -120,6 +120,9 @@ def solve_plan(known: Known, settings: FrontierSettings, budget: float, price: C
     rows = bursty_rows(known, settings)
     if len(rows):
         used = median if used is None else used
+        # One that is believed never to change (its rate is too small for a number) has no model to fit.
+        rows = rows[used[rows] > 0]
+    if len(rows):
         bursty = bursty_pages(rows, seen, known.bursts, used[rows])
         stand_ins = StandIns(bursty, importance, used, objective, known.rates[rows])
 

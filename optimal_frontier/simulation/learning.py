@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.estimation import forget, update_posterior, watch_habits
+from optimal_frontier.estimation.bursts import are_bursty, follow_many
 from optimal_frontier.scheduling.planning import PRIOR_SHAPE
 from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.worlds import Realised
@@ -87,7 +88,7 @@ class Filtering:
 
 
 class Standby:
-    """What stands by of every page in case that its habits change.
+    """What stands by of every page in case that its habits change; not of pages found bursty, whose every burst would look like that.
 
     Parameters
     ----------
@@ -97,6 +98,7 @@ class Standby:
 
     def __init__(self, pages: int) -> None:
         self._watch = np.zeros((3, pages))
+        self._bursts = np.zeros((4, pages))
 
     def look(self, seen: Seen, before: tuple[Floats, Floats], prior: tuple[ArrayLike, ArrayLike]) -> tuple[Ints, Floats, Floats]:
         """Take in visits; return the pages whose habits have changed, and the shape and time of what takes over.
@@ -110,6 +112,9 @@ class Standby:
         """
         watch, alarm = watch_habits(tuple(self._watch[:, seen.pages]), *before, *prior, seen.intervals, seen.changed)
         self._watch[:, seen.pages] = watch
+        chance = -np.expm1(-before[0] * np.log1p(seen.intervals / before[1]))
+        bursts = self._bursts[:, seen.pages] = follow_many(self._bursts[:, seen.pages], chance, seen.changed)
+        alarm &= ~are_bursty(bursts[1], bursts[2])
         return seen.pages[alarm], watch.shape[alarm], watch.time[alarm]
 
 

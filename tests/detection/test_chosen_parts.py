@@ -224,7 +224,7 @@ def test_what_is_below_something_is_found_in_linear_time_however_deep_that_is_ne
 
 def test_paths_that_look_at_every_depth_twice_take_linear_time() -> None:
     """What lies in many of the elements found on the way is gone through once."""
-    text = '{"items":' * 900 + "[" + '{"views":1},' * 20_000 + "0]" + "}" * 900
+    text = '{"items":' * 200 + "[" + '{"views":1},' * 100_000 + "0]" + "}" * 200
     before = time.process_time()
     assert same(text, text.replace("1", "2"), json_of, exclude=["$..items..views"])
     assert time.process_time() - before < 5.0

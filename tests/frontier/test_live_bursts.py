@@ -201,3 +201,12 @@ def test_what_another_budget_would_buy_is_asked_of_the_same_models(store):
     more, less = (curve.at(0.02 * (1 + sign * 1e-3)) for sign in (1, -1))
     assert curve.at(0.02).slope == pytest.approx((more.freshness - less.freshness) / 4e-5, rel=1e-2)
     assert curve.changes(0.02) > 0
+
+
+def test_a_bursty_page_that_is_believed_never_to_change_is_planned_all_the_same(store):
+    """The median of a posterior with a small shape is too small for a number."""
+    store.add(new_page("h/page", max_rate=1e3))
+    store.visit_all(bit=1, shape=1e-8, time=1.0, surprises=Surprises(0.25, 12.0, 9.0, 30.0))
+    report = Planner(store, parse()).plan()
+    assert report is not None
+    assert report.pages == 1

@@ -180,3 +180,12 @@ def test_other_options_of_the_fingerprint_begin_anew():
     page = Page(lambda n: {"h1": n})
     page.fetch_many(5)
     assert notice(page.handout, -1, 3600.0, list) == Noticed(-1)
+
+
+def test_what_is_kept_of_sections_with_ever_new_names_is_bounded():
+    """A site may call its sections anew on every fetch; a name that is gone says nothing any more."""
+    page = Page(lambda n: {"h1": n // 1000, **{f"div.c{n}x{k}": n for k in range(20)}})
+    page.fetch_many(1500)
+    assert page.noise.is_noisy
+    assert len(page.noise.mask) <= 512
+    assert page.noise.has_steady_sections

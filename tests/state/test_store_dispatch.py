@@ -445,7 +445,7 @@ def test_counters_of_an_observation_are_added(store):
 
 
 def test_a_page_that_has_to_be_checked_is_due_after_its_least_interval(store):
-    """Once: the visit after that is back in the plan."""
+    """Once, and paid by the page: the visit after that is back in the plan, one interval later."""
     store.add(new_page("h/page", max_rate=1e3, gap=2.0))
     store.visit_all()
     store.plan(store.slot("h/page"), 1 / 1000)
@@ -459,4 +459,19 @@ def test_a_page_that_has_to_be_checked_is_due_after_its_least_interval(store):
     (handout,), _ = store.dispatch(1, budget=1e6)
     assert store.observe(handout)
     _, wait = store.dispatch(1, budget=1e6)
-    assert wait > 400
+    assert wait == pytest.approx(2000 - 2, abs=0.5)
+
+
+def test_a_check_costs_a_page_with_one_rate_no_visit(store):
+    """Its longest interval stands."""
+    store.add(new_page("h/page", min_rate=1e-3, max_rate=1e-3, gap=2.0))
+    store.visit_all()
+    store.plan(store.slot("h/page"), 1 / 1000)
+    store.advance(1000)
+    (handout,), _ = store.dispatch(1, budget=1e6)
+    assert store.observe(handout, again=True)
+    store.advance(2.0)
+    (handout,), _ = store.dispatch(1, budget=1e6)
+    assert store.observe(handout)
+    _, wait = store.dispatch(1, budget=1e6)
+    assert wait == pytest.approx(500.0)

@@ -65,6 +65,8 @@ local REQUEUE_LIMIT = 256
 local INFINITE = 1e300
 -- Credit that no page earns: somebody wants it now.
 local FORCED = 1e12
+-- The same of a page that is to be checked, beside the credit that it has: the check is paid from that.
+local CHECKED = 2 * FORCED
 -- Under a budget without limit, added to the deadlines in P.due:H of pages that wait for an update time, so that they do not stand
 -- before what may be anticipated; they come by P.timed:due, or when the next plan has queued them anew.
 local LATER = 1e13

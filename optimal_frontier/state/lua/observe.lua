@@ -96,8 +96,10 @@ for i = 3, #ARGV, 17 do
       local mark = announcement_of(slot)
       -- What a source lent it is no credit of its own.
       local had = mark and mark.at <= lease.at and mark.credit + q.rate * (lease.at - mark.at) or credit(s, q, lease.at)
+      if had > 1.5 * FORCED then had = had - CHECKED end
       local left = math.max(-1, math.min(0.5, had - 1))
       s.carry = never and 0 or left + q.rate * (now - lease.at)
+      local own = s.carry
       s.settled = now
       s.last_attempt = lease.at
       -- It may have been seen under another name before its first attempt.
@@ -161,7 +163,10 @@ for i = 3, #ARGV, 17 do
           settle_announcement(slot, outcome == 'ok' and bit_ or -1)
         end
       end
-      if ARGV[i + 16] == '1' then s.carry, s.settled = FORCED, now end
+      if ARGV[i + 16] == '1' then
+        -- A page with one rate only would come too late after a check that it had to pay.
+        s.carry, s.settled = p.min_rate < p.max_rate and CHECKED + own or FORCED, now
+      end
       write_seen(index, s)
       if p.state == ACTIVE then
         local _, due = deadline_of(index, p, s, q, live, now)
