@@ -84,8 +84,8 @@ def fingerprint(
     -----
     Of HTML and plain text the first 4 MiB are read as described, the rest counts byte by byte; larger JSON and XML count byte by byte.
     With a selector that looks at siblings (``li + li``, ``:nth-child(2)``) or has ``:has()``, so do pages of more than 20,000 elements
-    (``li ~ li``: 4,000), or 1,000 in one of them. Time and memory are linear in the size of the body, except for what regular expressions ask for
-    (``re`` cannot be interrupted).
+    (``li ~ li``: 4,000), or 1,000 in one of them. Time and memory are linear in the size of the body, except for what regular expressions
+    ask for (``re`` cannot be interrupted).
 
     Examples
     --------

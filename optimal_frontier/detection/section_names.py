@@ -31,6 +31,10 @@ _PASSING: Final = re.compile(
 )
 
 
+#: Characters of a selector beyond which nothing is added to it.
+LONGEST: Final = 1000
+
+
 class Name(NamedTuple):
     """How the section of an element is called.
 
@@ -75,6 +79,8 @@ def name_of(element: Any, tag: str, parent: Name, place: int) -> Name:
     if _is_stable(identity):
         selector = f"#{identity}"
         return Name(selector, (selector,), 0, selector)
+    if len(parent.path) + len(tag) > LONGEST:
+        return parent
     own = next((f"{tag}.{name}" for name in (element.get("class") or "").split() if _is_stable(name) and not _PASSING.match(name)), None)
     if own is None and tag in _LANDMARKS:
         own = tag

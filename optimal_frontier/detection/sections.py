@@ -17,7 +17,7 @@ from optimal_frontier.detection.content import Response, body_bytes, decoded_tex
 from optimal_frontier.detection.fingerprint import language_of
 from optimal_frontier.detection.json_content import canonical_json
 from optimal_frontier.detection.recipe import Recipe, make_recipe
-from optimal_frontier.detection.section_names import TOP, Name, name_of
+from optimal_frontier.detection.section_names import LONGEST, TOP, Name, name_of
 from optimal_frontier.detection.selecting import selection_of
 from optimal_frontier.detection.visible import parse_html
 from optimal_frontier.detection.xml_content import canonical_xml
@@ -210,12 +210,18 @@ def _json(document: Any) -> Mapping[str, list[str]]:
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, dict) and value:
-            waiting += ((f"{path}{_step(key)}", value[key]) for key in sorted(value, reverse=True))
+            waiting += ((_deeper(path, key), value[key]) for key in sorted(value, reverse=True))
         elif isinstance(value, list) and value:
-            waiting += ((f"{path}[*]", element) for element in reversed(value))
+            inside = f"{path}[*]" if len(path) < LONGEST else path
+            waiting += ((inside, element) for element in reversed(value))
         else:
             found[path].append(json.dumps(value, ensure_ascii=False) + ",")
     return found
+
+
+def _deeper(path: str, key: str) -> str:
+    # what many values lie below must not be copied for each of them
+    return f"{path}{_step(key)}" if len(path) + len(key) < LONGEST else path
 
 
 def _step(key: str) -> str:

@@ -19,8 +19,8 @@ from optimal_frontier.settings.json_paths import is_json_path
 _INLINE: Final = frozenset(INLINE.split("|"))
 #: Stands in a translated selector where one element is anywhere below another; no selector can hold it.
 _BELOW: Final = "\x00"
-#: Elements of a page, and children of one element, beyond which selectors such as ``li + li``, ``:nth-child(2)`` and ``:has(a)`` are not tried:
-#: libxml2 takes quadratic time, and more for ``li ~ li``.
+#: Elements of a page, and children of one element, beyond which selectors such as ``li + li``, ``:nth-child(2)`` and ``:has(a)`` are not
+#: tried: libxml2 takes quadratic time, and more for ``li ~ li``.
 MOST_ELEMENTS: Final = 20_000
 MOST_ELEMENTS_FOR_TILDE: Final = 4_000
 MOST_SIBLINGS: Final = 1_000
@@ -35,7 +35,7 @@ class TooManySiblingsError(ValueError):
 
 @dataclass(frozen=True)
 class Path:
-    """A compiled selector: XPath, and of ``a b`` one for each of ``a`` and ``b``, which is looked for below what the one before has found."""
+    """A compiled selector: XPath; of ``a b`` one for ``a``, and one for ``b``, which is looked for below what the one before has found."""
 
     text: str
     steps: tuple[Any, ...]
@@ -64,7 +64,7 @@ def _outermost(found: list[Any]) -> Iterator[Any]:
             yield element
 
 
-class _Expression(XPathExpr):  # type: ignore[misc]  # cssselect may be untyped
+class _Expression(XPathExpr):
     """XPath that is not parted within a condition, as that of ``:has(> a b)``."""
 
     def add_condition(self, condition: str, *more: Any) -> Any:
@@ -80,17 +80,17 @@ class _Below:
         return left.join(_BELOW, right)
 
 
-class _HtmlTranslator(_Below, cssselect.HTMLTranslator):  # type: ignore[misc]  # another combinator, as its documentation has it
+class _HtmlTranslator(_Below, cssselect.HTMLTranslator):
     pass
 
 
-class _XmlTranslator(_Below, cssselect.GenericTranslator):  # type: ignore[misc]  # the same
+class _XmlTranslator(_Below, cssselect.GenericTranslator):
     pass
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Compiled selectors, and the elements of a page beyond which one of them is not tried; infinite where none looks at siblings or has ``:has()``."""
+    """Compiled selectors, and the elements of a page beyond which one is not tried; infinite where all of them take linear time."""
 
     include: tuple[Path, ...]
     exclude: tuple[Path, ...]

@@ -131,7 +131,7 @@ def follow_many(bursts: ArrayLike, probability: ArrayLike, changed: ArrayLike) -
     """`follow_bursts` of many pages, shape (4, n), one bit each; trusts its input."""
     last, score, variance, total = np.asarray(bursts, dtype=np.float64)
     chance = np.asarray(probability, dtype=np.float64)
-    surprise, spread = changed - chance, chance * (1.0 - chance)
+    surprise, spread = np.asarray(changed, dtype=np.float64) - chance, chance * (1.0 - chance)
     return np.array([surprise, score + last * surprise, variance + spread * last * last, total + np.where(last != 0.0, spread, 0.0)])
 
 

@@ -119,17 +119,23 @@ def check_options(values: Mapping[str, Any], called: Any) -> None:
 
 def _entries(name: str, value: object, what: str) -> tuple[str, ...]:
     expected = f"a list, each entry {what}"
-    if isinstance(value, str):  # as `scrapy crawl -s` gives it: JSON, or one entry; "[data-x]" is CSS
-        try:
-            value = json.loads(value)
-        except ValueError:
-            value = [value]
+    if isinstance(value, str):
+        value = _list_of(value)
     if not isinstance(value, list | tuple):
         raise fail(name, value, expected)
     for at, entry in enumerate(value):
         if not isinstance(entry, str) or not entry.strip():
             raise fail(f"{name}[{at}]", entry, what)
     return tuple(value)
+
+
+def _list_of(text: str) -> list[Any]:
+    """Read a list as ``scrapy crawl -s`` gives it: JSON, one entry, or nothing; "[data-x]" is CSS, and "2024" a pattern."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, list) else [text] if text.strip() else []
 
 
 def _shown(pseudo_element: Any) -> str:

@@ -233,7 +233,19 @@ def test_paths_that_look_at_every_depth_twice_take_linear_time() -> None:
     assert not same(nested % 3, nested.replace("1", "5") % 3, json_of, include=["$..a..b"])
 
 
-@pytest.mark.parametrize("selector", ["div p", "div div.a p", "div > div p, p p", "body div > p", "div.a :not(.b)", "div.a * p", "div:has(> div p) b", "ul li:first-child p"])
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "div p",
+        "div div.a p",
+        "div > div p, p p",
+        "body div > p",
+        "div.a :not(.b)",
+        "div.a * p",
+        "div:has(> div p) b",
+        "ul li:first-child p",
+    ],
+)
 def test_selectors_taken_step_by_step_find_what_xpath_finds(selector: str) -> None:
     page = "<div class=a><p>1</p><div><p>2<div class=a><b class=b>3</b><p>4</p></div></div></div><p>5<ul><li><p>6</p><li><div><p>7</ul>"
     root = etree.HTML(page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
 from types import SimpleNamespace
 
 import cssselect
@@ -130,6 +131,26 @@ def test_sections_are_few_and_cutting_takes_bounded_time(body, media):
     assert 1 <= len(cut) <= MOST_SECTIONS
     assert len({section.selector for section in cut}) == len(cut)
     assert time.process_time() - begun < 5.0
+
+
+@pytest.mark.parametrize(
+    ("body", "media"),
+    [
+        (('{"' + "k" * 2_500 + '":') * 60 + "[" + "0," * 50_000 + "0]" + "}" * 60, "application/json"),
+        (('{"' + "k" * 500 + '":') * 60 + json.dumps({f"a{at}": at for at in range(10_000)}) + "}" * 60, "application/json"),
+        ("<div id=abc><" + "x" * 100_000 + " class=abc>" + "".join(f"<q{at}>x</q{at}>" for at in range(9_000)), "text/html"),
+        ("<div id=abc>" + "<b>x" * 1_500, "text/html"),
+    ],
+)
+def test_names_stay_short_and_so_does_what_they_take(body, media):
+    """Each of many values under a long path had a copy of it: gigabytes."""
+    tracemalloc.start()
+    try:
+        found = sections(SimpleNamespace(body=body.encode(), headers={"Content-Type": media}))
+        assert tracemalloc.get_traced_memory()[1] < 200 * len(body) + 1e7
+    finally:
+        tracemalloc.stop()
+    assert all(len(section.selector) < 3_000 for section in found)
 
 
 @given(

@@ -61,6 +61,15 @@ def test_what_is_named(response, url):
     assert canonical_url(response) == url
 
 
+def test_a_large_page_is_parsed_as_far_as_its_head():
+    """And a thousand ways to name one page are none."""
+    large = html(link("/x"), "<p>word" * 700_000)
+    assert canonical_url(large) == "http://a.example/x"
+    assert large._cached_selector is None
+    assert canonical_url(html("".join(link(f"/x#{n}") for n in range(3)))) == "http://a.example/x"
+    assert canonical_url(html("".join(link(f"/x#{n}") for n in range(1000)))) is None
+
+
 def told(target: str, url: str = PAGE, **values: Any) -> Lease:
     """A lease after the page has named ``target``."""
     handout = Handout(0, b"t", None, 1.0, 1.0, 0.0, 1.0, 1, 0.0, 0.0, 3, 3, 0.0, False, 0, b"", {"url": url}, 0.0)

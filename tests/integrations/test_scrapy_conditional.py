@@ -6,16 +6,23 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from conftest import crawler
 from crawls import State
 from misbehaving_site import Fetch
+from scrapy import Request
+from scrapy.http import HtmlResponse
 from validating_site import ValidatingSite
 
 from optimal_frontier.estimation.validators import ValidatorTrust
+from optimal_frontier.integrations.scrapy.change_detection import ChangeDetectionMiddleware
+from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
+from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.state.memory import Memory
+from optimal_frontier.state.records import Handout, Observation
 
 #: Seconds between two changes of a page that never changes.
 NEVER = 1e9
@@ -180,3 +187,52 @@ def test_what_was_saved_is_counted(outcome):
     assert asked - counts["failures"] - 3 <= counts["not_modified"] <= asked
     assert counts["bytes_saved"] == outcome.stats["optimal_frontier/bytes_saved"]
     assert counts["bytes_saved"] == pytest.approx(750 * counts["not_modified"], rel=0.1)
+
+
+URL = "http://a.example/"
+PAGE = HtmlResponse(URL, body=b"<p>x", headers={"ETag": '"2"'})
+
+
+def leased(**values: Any) -> Lease:
+    """A revisit of a page that has left an ETag."""
+    posterior = (3.0, 3000.0, 4, 4, 0.1, True, 77, b"o" * 16)
+    handout = Handout(5, b"1@1", 0.5, 40.0, 2.0, 0.0, 1.0, 1, *posterior, {"url": URL}, 1000.0, memory=Memory(etag=b'"1"'), **values)
+    request = Request(URL)
+    lease = Lease(handout, None, request)
+    request.meta[LEASE] = lease
+    return lease
+
+
+def asking(cache: Any = None) -> ConditionalRequests:
+    conditional = ConditionalRequests.__new__(ConditionalRequests)
+    conditional._spider, conditional._cache, conditional.is_on = None, cache, True
+    return conditional
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_what_comes_after_a_block_page_leaves_validators(is_own):
+    """A block page is not asked for again, but the full answer that comes instead is."""
+    middleware, lease = ChangeDetectionMiddleware(None), leased()
+    way = SimpleNamespace(recipe=SimpleNamespace(tag=77))
+    middleware._scheduler, middleware._conditional = SimpleNamespace(), asking()
+    middleware._verdicts = SimpleNamespace(has_own_content=lambda handout: is_own)
+    middleware._fingerprinting = SimpleNamespace(way=lambda url: way)
+    middleware.process_request(lease.request)
+    assert ("If-None-Match" in lease.request.headers) == is_own
+    sent = middleware.conditional.forget(lease, lease.request)
+    seen = Observation(5, b"1@1", "ok", 1001.0, 1)
+    assert middleware.conditional.full_answer(seen, lease, lease.request, PAGE, sent).memory.etag == b'"2"'
+
+
+def test_a_cache_that_cannot_be_written_to_costs_no_visit(caplog):
+    """A full disk, or a storage of the user's."""
+
+    def fails(*_: Any) -> None:
+        raise OSError("disk full")
+
+    policy = SimpleNamespace(should_cache_request=lambda _: True, should_cache_response=lambda *_: True)
+    conditional, lease = asking(SimpleNamespace(policy=policy, storage=SimpleNamespace(store_response=fails))), leased()
+    conditional.ask(lease, lease.request, 77)
+    seen = conditional.full_answer(Observation(5, b"1@1", "ok", 1001.0, 1), lease, lease.request, PAGE, None)
+    assert seen.memory.etag == b'"2"'
+    assert "Could not write the cache entry of http://a.example/" in caplog.text

@@ -13,6 +13,7 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 from w3lib.html import strip_html5_whitespace
 
+from optimal_frontier.detection.content import PARSED_BYTES
 from optimal_frontier.frontier.dispatcher import host_of
 from optimal_frontier.frontier.traps import is_trap
 from optimal_frontier.frontier.url_folding import UrlFolding
@@ -25,6 +26,8 @@ _IS_CANONICAL: Final = re.compile(r'(?:^|;)\s*rel\s*=\s*(?:"(?:[^"]*\s)?canonica
 _IN_HEAD: Final = '/html/head//link[contains(concat(" ", translate(normalize-space(@rel), "ACILNO", "acilno"), " "), " canonical ")]/@href'
 #: Bytes within which the head ends.
 _HEAD: Final = 500_000
+#: Ways of writing one URL that a page can be thought to name it in; who has more names different ones.
+_MOST_NAMED: Final = 8
 _INDEX: Final = UrlFolding((), ("index",))
 
 
@@ -36,7 +39,7 @@ def canonical_url(response: Any) -> str | None:
     Parameters
     ----------
     response : scrapy Response
-        Of HTML the parsed document is used, which callbacks use too.
+        Of HTML the parsed document is used, which callbacks use too; of more than 4 MiB only the head is parsed.
     """
     named = []
     for header in response.headers.getlist("Link"):
@@ -45,9 +48,11 @@ def canonical_url(response: Any) -> str | None:
     base = response.url
     # To look for the word costs far less than to parse.
     if isinstance(response, HtmlResponse) and b"canonical" in response.body[:_HEAD].lower():
-        named += response.xpath(_IN_HEAD).getall()
+        page = response if len(response.body) <= PARSED_BYTES else response.replace(body=response.body[:_HEAD])
+        named += page.xpath(_IN_HEAD).getall()
         base = get_base_url(response)
-    found = {_absolute(base, target) for target in named}
+    targets = set(named)
+    found = {_absolute(base, target) for target in targets} if len(targets) <= _MOST_NAMED else set()
     return found.pop() if len(found) == 1 else None
 
 

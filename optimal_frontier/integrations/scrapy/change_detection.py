@@ -90,11 +90,10 @@ class ChangeDetectionMiddleware:
         lease: Lease | None = request.meta.get(LEASE)
         if self.scheduler is None or lease is None or lease.request is not request:
             return
-        if self.verdicts.has_own_content(lease.handout):
-            handout = lease.handout
-            # Of a block page nobody wants to know whether it is still the same.
-            tag = self.fingerprinting.way(handout.record["url"]).recipe.tag if self.verdicts.has_own_content(handout) else 0
-            self.conditional.ask(lease, request, tag)
+        handout = lease.handout
+        # Of a block page nobody wants to know whether it is still the same; what comes in its place leaves validators.
+        tag = self.fingerprinting.way(handout.record["url"]).recipe.tag if self.verdicts.has_own_content(handout) else 0
+        self.conditional.ask(lease, request, tag)
 
     def reached_downloader(self, request: Any) -> None:
         """Pay for fetches that were not dispatched: redirects, retries, robots.txt, bypasses."""

@@ -100,8 +100,11 @@ class ConditionalRequests:
         """Store what revisits, which pass the cache by, bring: decoded, as the spider gets it."""
         if self._cache is None or (request.meta.get("dont_cache") and "dont_cache" not in lease.added):
             return
-        if self._cache.policy.should_cache_request(request) and self._cache.policy.should_cache_response(response, request):
-            self._cache.storage.store_response(self._spider, request, response)
+        try:
+            if self._cache.policy.should_cache_request(request) and self._cache.policy.should_cache_response(response, request):
+                self._cache.storage.store_response(self._spider, request, response)
+        except Exception:  # of a storage of the user's, or a disk that is full: the page is here all the same
+            logger.warning("Could not write the cache entry of %s", request.url, exc_info=True)
 
 
 def _counted(observation: Observation, size: int) -> Observation:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,7 +33,6 @@ from optimal_frontier.integrations.frontera.configuration import settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.requests import HANDOUT, IS_LINK, OBSERVATION, SOURCE
 from optimal_frontier.integrations.scrapy.compatibility import (
-    call_later,
     close_spider,
     engine_slot,
     fail_crawl,
@@ -53,6 +51,7 @@ from optimal_frontier.integrations.scrapy.endings import Verdicts, error_of_drop
 from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter, describe
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.integrations.scrapy.sources import Sources
+from optimal_frontier.integrations.scrapy.unstored import UnstoredRequests
 from optimal_frontier.settings import PREFIX, FrontierSettings
 from optimal_frontier.state.columns import ACTIVE, ONCE, TRANSIENT
 from optimal_frontier.state.records import Handout, Observation, Published
@@ -100,11 +99,8 @@ class OptimalScheduler(BaseScheduler):
         self._refusal = ""
         self._leases: set[Lease] = set()
         self._pending: deque[Any] = deque()
-        self._unstored: deque[Any] = deque()
+        self._unstored: UnstoredRequests
         self._found: dict[Lease | None, list[Any]] = {}
-        self._unstored_seen: set[bytes] = set()
-        self._unstored_free_at = 0.0
-        self._unstored_called = False
         self._parents: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self._warned: set[str] = set()
         self._session: Session | None = None
@@ -150,6 +146,7 @@ class OptimalScheduler(BaseScheduler):
         try:
             adapter = _ManagerSettings(self.crawler.settings)
             self.settings = settings_of(adapter)
+            self._unstored = UnstoredRequests(self.settings.crawl_rate, self._look)
             self.sources = Sources(spider, self.settings)
             self._http_cache = self._dummy_cache()
             # .scrapy beside scrapy.cfg, or where the process stands.
@@ -291,14 +288,12 @@ class OptimalScheduler(BaseScheduler):
 
     def _keep_in_memory(self, request: Any, error: Exception) -> bool:
         identity = self.crawler.request_fingerprinter.fingerprint(request)
-        if identity in self._unstored_seen and (self._is_start(request) or not request.dont_filter):
+        if not self._unstored.add(request, identity, again=request.dont_filter and not self._is_start(request)):
             return False
-        self._unstored_seen.add(identity)
         self._warn_once(
             "unstorable", "%s cannot be stored (%s); it is fetched once, from memory, and lost if the process ends", request, error
         )
         self.stats.inc_value("optimal_frontier/unstorable")
-        self._unstored.append(request)
         return True
 
     def _warn_once(self, topic: str, message: str, *arguments: Any) -> None:
@@ -331,8 +326,9 @@ class OptimalScheduler(BaseScheduler):
             if lease is not None:
                 lease.handed = True
             return request
-        if self._unstored and self._may_fetch_unstored():
-            return self._unstored.popleft()
+        unstored = self._unstored.take()
+        if unstored is not None:
+            return unstored
         # What was handed out before the crawl was complete goes back when the spider closes.
         while self._session.courier.ready and not self._session.courier.complete:
             given = self._manager.get_next_requests(1, key_type="domain", overused_keys=[])
@@ -343,22 +339,6 @@ class OptimalScheduler(BaseScheduler):
                 if request is not None:
                     return request
         return None
-
-    def _may_fetch_unstored(self) -> bool:
-        rate, now = self.settings.crawl_rate, time.monotonic()
-        if rate is None:
-            return True
-        if now < self._unstored_free_at:
-            if not self._unstored_called:
-                self._unstored_called = True
-                call_later(self._unstored_free_at - now, self._look_for_unstored)
-            return False
-        self._unstored_free_at = max(self._unstored_free_at, now - 1 / rate) + 1 / rate
-        return True
-
-    def _look_for_unstored(self) -> None:
-        self._unstored_called = False
-        self._look()
 
     def _handed_out(self, frontier_request: Any) -> Any:
         handout: Handout = frontier_request.meta[HANDOUT]
