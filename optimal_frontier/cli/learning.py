@@ -27,7 +27,7 @@ from optimal_frontier.simulation.upadhyay_regret import HORIZONS, PAGES
 def upadhyay_figure_2_command(
     ctx: click.Context, simulations: int, seed: int, out: Path | None, no_picture: bool, csv_path: Path | None, as_json: bool
 ) -> None:
-    """Hold estimators against a bound (Upadhyay et al. 2020).
+    """Hold estimators against a bound (Upadhyay et al., 2020).
 
     A page changes and is visited at the times of two Poisson processes; each visit says whether it changed. How far off are moment
     matching (eq. 7) and maximum likelihood, both clipped to [0.1, 1], and how far may the former be by Lemma 3, with probability 0.9?
@@ -68,7 +68,7 @@ def upadhyay_figure_2_command(
 def upadhyay_regret_command(
     ctx: click.Context, seeds: int, pages: int, out: Path | None, no_picture: bool, csv_path: Path | None, as_json: bool
 ) -> None:
-    """Show what learning costs, by horizon (Upadhyay et al. 2020).
+    """Show what learning costs, by horizon (Upadhyay et al., 2020).
 
     Explore-then-commit, for the time that Theorem 1 asks for, for the square root of the horizon, and by the doubling trick, against its
     bound and against phased epsilon-greedy. Time is in rounds, in each of which the budget visits every page once; regret

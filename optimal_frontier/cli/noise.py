@@ -74,7 +74,7 @@ def _of_host(store: Store, host: str) -> tuple[list[_Kept], int]:
     numbers = [at for at, name in table.hosts.items() if name == host.lower()]
     slots = np.flatnonzero(np.isin(table.page["host"], numbers) & (table.page["state"] == ACTIVE)).tolist()
     if not slots:
-        raise StateError(f"no page of host {host!r} is known")
+        raise StateError(f"no page of host {host!r} is known; a host is named with its port, if that is not the default")
     found = [(slot, kept) for slot, memory in zip(slots, read_memories(store, slots), strict=True) if (kept := noise_of_memory(memory))]
     urls = read_urls(store, [slot for slot, _ in found])
     return [_Kept(url, kept, noise_of(kept.history)) for url, (_, kept) in zip(urls, found, strict=True) if url], len(slots)
@@ -169,7 +169,7 @@ def _show(answer: dict[str, Any]) -> None:
         return
     click.echo(f"sections are kept of {number(answer['kept'])} of {number(answer['pages'])} pages; {number(answer['noisy'])} noisy")
     for group in answer["groups"]:
-        pairs = f"{number(group['pairs'])} pairs of visits, {number(group['quick_pairs'])} of them seconds apart"
+        pairs = f"{number(group['pairs'])} pairs of visits, {number(group['quick_pairs'])} of them second fetches"
         click.echo(f"\n{printable(group['name'])}  ({number(group['pages'])} pages, {pairs})")
         names = ("pages", "changed", "alone", "in seconds", "it changes", "section")
         show_table(names, map(_cells, group["sections"][:_MOST_SHOWN]), left=2)

@@ -23,5 +23,5 @@ def noise_line(facts: dict[str, Any]) -> str:
     kinds = (("within_seconds", "changes within seconds"), ("on_every_visit", "on every visit"), ("own_text", "own text changes"))
     said = [f"{what}: {', '.join(facts[name])}" for name, what in kinds if facts[name]]
     how = {"nothing": "noisy, gives no bits", "other sections": "noisy, judged by its other sections", "fingerprint": "not noisy"}
-    pairs = f"{facts['pairs']} pairs of visits compared, {facts['quick_pairs']} seconds apart"
+    pairs = f"{facts['pairs']} pairs of visits compared, {facts['quick_pairs']} of them second fetches"
     return "; ".join([how[facts["judged_by"]], *said, pairs])

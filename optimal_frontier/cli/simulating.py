@@ -68,7 +68,7 @@ def azar_figure_1_command(
     csv_path: Path | None,
     as_json: bool,
 ) -> None:
-    """Hold schedules against the optimum (Azar et al. 2018).
+    """Hold schedules against the optimum (Azar et al., 2018).
 
     1,000 pages change at rates uniform on (0, 1]; their importance is Zipf (exponent 2, 1 to 10,000) or uniform on (0, 1]. The optimum
     is that of evenly spaced visits, which bounds every schedule. Each policy's rates are made a sequence of slots by Algorithm 3 (EDF),
@@ -108,7 +108,7 @@ def azar_figure_1_command(
 def azar_figure_2_command(
     ctx: click.Context, seeds: int, pages: int, out: Path | None, no_picture: bool, csv_path: Path | None, as_json: bool
 ) -> None:
-    """Show which pages the optimum visits (Azar et al. 2018).
+    """Show which pages the optimum visits (Azar et al., 2018).
 
     One visit per slot; importance and change probability uniform on (0, 1]; the optimum of Problem 1 (Algorithm 1). A page is visited
     if and only if importance / change probability exceeds the threshold.

@@ -77,7 +77,7 @@ def model_line(model: dict[str, Any]) -> str:
             fitted = f"Weibull of shape {number(model['shape'])}, a change in {duration(model['mean'])} on average"
             planned = "" if model["is_planned"] else "; planned as Poisson"
             return f"heavy-tailed, {fitted}: its changes come in bursts ({test}){planned}"
-        few = "" if model["has_enough_bits"] else "; too few bits to tell"
+        few = "" if model["has_enough_bits"] else "; its bits tell too little so far"
         return f"Poisson: its bits do not speak against it ({test}{few})"
     source = "learned" if model["is_learned"] else "stated"
     times = ", ".join(f"{_moment(row['seconds'], model['period'])} ({row['probability']:.0%})" for row in model["update_times"])

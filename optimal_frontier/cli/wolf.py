@@ -67,7 +67,7 @@ def _options(pages: int, least: int) -> Callable[[_Command], _Command]:
 def wolf_figure_7_command(
     ctx: click.Context, pages: int, seed: int, out: Path | None, no_picture: bool, csv_path: Path | None, as_json: bool
 ) -> None:
-    """Show embarrassment by schemes of crawling (Wolf et al. 2002).
+    """Show embarrassment by schemes of crawling (Wolf et al., 2002).
 
     A mixture of 60% Poisson, 30% Pareto and 10% quasi-deterministic pages with Zipf rates, 1.5 updates a day on average; weights are how
     often a client clicks on what turns out to be wrong. By crawls per page and day, and by how unequal rates are (theta 0: Zipf, 1: all
@@ -96,7 +96,7 @@ def wolf_figure_7_command(
 def wolf_figure_8_command(
     ctx: click.Context, pages: int, seed: int, out: Path | None, no_picture: bool, csv_path: Path | None, as_json: bool
 ) -> None:
-    """Show staleness by kinds of pages and crawls (Wolf et al. 2002).
+    """Show staleness by kinds of pages and crawls (Wolf et al., 2002).
 
     Optimal, uniform and proportional crawls for the paper's mixture and for each kind of pages alone; Zipf rates, 1.5 updates a day on
     average.
@@ -121,7 +121,7 @@ def wolf_figure_8_command(
 def wolf_figure_9_command(
     ctx: click.Context, pages: int, seed: int, out: Path | None, no_picture: bool, csv_path: Path | None, as_json: bool
 ) -> None:
-    """Show staleness by the tail of updates (Wolf et al. 2002).
+    """Show staleness by the tail of updates (Wolf et al., 2002).
 
     Pareto pages with the same rates at every shape from 1.05 to 4; at 1 and below times between updates have no mean, and the paper's eq. 3
     says nothing.
@@ -148,7 +148,7 @@ def wolf_figure_9_command(
 def wolf_figure_10_command(
     ctx: click.Context, pages: int, seed: int, out: Path | None, no_picture: bool, csv_path: Path | None, as_json: bool
 ) -> None:
-    """Give crawls slots of ten crawlers (Wolf et al. 2002).
+    """Give crawls slots of ten crawlers (Wolf et al., 2002).
 
     The optimum's crawls, 2.5 per page, each as near to its ideal time as possible in sum, those of quasi-deterministic pages never
     early; with every slot taken, as in the paper, and with 1% of them free.

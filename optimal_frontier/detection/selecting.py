@@ -142,7 +142,8 @@ def selection_of(include: Sequence[str], exclude: Sequence[str], language: Liter
 
 def _most_elements(path: Path) -> float:
     if "sibling" not in path.text:
-        return MOST_ELEMENTS if "[./" in path.text else math.inf  # :has() looks through all that an element holds
+        # :has() looks through all that an element holds; a step down outside of conditions is written otherwise
+        return MOST_ELEMENTS if "descendant::" in path.text or "./" in path.text else math.inf
     is_tilde = path.text.count("/following-sibling::") > path.text.count("position() = 1")
     return MOST_ELEMENTS_FOR_TILDE if is_tilde else MOST_ELEMENTS
 

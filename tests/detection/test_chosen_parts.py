@@ -254,3 +254,11 @@ def test_selectors_taken_step_by_step_find_what_xpath_finds(selector: str) -> No
     theirs = root.xpath(HTMLTranslator().css_to_xpath(selector))
     assert theirs
     assert set(ours.find(root)[0]) == set(theirs)
+
+
+def test_what_looks_for_something_inside_is_not_tried_on_endless_pages() -> None:
+    """As that takes time by depth and by size at once."""
+    large, small = ("<div>" + "<i>x</i>" * count for count in (20_001, 500))
+    for selector in ("div:has(.q)", "div:has(> i.q)"):
+        assert fingerprint(html(large), exclude=[selector]) == fingerprint(html(large), kind="body")
+        assert same(small, small.replace("<i>", "<b>"), exclude=[selector])
