@@ -16,7 +16,7 @@ from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.exploring import Progress
 from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.frontier.siblings import learned_priors, with_prior
-from optimal_frontier.frontier.solving import Known
+from optimal_frontier.frontier.solving import Known, default_prior_time
 from optimal_frontier.scheduling import LOAD, RatePlan
 from optimal_frontier.scheduling.budget_curve import BudgetCurve, CurvePoint
 from optimal_frontier.settings import FrontierSettings
@@ -118,7 +118,7 @@ class CrawlCurve:
         page, seen, plan, bursts = (column[self._slots] for column in columns)
         self.progress: Progress = planner.progress(published)
         self.page, self.published, self.present, self.waiting = page, published, present, len(waiting)
-        self.prior_time = len(page) / revisit_budget(present)
+        self.prior_time = default_prior_time(planner.settings, all_pages["host"][active], waiting, revisit_budget(present))
         self.seen = with_prior(page, seen, learned_priors(all_pages, all_seen, self.prior_time))
         self._planner = planner
         committed, times = planner.committed(self.progress, self._slots), read_update_times(planner.store)

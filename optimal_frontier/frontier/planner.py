@@ -22,7 +22,7 @@ from optimal_frontier.frontier.deadlines import LivePrice, deadlines, with_updat
 from optimal_frontier.frontier.dispatcher import horizon_s
 from optimal_frontier.frontier.exploring import Progress
 from optimal_frontier.frontier.siblings import learned_priors, prior_column, with_prior
-from optimal_frontier.frontier.solving import Known, Solved, solve_plan
+from optimal_frontier.frontier.solving import Known, Solved, default_prior_time, solve_plan
 from optimal_frontier.frontier.timed_pages import bought_column
 from optimal_frontier.scheduling import LOAD, PRIOR_SHAPE, CarriedPrice, RatePlan, credit_at
 from optimal_frontier.scheduling.credit import LEAST_CARRY
@@ -148,7 +148,8 @@ class Planner:
         waiting = page["host"][np.isin(page["state"], (ACTIVE, ONCE, TRANSIENT)) & (seen["attempts"] == 0)]
         progress = self.progress(previous).after(counts.get("observations", 0), len(chosen))
         committed = self.committed(progress, chosen)
-        priors = learned_priors(page, seen, max(len(chosen), 1) / revisit_budget)
+        prior_time = default_prior_time(self.settings, page["host"][page["state"] == ACTIVE], waiting, revisit_budget)
+        priors = learned_priors(page, seen, prior_time)
         believed = with_prior(now_page, now_seen, priors)
         times = read_update_times(self.store)
         known = Known(chosen, now_page, believed, bursts[chosen], old["rate"][chosen], waiting, previous, progress, committed, times)
@@ -187,7 +188,7 @@ class Planner:
             plan.believed / total if total > 0 else 0.0,
             plan.feasible,
         )
-        return report if self._publish(fence, report, plan, counts, previous, measured, progress) else None
+        return report if self._publish(fence, report, plan, prior_time, counts, previous, measured, progress) else None
 
     def progress(self, published: Mapping[str, str]) -> Progress:
         """Return how far exploration was at a plan, under these settings."""
@@ -316,6 +317,7 @@ class Planner:
         fence: int,
         report: PlanReport,
         plan: RatePlan,
+        prior_time: float,
         counts: dict[str, int],
         previous: dict[str, str],
         measured: float,
@@ -339,7 +341,7 @@ class Planner:
             "unused": repr(plan.unused),
             "multiplier": repr(plan.multiplier),
             "prior_shape": repr(PRIOR_SHAPE),
-            "prior_time": repr(plan.prior_time),
+            "prior_time": repr(prior_time),
             "estimated_freshness": repr(report.estimated_freshness),
             "feasible": int(report.feasible),
             "change_rate_p10": repr(float(low)),

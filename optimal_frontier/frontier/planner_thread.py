@@ -47,7 +47,8 @@ class PlannerThread:
             try:
                 due = self.planner.due_in()
                 if due is not None:
-                    wait = due
+                    # A crawl that has grown wants its next plan sooner than the last one knew.
+                    wait = min(due, max(1.0, 0.1 * interval))
                     if self._planned is not None and due > last_due:
                         self._planned()
                     last_due = due

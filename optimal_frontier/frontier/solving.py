@@ -170,3 +170,21 @@ def host_limits(settings: FrontierSettings, host: np.ndarray, waiting: np.ndarra
     counts = np.bincount(waiting, minlength=int(host.max(initial=0)) + 1)[hosts]
     kept = np.minimum(settings.first_visit_share * capacity, counts / settings.resolve_interval)
     return numbered, LOAD * np.maximum(capacity - kept, 0.05 * capacity)
+
+
+def default_prior_time(settings: FrontierSettings, host: np.ndarray, waiting: np.ndarray, revisit_budget: float) -> float:
+    """Return the time (s) of the prior of pages of which nothing is known: the time in which all pages can be visited once.
+
+    Parameters
+    ----------
+    settings : FrontierSettings
+        Limits of hosts.
+    host : ndarray of int (n,)
+        Host of each active page, whether it was visited or not: in the first seconds of a crawl few were.
+    waiting : ndarray of int
+        Host of each page that waits for its first visit.
+    revisit_budget : float
+        Fetches per second for revisits; hosts may admit fewer.
+    """
+    _, most = host_limits(settings, host, waiting)
+    return max(len(host), 1) / min(revisit_budget, float(np.sum(most)) / LOAD)

@@ -39,8 +39,6 @@ class RatePlan:
         Posterior medians, per second.
     multiplier : float
         What one more fetch per second would add to the objective.
-    prior_time : float
-        Time of the prior, seconds.
     freshness : float
         Sum of importance x expected freshness at the change rates that were used, by the formula of the policy.
     believed : float
@@ -62,7 +60,6 @@ class RatePlan:
     change_rate: Floats
     median: Floats
     multiplier: float
-    prior_time: float
     freshness: float
     believed: float
     unused: float
@@ -183,8 +180,7 @@ def plan_rates(
     n = len(importance)
     if n == 0 or budget <= 0:
         none = np.zeros(n)
-        return RatePlan(none, none, none, none, 0.0, 0.0, 0.0, 0.0, max(budget, 0.0), True, none, none, 0)
-    prior_time = n / budget
+        return RatePlan(none, none, none, none, 0.0, 0.0, 0.0, max(budget, 0.0), True, none, none, 0)
     median = believed_rates(shape, time, budget) if median is None else median
     planned = LOAD * budget
     low, feasible = fit_minima(min_rate, max_rate, planned, host if host is not None else np.zeros(n, np.int64), host_max_rate)
@@ -213,7 +209,7 @@ def plan_rates(
     freshness = _freshness(importance, change_rate, rates, pinned)
     believed = freshness if change_rate is median else _freshness(importance, median, rates, pinned)
     held = np.count_nonzero(((rates <= low) & (low > own_low)) | ((rates >= high) & (high < own_high)))
-    said = (solution.multiplier, prior_time, freshness, believed, solution.unused, feasible)
+    said = (solution.multiplier, freshness, believed, solution.unused, feasible)
     return RatePlan(rates, importance, change_rate, median, *said, low, np.maximum(low, high), int(held))
 
 

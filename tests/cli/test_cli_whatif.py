@@ -96,7 +96,7 @@ def test_of_twice_the_budget_redirects_take_twice_as_much(curious):
 def test_what_is_believed_of_a_page_does_not_depend_on_the_budget_asked_about(curious):
     """The prior is that of a plan at the present budget."""
     curve = read_crawl_curve(curious.store, settings_of())
-    assert curve.prior_time == pytest.approx(4 / curve.at(1.0).revisit_budget)
+    assert curve.prior_time == pytest.approx(5 / curve.at(1.0).revisit_budget)
     assert (curve.plan(0.1).change_rate == curve.plan(10.0).change_rate).all()
 
 

@@ -8,6 +8,7 @@ from clocked_store import START, ClockedStore, new_page
 from played_crawl import Play, parse
 
 from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
+from optimal_frontier.frontier.solving import default_prior_time
 from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.scheduling import LOAD
 from optimal_frontier.state.records import Observation
@@ -116,3 +117,13 @@ def test_the_dispatcher_waits_until_the_host_opens(store: ClockedStore):
     dispatcher = Dispatcher(store, parse(CRAWL_RATE=100, HOST_MAX_RATE=0.5))
     assert len(dispatcher.exchange(Exchange(want=5)).handouts) == 1
     assert dispatcher.exchange(Exchange(want=5)).wait == pytest.approx(2.0, abs=1e-5)
+
+
+def test_the_default_prior_goes_by_what_hosts_admit_and_by_pages_that_wait():
+    """Else the first bit of a page, a second after its first visit, makes it look too fast to follow."""
+    host = np.array([0, 0, 0, 3, 3, 3, 3, 3])
+    settings = parse(CRAWL_RATE=100.0, HOST_DELAY=2.0, DISCOVERY_SHARE=0.2)
+    assert default_prior_time(settings, host, np.zeros(0, int), 100.0) == pytest.approx(8 / (2 * 0.5))
+    assert default_prior_time(settings, host, np.full(1000, 3), 100.0) == pytest.approx(8 / (0.5 + 0.4))
+    assert default_prior_time(parse(CRAWL_RATE=100.0), host, np.zeros(0, int), 80.0) == pytest.approx(0.1)
+    assert default_prior_time(settings, host, np.zeros(0, int), 0.25) == pytest.approx(32.0)

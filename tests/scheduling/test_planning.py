@@ -42,7 +42,6 @@ def test_what_the_maxima_leave_is_reported():
 
 def test_a_page_without_a_bit_has_the_prior_whose_mean_is_the_mean_revisit_rate():
     plan = plan_rates(np.ones(4), np.zeros(4), np.zeros(4), 2.0, np.zeros(4), np.full(4, 9.0))
-    assert plan.prior_time == 2.0
     assert plan.change_rate == pytest.approx(np.log(2) * PRIOR_SHAPE / 2.0)
 
 
