@@ -30,6 +30,10 @@ _CHECKED_AFTER: Final = 4
 #: Changes per second beyond which a page is not told from a noisy one: little keeps a page fresh that changes every 10 s by itself, and
 #: what was learned of one that always differed has no upper end.
 FASTEST: Final = 0.1
+#: In a crawl that can visit every page within seconds pages may well change by themselves as often: so many times a round, up to a rate
+#: (1/s), count as possible. Then twice the evidence is asked for.
+_CHANGES_A_ROUND: Final = 2.0
+_FASTEST_OF_ALL: Final = 1.0
 #: A second fetch tells little of a page that is visited this often anyway: visits fewer times as far apart as that fetch would be (s).
 _NOMINAL_S: Final = 1.0
 _LEAST_RATIO: Final = 5.0
@@ -154,7 +158,7 @@ class Noticed:
         return replace(observation, again=True) if self.again else observation
 
 
-def notice(handout: Handout, bit: int, interval: float, cut: Callable[[], Sequence[Section]]) -> Noticed:
+def notice(handout: Handout, bit: int, interval: float, cut: Callable[[], Sequence[Section]], round_s: float = math.inf) -> Noticed:
     """Judge a visit of a page that may be noisy.
 
     Parameters
@@ -167,6 +171,8 @@ def notice(handout: Handout, bit: int, interval: float, cut: Callable[[], Sequen
         Seconds since the page was last seen.
     cut : callable
         Gives the sections of the response; only called where they are needed.
+    round_s : float
+        Seconds in which the crawl can visit every page once; 0 or less: not known.
 
     Notes
     -----
@@ -190,7 +196,8 @@ def notice(handout: Handout, bit: int, interval: float, cut: Callable[[], Sequen
         if noise.checks:
             return Noticed(bit, calm.next_asked(visits), counters={"noise_checks": 1})
         return Noticed(bit, calm)
-    return _notice_changing(handout, noise, interval, cut(), visits)
+    possible = min(_CHANGES_A_ROUND / round_s, _FASTEST_OF_ALL) if round_s > 0 else _FASTEST_OF_ALL
+    return _notice_changing(handout, noise, interval, cut(), visits, possible)
 
 
 def _is_quick(noise: PageNoise, interval: float) -> bool:
@@ -201,13 +208,18 @@ def _all_changed(handout: Handout, n: int) -> bool:
     return handout.bits & ((1 << n) - 1) == (1 << n) - 1
 
 
-def _chance(handout: Handout, within: float) -> float:
-    """Probability of a change within so many seconds, by the posterior, or at `FASTEST` if that is less."""
+def _chance(handout: Handout, within: float, possible: float) -> float:
+    """Probability of a change within so many seconds, by the posterior, or at `FASTEST` if that is less; at a rate that is possible in the
+    crawl if it is above that."""
+    if possible > FASTEST:
+        return -math.expm1(-possible * within)
     learned = -math.expm1(-handout.shape * math.log1p(within / handout.time)) if handout.shape > 0 else 1.0
     return min(learned, -math.expm1(-FASTEST * within))
 
 
-def _notice_changing(handout: Handout, noise: PageNoise, interval: float, sections: Sequence[Section], visits: int) -> Noticed:
+def _notice_changing(
+    handout: Handout, noise: PageNoise, interval: float, sections: Sequence[Section], visits: int, possible: float
+) -> Noticed:
     quick = _is_quick(noise, interval)
     keys = noise.history.difference(sections).keys
     noise = replace(noise, history=noise.history.follow(sections, quick=quick))
@@ -215,11 +227,11 @@ def _notice_changing(handout: Handout, noise: PageNoise, interval: float, sectio
         # its fingerprint is another, so where no section is, the order of its parts is
         differing = keys or frozenset((key_of(WHOLE),))
         mask = noise.mask & differing if noise.evidence > 0 else differing
-        noise = replace(noise, mask=mask, evidence=noise.evidence - math.log(_chance(handout, max(interval, 1e-3))))
+        noise = replace(noise, mask=mask, evidence=noise.evidence - math.log(_chance(handout, max(interval, 1e-3), possible)))
         # No bits from what is under suspicion: by each of them a change within seconds would seem more likely.
         if not mask:
             return Noticed(-1, noise.next_asked(visits), overrules=True, counters={"noise_checks": 1})
-        if noise.evidence >= ALARM and noise.history.quick_pairs >= _LEAST_PAIRS:
+        if noise.evidence >= (ALARM if possible <= FASTEST else 2 * ALARM) and noise.history.quick_pairs >= _LEAST_PAIRS:
             noisy = replace(noise.next_asked(visits), is_noisy=True, mask=_quick_keys(noise) | mask, spacing=2 * _SPACING)
             return Noticed(-1, noisy, forgets=True, overrules=True, counters={"noisy": 1, "noise_checks": 1})
         if noise.checks < _MOST_CHECKS:

@@ -48,7 +48,7 @@ class NoisySite:
         cut = self.fetch(handout.slot, now)
         content = b"".join(section.digest for section in cut) * 2
         handout = replace(handout, received=0.0)
-        noticed = notice(handout, change_bit(handout, content, TAG), handout.elapsed, lambda: cut)
+        noticed = notice(handout, change_bit(handout, content, TAG), handout.elapsed, lambda: cut, self.dispatcher.published.prior_time)
         observation = judge_visit(noticed.shown(handout, content), content, TAG, 0.0, self.dispatcher.published)
         return replace(noticed.applied(handout, observation), responded=float("inf"))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from optimal_frontier.detection.sections import Section
 from optimal_frontier.frontier.judgement import judge_visit
-from optimal_frontier.frontier.noisy_pages import QUICK_S, Noticed, PageNoise, noise_of_memory, notice
+from optimal_frontier.frontier.noisy_pages import ALARM, QUICK_S, Noticed, PageNoise, noise_of_memory, notice
 from optimal_frontier.state.columns import ACTIVE
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.records import Handout, Published
@@ -20,8 +21,8 @@ PRIOR = Published(1.0, 3600.0)
 class Page:
     """A page that is fetched and judged as a crawler does; ``look`` gives the texts of its sections."""
 
-    def __init__(self, look, interval: float = 3600.0, **bounds: float) -> None:
-        self.look, self.interval = look, interval
+    def __init__(self, look, interval: float = 3600.0, round_s: float = 3600.0, **bounds: float) -> None:
+        self.look, self.interval, self.round_s = look, interval, round_s
         self.handout = Handout(5, b"1@1", 0.5, -1.0, 1.0, 0.0, 1.0, ACTIVE, 0.0, 0.0, 0, 0, 0.1, True, 0, b"", {}, 0.0)
         self.handout = replace(self.handout, **bounds)
         self.counters: dict[str, int] = {}
@@ -41,7 +42,7 @@ class Page:
             self.cuts += 1
             return [Section(name, str(text).encode().rjust(4)[-4:]) for name, text in texts.items()]
 
-        noticed = notice(handout, bit, elapsed, cut)
+        noticed = notice(handout, bit, elapsed, cut, self.round_s)
         observation = noticed.applied(handout, judge_visit(noticed.shown(handout, content), content, TAG, 0.0, PRIOR))
         assert observation.bit == noticed.bit
         for name, by in observation.counters.items():
@@ -87,6 +88,15 @@ def test_a_page_that_differs_within_seconds_is_noisy():
     later = [bit for _ in range(110) if (bit := page.fetch()) >= 0]
     assert sum(later) == (page.fetches - 1) // 30
     assert page.noise.is_noisy
+
+
+def test_where_all_pages_are_visited_within_seconds_twice_the_evidence_is_asked_for():
+    """A page that changes by itself within a second is nothing unusual there: twenty pairs, where elsewhere two do."""
+    page = Page(lambda n: {"h1": n // 300, "span.nonce": n}, interval=10.0, round_s=2.0)
+    while not page.noise or not page.noise.is_noisy:
+        page.fetch()
+    needed = math.ceil(2 * ALARM / -math.log(-math.expm1(-1.0)))
+    assert page.noise.history.quick_pairs == needed == 21
 
 
 def test_a_page_all_of_which_differs_gives_no_bit():

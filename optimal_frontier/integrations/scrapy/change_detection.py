@@ -183,7 +183,9 @@ class ChangeDetectionMiddleware:
             return None
         bit = change_bit(handout, content.digest, content.tag, content.distance)
         interval = handout.elapsed + ((lease.responded or time.monotonic()) - handout.received)
-        return notice(handout, bit, interval, lambda: sections(response, self.fingerprinting.way(handout.record["url"]).recipe))
+        assert self._scheduler is not None  # process_response looked
+        round_s = self._scheduler.published.prior_time
+        return notice(handout, bit, interval, lambda: sections(response, self.fingerprinting.way(handout.record["url"]).recipe), round_s)
 
     def _judged_by(
         self, lease: Lease, content: Fingerprint, responded: float, age: float | None, noticed: Noticed | None = None
