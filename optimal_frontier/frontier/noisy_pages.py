@@ -27,6 +27,8 @@ ALARM: Final = math.log(100.0)
 #: Changes in a row from which on sections are kept, and from which on a second fetch is asked for.
 _KEPT_AFTER: Final = 3
 _CHECKED_AFTER: Final = 4
+#: The same in a crawl that can visit every page within seconds, where second fetches of what changes anyway would cost freshness.
+_QUICK_CHECKED_AFTER: Final = 24
 #: Changes per second beyond which a page is not told from a noisy one: little keeps a page fresh that changes every 10 s by itself, and
 #: what was learned of one that always differed has no upper end.
 FASTEST: Final = 0.1
@@ -220,7 +222,7 @@ def _chance(handout: Handout, within: float, possible: float) -> float:
 def _notice_changing(
     handout: Handout, noise: PageNoise, interval: float, sections: Sequence[Section], visits: int, possible: float
 ) -> Noticed:
-    quick = _is_quick(noise, interval)
+    quick, is_hasty = _is_quick(noise, interval), possible > FASTEST
     keys = noise.history.difference(sections).keys
     noise = replace(noise, history=noise.history.follow(sections, quick=quick))
     if quick:
@@ -228,23 +230,24 @@ def _notice_changing(
         differing = keys or frozenset((key_of(WHOLE),))
         mask = noise.mask & differing if noise.evidence > 0 else differing
         noise = replace(noise, mask=mask, evidence=noise.evidence - math.log(_chance(handout, max(interval, 1e-3), possible)))
-        # No bits from what is under suspicion: by each of them a change within seconds would seem more likely.
+        # No bits from what is under suspicion: by each of them a change within seconds would seem more likely. Unless nothing goes by them.
+        bit, overrules = (1, False) if is_hasty else (-1, True)
         if not mask:
-            return Noticed(-1, noise.next_asked(visits), overrules=True, counters={"noise_checks": 1})
-        if noise.evidence >= (ALARM if possible <= FASTEST else 2 * ALARM) and noise.history.quick_pairs >= _LEAST_PAIRS:
+            return Noticed(bit, noise.next_asked(visits), overrules=overrules, counters={"noise_checks": 1})
+        if noise.evidence >= (2 * ALARM if is_hasty else ALARM) and noise.history.quick_pairs >= _LEAST_PAIRS:
             noisy = replace(noise.next_asked(visits), is_noisy=True, mask=_quick_keys(noise) | mask, spacing=2 * _SPACING)
             return Noticed(-1, noisy, forgets=True, overrules=True, counters={"noisy": 1, "noise_checks": 1})
         if noise.checks < _MOST_CHECKS:
-            return Noticed(-1, replace(noise, checks=noise.checks + 1), again=True, overrules=True, counters={"noise_checks": 1})
+            return Noticed(bit, replace(noise, checks=noise.checks + 1), again=True, overrules=overrules, counters={"noise_checks": 1})
         # What was found stands until a pair is the same: the next check goes on from there.
         undecided = replace(noise, checks=0, late=0, next_check=visits + _UNDECIDED)
-        return Noticed(-1, undecided, overrules=True, counters={"noise_checks": 1})
+        return Noticed(bit, undecided, overrules=overrules, counters={"noise_checks": 1})
     if noise.checks:
         late = replace(noise, late=noise.late + 1)
         return Noticed(1, late, again=True) if late.late < _MOST_LATE else Noticed(1, late.next_asked(visits))
     gap = 0.0 if handout.max_rate <= 0 else 1 / handout.max_rate * (0.5 if handout.min_rate >= handout.max_rate else 1.0)
     is_telling = gap < QUICK_S and interval >= _LEAST_RATIO * max(gap, _NOMINAL_S)
-    if is_telling and visits >= noise.next_check and _all_changed(handout, _CHECKED_AFTER - 1):
+    if is_telling and visits >= noise.next_check and _all_changed(handout, (_QUICK_CHECKED_AFTER if is_hasty else _CHECKED_AFTER) - 1):
         return Noticed(1, replace(noise, checks=1), again=True)
     return Noticed(1, noise)
 

@@ -96,7 +96,7 @@ def test_where_all_pages_are_visited_within_seconds_twice_the_evidence_is_asked_
     while not page.noise or not page.noise.is_noisy:
         page.fetch()
     needed = math.ceil(2 * ALARM / -math.log(-math.expm1(-1.0)))
-    assert page.noise.history.quick_pairs == needed == 21
+    assert page.counters["noise_checks"] == needed == 21
 
 
 def test_a_page_all_of_which_differs_gives_no_bit():
