@@ -73,7 +73,7 @@ def periodic_rate_at(
     worth = importance / change_rate if objective == "freshness" and change_rate > 0 else importance
     if change_rate <= 0 or multiplier >= worth:
         return min(max(0.0, min_rate), max_rate)
-    changes = _changes_per_visit(multiplier / worth)
+    changes = changes_per_visit(multiplier / worth)
     rate = change_rate / changes if changes > 0 else _INFINITE
     return min(max(rate, min_rate), max_rate)
 
@@ -139,7 +139,7 @@ def _checked(
     )
 
 
-def _changes_per_visit(q: float) -> float:
+def changes_per_visit(q: float) -> float:
     # f(r) = 1 - (1 + r) exp(-r) is r^2/2 - r^3/3 + ... near 0 and 1 - (1 + r) exp(-r) far away; both starts lie near the root.
     if q < 1e-8:
         return math.sqrt(2 * q) + 2 * q / 3

@@ -1,0 +1,177 @@
+"""The numbers of a deadline: when a visit is worth the price, to first order in the logarithm of the price.
+
+A page's deadline at log price L is ``b + min(max(a + s L, e), l)``: b the visit that the numbers are about, a + s L how long after it the
+next one is worth exp(L), e the shortest and l the longest wait. Redis evaluates this formula and no other; everything that is special about
+a page is a choice of its numbers:
+
+=====================================  ==================================================================================
+pinned, at an update time, failed      s = 0, e = a = l: `fixed`
+wanted now                             all 0: `fixed` of 0 seconds
+between bounds                         e and l are MIN_INTERVAL and MAX_INTERVAL, or what RULES say
+memoryless                             a and s are those of the mean interval times a draw
+not worth the price at any time        a = inf, s = 0: l decides
+=====================================  ==================================================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimal_frontier.optimization.response import changes_between_visits
+from optimal_frontier.optimization.single import changes_per_visit
+
+Floats = NDArray[np.float64]
+Objective = Literal["freshness", "changes"]
+Policy = Literal["periodic", "poisson"]
+
+#: The slope counts up to so many times the wait: a first order that says more is no order at all (PRICE.md, amendment 3).
+MOST_SLOPE: Final = 2.0
+#: A visit is never worth a price this close to its bound, as a share of that.
+_WORTHLESS: Final = 1.0 - 1e-12
+
+
+class Numbers(NamedTuple):
+    """Of a deadline, seconds; floats, or arrays of one shape."""
+
+    a: float
+    s: float
+    e: float
+    l: float  # noqa: E741  # the name that DESIGN.md has
+
+
+def deadline(b: float, numbers: Numbers, log_price: float) -> float:
+    """Return the deadline (s) of a page whose last visit was at ``b`` (s), at a log price.
+
+    Examples
+    --------
+    >>> deadline(100.0, Numbers(20.0, 5.0, 1.0, 60.0), 2.0), deadline(100.0, fixed(7.0), 2.0)
+    (130.0, 107.0)
+    """
+    return b + min(max(numbers.a + numbers.s * log_price, numbers.e), numbers.l)
+
+
+def deadlines(b: Floats, numbers: Numbers, log_price: Floats | float) -> Floats:
+    """Return the deadlines (s) of many pages: `deadline` for arrays."""
+    a, s, e, longest = (np.asarray(value, np.float64) for value in numbers)
+    with np.errstate(invalid="ignore"):
+        due: Floats = np.asarray(b) + np.minimum(np.maximum(a + s * log_price, e), longest)
+    return due
+
+
+def fixed(wait: float) -> Numbers:
+    """Return the numbers of a page that is due so many seconds after its visit, whatever the price."""
+    return Numbers(wait, 0.0, wait, wait)
+
+
+def wait_at_price(
+    log_price: float, importance: float, change_rate: float, objective: Objective = "freshness", policy: Policy = "periodic"
+) -> tuple[float, float]:
+    """Return how long after a visit the next one is worth the price, and by how much that grows with the log price.
+
+    Parameters
+    ----------
+    log_price : float
+        Logarithm of what a visit must be worth.
+    importance, change_rate : float
+        Weight > 0, changes per second >= 0.
+    objective : {"freshness", "changes"}
+        Azar et al. 2018, eq. 6, or crawlfrontier's T.
+    policy : {"periodic", "poisson"}
+        Evenly spaced visits, or the mean interval of memoryless ones (Azar et al. 2018, eq. 11; freshness only).
+
+    Returns
+    -------
+    wait, slope : float
+        Seconds; (inf, 0) where a visit never is worth the price. The slope is at most `MOST_SLOPE` waits.
+
+    Notes
+    -----
+    With q = price x change rate / importance ("freshness") or price / importance ("changes") the wait is r / change rate, where r solves
+    1 - (1 + r) exp(-r) = q; its slope is q / (r exp(-r)) / change rate.
+
+    Examples
+    --------
+    >>> wait, slope = wait_at_price(math.log(5.94), 1.0, 0.1)
+    >>> round(wait, 2), round(slope, 2), wait_at_price(math.log(10.0), 1.0, 0.1)
+    (20.0, 21.95, (inf, 0.0))
+    """
+    if change_rate <= 0.0:
+        return math.inf, 0.0
+    if policy == "poisson":
+        speed = math.exp(0.5 * (math.log(importance) + math.log(change_rate) - log_price))
+        rate = speed - change_rate
+        if rate <= change_rate * (1.0 - _WORTHLESS):
+            return math.inf, 0.0
+        return 1.0 / rate, min(0.5 * speed / rate, MOST_SLOPE) / rate
+    log_q = log_price - math.log(importance) + (math.log(change_rate) if objective == "freshness" else 0.0)
+    if log_q >= 0.0:
+        return math.inf, 0.0
+    q = math.exp(log_q)
+    if q >= _WORTHLESS:
+        return math.inf, 0.0
+    r = changes_per_visit(q)
+    if r <= 0.0:
+        return 0.0, 0.0
+    return r / change_rate, min(q / (r * math.exp(-r)), MOST_SLOPE * r) / change_rate
+
+
+def waits_at_price(
+    log_price: Floats | float, importance: Floats, change_rate: Floats, objective: Objective = "freshness", policy: Policy = "periodic"
+) -> tuple[Floats, Floats]:
+    """Return waits and slopes of many pages: `wait_at_price` for arrays of shape (n,); a test holds the two equal."""
+    importance, change_rate = np.asarray(importance, np.float64), np.asarray(change_rate, np.float64)
+    price = np.broadcast_to(np.asarray(log_price, np.float64), change_rate.shape)
+    wait, slope = np.full(change_rate.shape, np.inf), np.zeros(change_rate.shape)
+    moves = change_rate > 0.0
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        if policy == "poisson":
+            speed = np.exp(0.5 * (np.log(importance) + np.log(change_rate) - price))
+            rate = speed - change_rate
+            moves &= rate > change_rate * (1.0 - _WORTHLESS)
+            wait[moves] = 1.0 / rate[moves]
+            slope[moves] = np.minimum(0.5 * speed[moves] / rate[moves], MOST_SLOPE) * wait[moves]
+            return wait, slope
+        log_q = price - np.log(importance) + (np.log(change_rate) if objective == "freshness" else 0.0)
+        moves &= log_q < math.log(_WORTHLESS)
+        q, x = np.exp(log_q[moves]), change_rate[moves]
+        r = changes_between_visits(q / (1.0 - q))
+        wait[moves] = r / x
+        slope[moves] = np.where(r > 0.0, np.minimum(q / (r * np.exp(-r)), MOST_SLOPE * r), 0.0) / x
+    return wait, slope
+
+
+def numbers_at(wait: float, slope: float, log_price: float, shortest: float, longest: float) -> Numbers:
+    """Return the numbers of a page whose next visit is worth the price ``exp(log_price)`` after ``wait``, within bounds.
+
+    Parameters
+    ----------
+    wait, slope : float
+        Seconds, as `wait_at_price` gives them.
+    log_price : float
+        At which they were found. Of a host at its limit, that of the crawl: what the host adds is in the wait.
+    shortest, longest : float
+        Bounds on the interval, seconds; where they exclude each other the longest stands.
+
+    Examples
+    --------
+    >>> numbers_at(20.0, 5.0, 2.0, 1.0, 60.0)
+    Numbers(a=10.0, s=5.0, e=1.0, l=60.0)
+    """
+    return Numbers(wait - slope * log_price if wait < math.inf else math.inf, slope, min(shortest, longest), longest)
+
+
+def draw_of(page: bytes, attempts: int) -> float:
+    """Return a draw from the exponential distribution of mean 1: the same for the same visit of a page, in every process.
+
+    Examples
+    --------
+    >>> draw_of(b"page", 3) == draw_of(b"page", 3) != draw_of(b"page", 4)
+    True
+    """
+    digest = hashlib.blake2b(page + attempts.to_bytes(8, "little"), digest_size=7).digest()
+    return -math.log((int.from_bytes(digest, "little") + 0.5) / 2.0**56)

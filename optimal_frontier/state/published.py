@@ -1,0 +1,93 @@
+"""What the last plan published for crawlers and readers: the hash ``plan``, and the tables of priors and of hosts' prices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+#: Priors by pattern: hash of the pattern, shape and time (s) of the Gamma prior, pages that taught it.
+PRIORS: Final = np.dtype([("pattern", "<u4"), ("shape", "<f4"), ("time", "<f4"), ("siblings", "<u4")])
+#: What a host at its limit adds to the log price.
+PRICES: Final = np.dtype([("host", "<u4"), ("extra", "<f4")])
+
+
+@dataclass(frozen=True)
+class Published:
+    """The last plan of a partition, as judges and readers use it; defaults before the first one.
+
+    Attributes
+    ----------
+    number : int
+        Of the plan, rising; 0: there was none.
+    time : float
+        When it was made, seconds since the epoch.
+    log_price : float
+        Logarithm of its multiplier; -inf where the budget serves all.
+    prior_time : float
+        Time of the default prior, seconds: that in which all pages can be visited once; 0: not known.
+    priors : mapping of int to (float, float)
+        Shape and time (s) by pattern.
+    host_prices : mapping of int to float
+        What hosts at their limits add to the log price, by number.
+    stretch : float
+        Factor on longest intervals while the budget cannot hold them, >= 1.
+    budget, revisit_budget : float
+        Fetches per second of the partition: all, and what is left for revisits.
+    share : float
+        Of the whole budget that the partition gets, 0 to 1.
+    exploration : mapping of str to str
+        How far EXPLORATION is, see `frontier.planning.exploring`.
+    fields : mapping of str to str
+        Everything else, as text; for readers.
+    """
+
+    number: int = 0
+    time: float = 0.0
+    log_price: float = -math.inf
+    prior_time: float = 0.0
+    priors: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    host_prices: Mapping[int, float] = field(default_factory=dict)
+    stretch: float = 1.0
+    budget: float = 0.0
+    revisit_budget: float = 0.0
+    share: float = 1.0
+    exploration: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, fields: Mapping[str, str], priors: bytes | None, prices: bytes | None) -> Published:
+        """Read what is stored; what cannot be read counts as not there."""
+        taught = np.frombuffer(priors or b"", PRIORS) if len(priors or b"") % PRIORS.itemsize == 0 else np.zeros(0, PRIORS)
+        extra = np.frombuffer(prices or b"", PRICES) if len(prices or b"") % PRICES.itemsize == 0 else np.zeros(0, PRICES)
+        return cls(
+            int(_float(fields, "number")),
+            _float(fields, "time"),
+            _float(fields, "log_price", -math.inf),
+            _float(fields, "prior_time"),
+            {p: (a, t) for p, a, t in zip(taught["pattern"].tolist(), taught["shape"].tolist(), taught["time"].tolist(), strict=True)},
+            dict(zip(extra["host"].tolist(), extra["extra"].tolist(), strict=True)),
+            max(1.0, _float(fields, "stretch", 1.0)),
+            _float(fields, "budget"),
+            _float(fields, "revisit_budget"),
+            _float(fields, "share", 1.0),
+            {name: value for name, value in fields.items() if name.startswith("exploration")},
+            dict(fields),
+        )
+
+    def prior_of(self, pattern: int) -> tuple[float, float] | None:
+        """Return shape and time (s) of what is believed of a page without a bit; None before the first plan."""
+        taught = self.priors.get(pattern)
+        if taught is not None:
+            return taught
+        return (1.0, self.prior_time) if self.prior_time > 0 else None
+
+
+def _float(fields: Mapping[str, str], name: str, default: float = 0.0) -> float:
+    try:
+        return float(fields[name])
+    except (KeyError, ValueError):
+        return default
