@@ -34,9 +34,6 @@ HEALTH_CHECK_S = 30
 #: Oldest Redis with every command that the scripts use; any Valkey has them.
 MIN_REDIS_VERSION = (6, 2)
 
-#: In every key of ours, and in no other part of a key that a cluster looks at.
-HASH_TAG = "{0}"
-
 # No retries: scripts are not all idempotent, and what to do about an outage is for the caller to decide. Protocol 2 gives the same replies
 # under every version of redis-py.
 _DEFAULTS: dict[str, Any] = {
@@ -166,6 +163,8 @@ class Connection:
         self._mutex = threading.RLock()
         self._client: Any = None
         self._server: EmbeddedServer | None = None
+        # Names of scripts that clients have loaded, by identity of the client.
+        self._scripts: dict[int, set[str]] = {}
         if spec.data_dir is not None:
             # Imported here because it needs a Unix, which a client of a remote Redis does not.
             from optimal_frontier.state.embedded import EmbeddedServer
@@ -187,6 +186,33 @@ class Connection:
         if self._client is None:
             raise StateError(f"the connection to {self.spec.display} is closed")
         return self._client
+
+    def client_of(self, key: str) -> Any:
+        """Return the client of the node that has ``key``: of a single server the one there is. Calls belong inside `translated`."""
+        client = self.client
+        if not self.spec.cluster:
+            return client
+        node = client.get_node_from_key(key)
+        if node is None:
+            raise redis_errors.ConnectionError("CLUSTERDOWN no node serves our keys")
+        return client.get_redis_connection(node)
+
+    def has_moved(self, result: object) -> bool:
+        """Tell whether a cluster has sent a call elsewhere; then the map of its slots is read anew."""
+        if not self.spec.cluster or not isinstance(result, redis_errors.ResponseError):
+            return False
+        if not isinstance(result, redis_errors.AskError | redis_errors.TryAgainError | redis_errors.MovedError):
+            return False
+        self.client.nodes_manager.initialize()
+        return True
+
+    def scripts_of(self, client: Any) -> set[str]:
+        """Return the names of the scripts that a client has loaded, to be added to."""
+        return self._scripts.setdefault(id(client), set())
+
+    def forget_scripts(self) -> None:
+        """A server has forgotten its scripts, or is another."""
+        self._scripts.clear()
 
     def translated(self, key: str = "") -> contextlib.AbstractContextManager[None]:
         """`translated` for this connection."""
@@ -216,6 +242,7 @@ class Connection:
             if self._client is not None:
                 self._client.close()
             self._client = client
+            self._scripts.clear()
 
     def close(self) -> None:
         """Close the client and release the embedded server; a second call does nothing."""
@@ -358,23 +385,11 @@ def _make_client(spec: ConnectionSpec, socket_path: str | None) -> Any:
         options = {**_DEFAULTS, "connection_class": redis.UnixDomainSocketConnection, "path": socket_path}
     else:
         options = _client_options(spec.url)
-    client = redis.Redis.from_pool(redis.ConnectionPool(**options))
     if not spec.cluster:
-        return client
-    with contextlib.closing(client), translated(spec):
-        return redis.Redis.from_pool(redis.ConnectionPool(**{**options, **_home(client, options)}))
-
-
-def _home(client: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Address of the node of a cluster that holds our keys: they share one hash tag, so one node has them all."""
-    slot = int(client.execute_command("CLUSTER KEYSLOT", HASH_TAG))
-    for shard in client.execute_command("CLUSTER SLOTS"):
-        if int(shard[0]) <= slot <= int(shard[1]):
-            host, port = shard[2][0], int(shard[2][1])
-            host = host.decode() if isinstance(host, bytes) else host
-            # A node that does not know its own address means the one that was asked.
-            return {"host": host or options.get("host", "localhost"), "port": port}
-    raise redis_errors.ConnectionError("CLUSTERDOWN no node serves our keys")
+        return redis.Redis.from_pool(redis.ConnectionPool(**options))
+    # Only the map of slots is the cluster client's: calls go to its nodes' own clients, in one pipeline each.
+    with translated(spec):
+        return redis.RedisCluster(**{name: value for name, value in options.items() if name not in ("retry", "db")})
 
 
 def _is_usable(client: Any, socket_path: str | None) -> bool:
@@ -382,8 +397,6 @@ def _is_usable(client: Any, socket_path: str | None) -> bool:
         return False
     try:
         client.ping()
-        # In a cluster the answer is an error where the keys have moved to another node.
-        client.exists(HASH_TAG)
     except redis_errors.RedisError:
         return False
     return True

@@ -1,23 +1,64 @@
-"""The Lua scripts: loaded from the package once, each with the shared prelude in front of it, and what else it shares."""
+"""The Lua scripts: loaded from the package once, each with the shared part in front of it, layouts filled in from `rows`."""
 
 from __future__ import annotations
 
+import re
+import struct
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
-#: Parts that stand between the prelude and a script.
-_PARTS: Final = {
-    "dispatch": ("_by_price",),
-    "observe": ("_gone",),
-    "add_pages": ("_identities",),
-    "move_page": ("_identities",),
-    "forget_page": ("_identities",),
+from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, NUMBERS_AT, NUMBERS_BYTES, QUEUE
+
+#: Pages that dispatch looks at beyond two for each request.
+SPARE: Final = 3
+#: Pages of a shut host that come up at one of its turns, to be ranked.
+RIVALS: Final = 2
+
+_LUA_CODES: Final = {"I": "I4", "H": "I2", "B": "B", "d": "d", "f": "f"}
+_SHARED: Final = "_rows"
+
+
+def _at(name: str) -> int:
+    """Return where a field of the head begins, counted from 1 as Lua does."""
+    codes = ""
+    for field, code, _ in FIELDS:
+        if field == name:
+            return struct.calcsize("<" + codes) + 1
+        codes += code
+    raise KeyError(name)
+
+
+#: What stands in ``${...}`` in the scripts.
+CONSTANTS: Final = {
+    "HEAD_BYTES": HEAD_BYTES,
+    "PAGE_BYTES": PAGE_BYTES,
+    "NUMBERS_BYTES": NUMBERS_BYTES,
+    "NUMBERS_AT": NUMBERS_AT + 1,
+    "QUEUE_FORMAT": "<" + "".join(_LUA_CODES[code] for _, code, _ in FIELDS[:QUEUE]),
+    "STATE_AT": _at("state"),
+    "RANK_AT": _at("a"),
+    # In front of its first visit a page has no last response, and keeps its priority there.
+    "PRIORITY_AT": _at("unseen"),
+    "VISITS_AT": _at("visits"),
+    "PATTERN_AT": _at("pattern"),
+    "SPARE": SPARE,
+    "RIVALS": RIVALS,
 }
 
 
 @cache
 def source(name: str) -> str:
-    """Return the source of the script ``name``, prelude included."""
+    """Return the source of the script ``name``, the shared part included.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such script.
+    KeyError
+        It names a constant that is not in `CONSTANTS`.
+    """
     folder = files("optimal_frontier.state") / "lua"
-    return "".join((folder / f"{part}.lua").read_text() for part in ("_prelude", *_PARTS.get(name, ()), name))
+    text = "".join((folder / f"{part}.lua").read_text() for part in (_SHARED, name))
+    return re.sub(r"\$\{(\w+)\}", lambda match: str(CONSTANTS[match[1]]), text)

@@ -1,85 +1,70 @@
--- Adds pages that are not known; of one that is, updates the importance where it was stated, and brings it back if it was retired for long.
--- ARGV  per page 14 values: fingerprint, host, kind (1 page, 2 once, 3 transient), importance (0: nothing said), min_rate, max_rate,
---       gap, priority, record, 1 if the importance is the request's own (a known page takes it over), pattern of the URL, timetable (or empty),
---       most pages of its host and of its pattern for it to be taken (0: no limit)
--- Returns  per page 1 if it is new, 0 if it was known, -1 if its host has as many as it may have, -2 if its pattern has. O(log n) a page;
---          idempotent but for transients.
-local now = clock()
--- A link to a retired page brings it back, but not at every visit of the pages that have that link: after a day, and twice as long
--- each time.
-local REVIVED_AFTER_S, LONGEST_RETIREMENT_S = 86400, 30 * 86400
-local function revive(slot)
-  local index = tonumber(slot)
-  local p = read_page(index)
-  if p.state ~= RETIRED then return end
-  local s, q = parse_seen(read_raw('seen', index)), parse_plan(read_raw('plan', index))
-  local retired_s = math.min(LONGEST_RETIREMENT_S, REVIVED_AFTER_S * 2 ^ (math.max(2, math.min(s.failures, 17)) - 2))
-  if now < s.last_attempt + retired_s then return end
-  -- Gone once more it is retired at once; it is due now, not since a day.
-  p.state, s.last_attempt = ACTIVE, now - least_wait(p, s, q)
-  write_page(index, p)
-  write_seen(index, s)
-  redis.call('ZADD', P .. 'due:' .. p.host, number(now), slot)
-  sync_host(tostring(p.host))
-  redis.call('HINCRBY', P .. 'stats', 'retired', -1)
-  redis.call('HINCRBY', P .. 'stats', 'revived', 1)
+-- Adds pages that are not known, and replaces the tail of known ones that are yielded with another: its importance only by a stated one.
+-- ARGV  per page 5 values: page (12 bytes), host, "<ddI4I4" of priority, 1 / importance, most pages of its host and of its pattern for it
+--       to be taken (0: no limit), head, tail
+-- Returns  per page 1 if it is new, 0 if it was known, 2 if its tail was replaced, -1 if its host has as many pages as it may have, -2 if
+--          its pattern has; of a known page that is in no queue (retired, done) its stored value. O(log n) a page; idempotent.
+local n = #ARGV / 5
+local ids, names, result = {}, {}, {}
+for j = 1, n do ids[j], names[j] = ARGV[5 * j - 4], ARGV[5 * j - 3] end
+if n == 0 then return result end
+local known, numbers = call('HMGET', P .. 'pages', unpack(ids)), call('HMGET', P .. 'hosts', unpack(names))
+local aliases = call('EXISTS', P .. 'aliases') == 1 and call('HMGET', P .. 'aliases', unpack(ids)) or {}
+local named, new, values, kept, rows = {}, {}, {}, {}, {}
+local pages, pending, arrivals = 0, 0, false
+local function count_of(field)
+  if not kept[field] then kept[field] = {tonumber(call('HGET', P .. 'kept', field) or '0'), 0} end
+  return kept[field]
 end
--- Whether as many are kept as may be; what a host has beyond its share of patterns (see _identities) has no limit of its own.
-local function is_full(name, key, most)
-  return most > 0 and key and tonumber(redis.call('HGET', P .. name, key) or '0') >= most
-end
-local function refusal(host_name, pattern, most_of_host, most_of_pattern)
-  local host = (most_of_host > 0 or most_of_pattern > 0) and redis.call('HGET', P .. 'hosts', host_name)
-  if not host then return false end
-  if is_full('hosts:pages', host, most_of_host) then return -1, 'trapped_host' end
-  if is_full('patterns:pages', redis.call('HGET', P .. 'patterns', host .. ' ' .. pattern), most_of_pattern) then
-    return -2, 'trapped_pattern'
-  end
-  return false
-end
-local result = {}
-for i = 1, #ARGV, 14 do
-  local id, host_name, kind = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
-  local stated = tonumber(ARGV[i + 3])
-  local known = kind ~= TRANSIENT and redis.call('HGET', P .. 'ids', id)
-  local refused, counter = false, nil
-  if not known then refused, counter = refusal(host_name, ARGV[i + 10], tonumber(ARGV[i + 12]), tonumber(ARGV[i + 13])) end
-  if known then
-    if stated > 0 and ARGV[i + 9] == '1' then
-      redis.call('SETBIT', P .. 'stated', tonumber(known), 1)
-      local p = read_page(tonumber(known))
-      if p.importance ~= stated then
-        p.importance = stated
-        write_page(tonumber(known), p)
-      end
+for j = 1, n do
+  local id, old, head, tail = ids[j], known[j] or new[ids[j]], ARGV[5 * j - 1], ARGV[5 * j]
+  if old then
+    local stored = sub(old, HEAD + 1)
+    if sub(tail, 1, 4) == '\0\0\0\0' then tail = sub(stored, 1, 4) .. sub(tail, 5) end
+    local state = string.byte(old, ${STATE_AT})
+    result[j] = state >= RETIRED and old or 0
+    if tail ~= stored and state ~= DONE then
+      values[#values + 1], values[#values + 2] = id, sub(old, 1, HEAD) .. tail
+      if state < RETIRED then result[j] = 2 end
     end
-    if kind == ACTIVE then revive(known) end
-    result[#result + 1] = 0
-  elseif refused then
-    redis.call('HINCRBY', P .. 'stats', counter, 1)
-    result[#result + 1] = refused
+  elseif aliases[j] then
+    result[j] = 0
   else
-    local host = host_number(host_name)
-    local slot = redis.call('LPOP', P .. 'free')
-    if slot then slot = tonumber(slot) else slot = redis.call('HINCRBY', P .. 'meta', 'slots', 1) - 1 end
-    local p = read_page(slot)
-    p.importance = stated > 0 and stated or 1
-    p.min_rate, p.max_rate, p.gap = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]), tonumber(ARGV[i + 6])
-    p.host, p.state = tonumber(host), kind
-    p.pattern = kind == ACTIVE and pattern_number(host, ARGV[i + 10]) or 0
-    write_page(slot, p)
-    count_kept(p, 1)
-    redis.call('HSET', P .. 'records', slot, ARGV[i + 8])
-    if kind ~= TRANSIENT then redis.call('HSET', P .. 'ids', id, slot) end
-    if kind == ACTIVE then
-      redis.call('SETBIT', P .. 'stated', slot, stated > 0 and ARGV[i + 9] == '1' and 1 or 0)
-      redis.call('HINCRBY', P .. 'stats', 'pages', 1)
-      set_timetable(slot, ARGV[i + 11])
+    local host = tonumber(numbers[j] or named[names[j]])
+    local priority, inverse, most_of_host, most_of_pattern = up('<ddI4I4', ARGV[5 * j - 2])
+    local state, pattern = string.byte(head, ${STATE_AT}), up('<I4', head, ${PATTERN_AT})
+    local of_host = host and most_of_host > 0 and count_of('h' .. host)
+    local of_pattern = most_of_pattern > 0 and count_of('p' .. pattern)
+    if of_host and of_host[1] + of_host[2] >= most_of_host then
+      result[j] = -1
+    elseif of_pattern and of_pattern[1] + of_pattern[2] >= most_of_pattern then
+      result[j] = -2
+    else
+      if not host then
+        host = call('HLEN', P .. 'hosts') + 1
+        call('HSET', P .. 'hosts', names[j], host)
+        call('HSET', P .. 'hosts:names', host, names[j])
+        named[names[j]] = host
+      end
+      if not arrivals then arrivals = call('HINCRBY', P .. 'stats', 'arrivals', n) - n end
+      local rank = pk('>dd', inverse, arrivals + j)
+      local row = pk('<I4', host) .. sub(head, 5, 6) .. pk('<d', 0) .. rank .. sub(head, ${RANK_AT} + RANK, ${PRIORITY_AT} - 1)
+        .. pk('<f', priority) .. sub(head, ${PRIORITY_AT} + 4)
+      values[#values + 1], values[#values + 2] = id, row .. tail
+      new[id] = row .. tail
+      rows[#rows + 1], rows[#rows + 2] = row, id
+      if state ~= TRANSIENT then
+        local h, p = of_host or count_of('h' .. host), of_pattern or count_of('p' .. pattern)
+        h[2], p[2] = h[2] + 1, p[2] + 1
+      end
+      if state == ACTIVE then pages = pages + 1 end
+      pending = pending + 1
+      result[j] = 1
     end
-    redis.call('HINCRBY', P .. 'stats', 'pending', 1)
-    queue_first(slot, p, tonumber(ARGV[i + 7]))
-    sync_host(host)
-    result[#result + 1] = 1
   end
 end
+many('HSET', P .. 'pages', values)
+queue_first(rows)
+for field, by in pairs(kept) do if by[2] > 0 then call('HINCRBY', P .. 'kept', field, by[2]) end end
+if pages > 0 then call('HINCRBY', P .. 'stats', 'pages', pages) end
+if pending > 0 then call('HINCRBY', P .. 'stats', 'pending', pending) end
 return result

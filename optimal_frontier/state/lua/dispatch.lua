@@ -1,286 +1,245 @@
--- Hands out up to n requests under a lease: earliest deadline first among hosts that may be fetched now, first visits for their share.
--- ARGV  owner, n, lease (s), budget (1/s; 0: no limit, and deadlines are anticipated), discovery share, host delay (s), host period (s;
---       mean time between two requests to a host), most requests to a host (0: no limit), then triples: host, group, most requests to
---       all hosts of the group (a downloader slot; 0: it is full)
--- Returns  {now, wait (s; -1: nothing to wait for), epoch, published plan as a flat list,
---          then per request {slot, token, lateness (s; "-" on a first visit), seconds since last seen (-1: never), page, seen, plan,
---          content, record, {trust in the host's Last-Modified, in its sitemaps, in its 304s (as stored, or nil); where a sitemap said
---          something: seconds since then, seconds from the last change until then, resolution (s)},
---          prior of its pattern (24 bytes, zeros: the default), watch, of a page with update times {its timetable, as in P.timed, since when
---          it was not seen (s), now (s)}, bursts, memory (or nil), 1 if a source put it forward (0)}}
--- While there is a live price (P.price), pages that go by it are handed out by what a visit is worth, due or not: see _by_price.lua.
--- O(log n) a request; at most REQUEUE_LIMIT expired leases and REQUEUE_LIMIT stale queue entries are put right per call.
-local owner, n, lease_s = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local budget, share = tonumber(ARGV[4]), tonumber(ARGV[5])
-local host_delay, host_period = tonumber(ARGV[6]), tonumber(ARGV[7])
-local now = clock()
-redis.call('ZADD', P .. 'owners', string.format('%.6f', now), owner)
-
--- Leases that nobody renews any more.
-for _, silent in ipairs(redis.call('ZRANGEBYSCORE', P .. 'owners', '-inf', now - OWNER_SILENCE_S, 'LIMIT', 0, 8)) do
-  local slots = redis.call('SRANDMEMBER', P .. 'owner:' .. silent, REQUEUE_LIMIT)
-  for _, slot in ipairs(slots) do
-    local text = redis.call('HGET', P .. 'leases', slot)
-    local lease = text and parse_lease(text)
-    if lease and lease.owner == silent then
-      requeue(slot, lease)
-      redis.call('HINCRBY', P .. 'stats', 'leases_expired', 1)
-    else
-      redis.call('SREM', P .. 'owner:' .. silent, slot)
-    end
-  end
-  if #slots < REQUEUE_LIMIT then redis.call('ZREM', P .. 'owners', silent) end
-end
-for _, slot in ipairs(redis.call('ZRANGEBYSCORE', P .. 'leases:expiry', '-inf', now, 'LIMIT', 0, REQUEUE_LIMIT)) do
-  local text = redis.call('HGET', P .. 'leases', slot)
-  if text then
-    requeue(slot, parse_lease(text))
-    redis.call('HINCRBY', P .. 'stats', 'leases_expired', 1)
-  else
-    redis.call('ZREM', P .. 'leases:expiry', slot)
-  end
+-- Hands out up to n requests under a lease: of those that are due first those that lose most by waiting, first visits for their share.
+-- ARGV[1]  "<I4I4dddddd": n, most requests to a host (0: no limit), lease (s), budget (1/s; 0: none), share of first visits (1: they come
+--          first), host delay (s), host period (s; mean time between two requests to a host)
+-- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
+-- Returns  {"<ddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten; hosts: number, name, words
+--          (or nil) of each; memory of each page (or nil)}, then per page: page, "<dd" token and lateness (us; below 0: early; FAR: a first
+--          visit), stored value. O(log n) a page; whoever does not hear the reply: its leases run out.
+-- Every page of the queue that is looked at either goes out, or to where it stands at the present price, or to a turn of its host.
+local n, per_host, lease, budget, share, delay, period = up('<I4I4ddddd', ARGV[1])
+local d = read_state()
+local now = clock(d[1])
+local tokens, discovery, L, step = d[2], d[3], d[4], d[5]
+-- Looked at beyond twice the requests; pages of a shut host that come up at one turn of it; seconds by which a host may catch up.
+local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
+if budget > 0 then tokens = math.min(math.max(1, 0.1 * budget), tokens + budget * (now - d[1]) / 1e6) else tokens = n end
+local want = math.min(n, floor(tokens + 1e-9))
+local pause = math.max(delay, period)
+local is_paced = pause > 0 or call('EXISTS', P .. 'opens') == 1
+if per_host == 0 then per_host = FAR end
+if pause > 0 then per_host = 1 end
+local room = {}
+for i = 1, #ARGV[2], 8 do
+  local host, left = up('<I4I4', ARGV[2], i)
+  room[host] = left
 end
 
-local live = read_live()
-local ROUND_TRIP_S = 0.02
-local late = {}  -- host that has just opened -> seconds since it could have
-local opened = redis.call('ZRANGEBYSCORE', P .. 'hosts:blocked', '-inf', now, 'WITHSCORES', 'LIMIT', 0, 1024)
-for i = 1, #opened, 2 do
-  redis.call('ZREM', P .. 'hosts:blocked', opened[i])
-  sync_host(opened[i])
-  late[opened[i]] = now - tonumber(opened[i + 1])
-  if live then redis.call('HSET', P .. 'hosts:opened', opened[i], opened[i + 1]) end
+-- When a host is free, and the last turn that is taken there. Both move on here, and are written once.
+local free_at, turn_at, touched = {}, {}, {}
+local function learn_hosts(hosts)
+  if not is_paced then return end
+  local asked, seen = {}, {}
+  for i = 1, #hosts do
+    local host = hosts[i]
+    if host and not free_at[host] and not seen[host] then asked[#asked + 1], seen[host] = host, true end
+  end
+  if #asked == 0 then return end
+  local told = call('HMGET', P .. 'opens', unpack(asked))
+  for i = 1, #asked do
+    if told[i] then free_at[asked[i]], turn_at[asked[i]] = up('<dd', told[i]) else free_at[asked[i]], turn_at[asked[i]] = 0, 0 end
+  end
+end
+local function is_open(host) return (not is_paced or free_at[host] <= now) and (room[host] or per_host) >= 1 end
+local function next_turn(host)
+  local from = math.max(free_at[host] or 0, now + 10000)
+  local turn = math.max(turn_at[host] or 0, from)
+  free_at[host] = free_at[host] or 0
+  turn_at[host] = turn + math.max(pause * 1e6 / RIVALS, 10000)
+  touched[host] = true
+  return turn
+end
+local function shut(host)
+  room[host] = (room[host] or per_host) - 1
+  if pause <= 0 then return end
+  local late = free_at[host] > 0 and now - free_at[host] or 0
+  free_at[host] = now + math.max(delay * 1e6, period * 1e6 - math.min(period * 1e6, late, CATCH_UP))
+  touched[host] = true
 end
 
--- The bucket of the budget.
-local bucket = redis.call('HMGET', P .. 'bucket', 'tokens', 'at', 'discovery')
-local tokens, discovery = math.huge, tonumber(bucket[3] or '0')
-if budget > 0 then
-  local depth = math.max(1, 0.1 * budget)
-  tokens = bucket[1] and math.min(depth, tonumber(bucket[1]) + budget * (now - tonumber(bucket[2]))) or 1
-end
-
--- Hosts whose downloader slots are full are out of sight for this call.
-local per_host = tonumber(ARGV[8])
-local group_of, members, room, hidden = {}, {}, {}, {}  -- hidden: host -> true
-local function close_group(group)
-  for _, host in ipairs(members[group]) do
-    hide_host(host)
-    hidden[host] = true
+-- Candidates among pages that were visited before.
+local wait = FAR
+local queue, m, ready, c, from = {}, 0, {}, 0, 0
+local function put(id, score) queue[m + 1], queue[m + 2], m = score, id, m + 2 end
+while want > 0 and c < want and from < 4 * want + 256 do
+  local size = 2 * want + SPARE
+  local some = call('ZRANGE', P .. 'q', from, from + size - 1, 'WITHSCORES')
+  local ids, scores, x = {}, {}, 0
+  for i = 1, #some, 2 do
+    local score = tonumber(some[i + 1])
+    if score <= now or score % 2 == 0 then
+      x = x + 1
+      ids[x], scores[x] = some[i], score
+    else wait = math.min(wait, score - now) end
   end
-end
-for i = 9, #ARGV, 3 do
-  local host, group = redis.call('HGET', P .. 'hosts', ARGV[i]), ARGV[i + 1]
-  if host then
-    group_of[host] = group
-    members[group] = members[group] or {}
-    table.insert(members[group], host)
-    room[group] = tonumber(ARGV[i + 2])
-  end
-end
-for group, left in pairs(room) do if left < 1 then close_group(group) end end
-
-local published = redis.call('HGETALL', P .. 'published')
-local reply = {'', '', redis.call('HGET', P .. 'meta', 'epoch') or '0', published}
-local aside = {}
-local waiting = false  -- whether pages that wait for an update time made room for others
-local shut, passed = {}, {}  -- host that this call has closed -> true; pages that it closed them for
-local guard = 2 * n + REQUEUE_LIMIT
-local function words_of(slot, host)
-  local words = redis.call('HMGET', P .. 'trust', host .. ':header', host .. ':sitemap', host .. ':validators')
-  local modified, resolution, told = string.match(redis.call('HGET', P .. 'lastmod', slot) or '', '^(%S+) (%S+) (%S+)$')
-  if modified then
-    words[4], words[5], words[6] = number(now - tonumber(told)), number(math.max(0, told - modified)), resolution
-  end
-  return words
-end
-local function times_of(slot, s)
-  local t, raw = timetable_of(slot)
-  return t and s.visits > 0 and {t.text, raw, number(covered(s)), number(now)} or {}
-end
-local function hand_out(slot, p, seen_raw, plan_raw, due, first)
-  -- With the time in it a token stays unique when a crashed server has lost its last second.
-  local token = string.format('%d@%.6f', redis.call('HINCRBY', P .. 'meta', 'lease_seq', 1), now)
-  redis.call('HSET', P .. 'leases', slot, table.concat({token, owner, string.format('%.6f', now), number(due), first}, ' '))
-  redis.call('ZADD', P .. 'leases:expiry', string.format('%.6f', now + lease_s), slot)
-  redis.call('SADD', P .. 'owner:' .. owner, slot)
-  local s = parse_seen(seen_raw)
-  local elapsed = s.visits > 0 and now - s.last_seen or -1
-  reply[#reply + 1] = {slot, token, first == '-' and number(now - due) or '-', number(elapsed), read_raw('page', slot), seen_raw, plan_raw,
-    read_raw('content', slot), redis.call('HGET', P .. 'records', slot), words_of(slot, tostring(p.host)),
-    read_raw('prior', p.pattern), read_raw('watch', slot), times_of(slot, s),
-    read_raw('bursts', slot), redis.call('HGET', P .. 'memory', slot), redis.call('HEXISTS', P .. 'announced', slot)}
-  tokens = tokens - 1
-  -- By what a round trip took the next request is not late as well: in no time T are there more than T / period + 2.
-  local pause = math.max(host_delay, host_period - math.min(host_period, late[tostring(p.host)] or 0, ROUND_TRIP_S))
-  late[tostring(p.host)] = nil
-  if pause > 0 then
-    shut[tostring(p.host)] = true
-    redis.call('ZADD', P .. 'hosts:blocked', string.format('%.6f', now + pause), p.host)
-    hide_host(tostring(p.host))
-  else
-    sync_host(tostring(p.host))
-  end
-  if per_host > 0 then
-    local host = tostring(p.host)
-    local group = group_of[host]
-    if not group then
-      group = 'host ' .. host
-      group_of[host], members[group], room[group] = group, {host}, per_host
-    end
-    room[group] = room[group] - 1
-    if room[group] == 0 then close_group(group) end
-  end
-end
-
--- What was bought at an update time loses by every second: it goes before all others. Returns whether there may be more.
-local URGENT, urgent_passed = 32, 0
-local function hand_out_urgent()
-  local rows = redis.call('ZRANGEBYSCORE', P .. 'timed:due', '-inf', now, 'LIMIT', urgent_passed, URGENT)
-  for _, slot in ipairs(rows) do
-    local index = tonumber(slot)
-    local p, t = read_page(index), timetable_of(index)
-    local host, seen_raw, plan_raw = tostring(p.host), read_raw('seen', index), read_raw('plan', index)
-    local s, q = parse_seen(seen_raw), parse_plan(plan_raw)
-    if not t or p.state ~= ACTIVE or not goes_by_times(p, s, q) or not redis.call('ZSCORE', P .. 'due:' .. host, slot) then
-      redis.call('ZREM', P .. 'timed:due', slot)
-    else
-      local due = deadline_by_times(index, t, p, s, q, now)
-      if due > now then
-        redis.call('ZADD', P .. 'timed:due', number(due), slot)
-      elseif not hidden[host] and not redis.call('ZSCORE', P .. 'hosts:blocked', host) then
-        redis.call('ZREM', P .. 'timed:due', slot)
-        redis.call('ZREM', P .. 'due:' .. host, slot)
-        hand_out(index, p, seen_raw, plan_raw, due, '-')
-        return true
+  if x > 0 then
+    local rows, hosts = call('HMGET', P .. 'pages', unpack(ids)), {}
+    for i = 1, x do hosts[i] = rows[i] and up('<I4', rows[i]) end
+    learn_hosts(hosts)
+    for i = 1, x do
+      local row, score = rows[i], scores[i]
+      if not row then
+        call('ZREM', P .. 'q', ids[i])
       else
-        -- Its host is shut: until it opens the page is late as any other.
-        urgent_passed = urgent_passed + 1
-        redis.call('ZADD', P .. 'due:' .. host, number(due), slot)
+        local host, _, _, b, a, s, e, l = up(QUEUE, row)
+        local is_lost = score % 2 == 1
+        local due, first = now, now
+        if not is_lost then due, first = deadline(L, b, a, s, e, l), b + e * 1e6 end
+        if not is_open(host) then
+          local turn = score <= now and next_turn(host) or free_at[host] or 0
+          if score <= now then put(ids[i], place(turn) + (is_lost and 1 or 0)) end
+          wait = math.min(wait, math.max(0, turn - now))
+        elseif first > now then
+          wait = math.min(wait, first - now)
+          if first > score then put(ids[i], place(first)) end
+        else
+          local wanted = a + s * L
+          local is_free = s > 0 and not is_lost and wanted > e and wanted < l
+          local z = is_lost and 1e9 or is_free and (now - due) / 1e6 / s or 2 * (now - due) / (due - b + 1)
+          c = c + 1
+          ready[c] = {z, ids[i], host, row, due, score, is_free, is_lost}
+        end
       end
     end
   end
-  return #rows == URGENT and urgent_passed < REQUEUE_LIMIT
+  if #some < 2 * size then break end
+  from = from + size
 end
-if redis.call('EXISTS', P .. 'timed:due') == 1 then
-  while #reply - 4 < n and tokens >= 1 and guard > 0 and hand_out_urgent() do guard = guard - 1 end
-end
-
--- Nothing is looked at before there is a token; then something may be ready.
-local ready, early, ready_at, at = {}, {}, redis.call('EXISTS', P .. 'hosts:due') == 1 and now or math.huge, 1
-if live and tokens >= 1 and n > 0 then
-  local paced = host_delay > 0 or host_period > 0
-  ready, early, ready_at = gather(live, now, math.min(n, math.floor(tokens)), budget == 0, function(host)
-    local left = group_of[host] and room[group_of[host]] or (per_host > 0 and per_host or math.huge)
-    return paced and math.min(1, left) or left
+if c > 1 then
+  table.sort(ready, function(x, y)
+    if x[1] ~= y[1] then return x[1] > y[1] end
+    return x[2] < y[2]
   end)
 end
-local function most_wanted()
-  while ready[at] and (shut[ready[at].host] or hidden[ready[at].host]) do
-    passed[#passed + 1] = ready[at]
-    at = at + 1
-  end
-  return ready[at]
-end
 
-while #reply - 4 < n and tokens >= 1 and guard > 0 do
-  guard = guard - 1
-  local wanted = live and most_wanted()
-  local head = redis.call('ZRANGE', P .. 'hosts:due', 0, 0, 'WITHSCORES')
-  local first = redis.call('ZRANGE', P .. 'hosts:first', 0, 0)
-  local due_now = head[1] and tonumber(head[2]) <= (budget == 0 and LATER or now)
-  if due_now and budget == 0 and tonumber(head[2]) > now and first[1] then due_now = false end
-  if live then due_now = wanted and (wanted.by_price or wanted.due <= now or not first[1]) end
-  if not due_now and not first[1] then break end
-  if first[1] and due_now then discovery = math.min(1 + share, discovery + share) end
-  if first[1] and (not due_now or discovery >= 1) then
-    if due_now then discovery = discovery - 1 end
-    local host = string.sub(first[1], 21)
-    local popped = redis.call('ZPOPMIN', P .. 'first:' .. host)
-    local _, _, slot = struct.unpack('>ddI4', popped[1])
-    local p = read_page(slot)
-    hand_out(slot, p, read_raw('seen', slot), read_raw('plan', slot), now, popped[2])
-  elseif live then
-    local due = deadline_of_candidate(wanted, live)
-    at = at + 1
-    follow(live, wanted, now, tonumber(redis.call('HGET', P .. 'hosts:opened', wanted.host) or nil))
-    redis.call('HDEL', P .. 'hosts:opened', wanted.host)
-    redis.call('ZREM', P .. 'due:' .. wanted.host, wanted.slot)
-    hand_out(wanted.slot, wanted.p, wanted.seen_raw, wanted.plan_raw, due, '-')
-  else
-    local host = head[1]
-    local popped = redis.call('ZPOPMIN', P .. 'due:' .. host)
-    local slot = tonumber(popped[1])
-    local p, seen_raw, plan_raw = read_page(slot), read_raw('seen', slot), read_raw('plan', slot)
-    local s, q = parse_seen(seen_raw), parse_plan(plan_raw)
-    local due = tonumber(popped[2])
-    local planned = q.base_time > 0 or s.visits == 0 or s.gone > 0
-    local t = timetable_of(slot)
-    local by_times = t and goes_by_times(p, s, q)
-    if by_times then
-      due = deadline_by_times(slot, t, p, s, q, now)
-      if due > now and due < INFINITE then redis.call('ZADD', P .. 'timed:due', number(due), slot) end
-    elseif planned then due = deadline(p, s, q) end
-    if p.state ~= ACTIVE then
-      sync_host(host)
-    elseif budget > 0 and due > now then
-      -- The plan moved it later since it was queued.
-      if due < INFINITE then redis.call('ZADD', P .. 'due:' .. host, number(due), slot) end
-      sync_host(host)
-    elseif by_times and due > now then
-      -- Never anticipated.
-      if due < INFINITE then aside[#aside + 1] = {host, number(q.base_time > 0 and due + LATER or due), slot, due} end
-      waiting = waiting or q.base_time > 0
-      sync_host(host)
-    elseif budget == 0 and due > now and earliest(p, s, q) > now then
-      -- Anticipated, but not before its minimum interval: others first, then back.
-      aside[#aside + 1] = {host, number(due), slot, false}
-      sync_host(host)
-    else
-      hand_out(slot, p, seen_raw, plan_raw, due, '-')
+-- First visits: the pages of each open host, by rank; hosts that have opened come back.
+local firsts, lists, gone = {}, {}, {}
+local function read_firsts()
+  if is_paced then
+    local opened = call('ZRANGEBYSCORE', P .. 'w', '-inf', now, 'LIMIT', 0, 64)
+    for i = 1, #opened do
+      call('ZREM', P .. 'w', opened[i])
+      local member, score = head_of(up('>I4', opened[i]))
+      if member then call('ZADD', P .. 'f', score, member .. opened[i]) end
     end
   end
-end
-
--- Hosts out of sight count for nothing in the wait: the caller knows when their slots open, and others must not wait for that.
-local wait = math.huge
-local head = redis.call('ZRANGE', P .. 'hosts:due', 0, 0, 'WITHSCORES')
-if head[2] then
-  -- With deadlines anticipated what is left could go now, unless this call came to its limit among pages put aside.
-  if budget > 0 then wait = math.max(0, tonumber(head[2]) - now)
-  elseif tonumber(head[2]) <= LATER then wait = (guard > 0 or waiting) and 0 or 1 end
-end
-if live then
-  wait = most_wanted() and 0 or math.max(0, ready_at - now)
-  local touched = {}
-  for i = at, #ready do passed[#passed + 1] = ready[i] end
-  put_back(live, now, passed, touched)
-  put_back(live, now, early, touched)
-  for host in pairs(touched) do if not hidden[host] then sync_host(host) end end
-  if #reply > 4 then store_price(live, now) end
-end
-if redis.call('EXISTS', P .. 'hosts:first') == 1 then wait = 0 end
-local coming = redis.call('ZRANGEBYSCORE', P .. 'timed:due', '(' .. number(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-if coming[2] then wait = math.min(wait, tonumber(coming[2]) - now) end
-for _, a in ipairs(aside) do
-  redis.call('ZADD', P .. 'due:' .. a[1], a[2], a[3])
-  if not hidden[a[1]] then
-    sync_host(a[1])
-    local p, s, q = read_page(a[3]), parse_seen(read_raw('seen', a[3])), parse_plan(read_raw('plan', a[3]))
-    wait = math.min(wait, (a[4] or earliest(p, s, q)) - now)
+  local heads, hosts = call('ZRANGE', P .. 'f', 0, want + #ARGV[2] / 8 + SPARE, 'WITHSCORES'), {}
+  for i = 1, #heads, 2 do hosts[#hosts + 1] = up('>I4', heads[i], RANK + PAGE + 1) end
+  learn_hosts(hosts)
+  for i = 1, #hosts do
+    local member, score = heads[2 * i - 1], tonumber(heads[2 * i])
+    local one = {host = hosts[i], member = sub(member, 1, RANK + PAGE), score = score, head = member, at = 1}
+    if is_paced and free_at[one.host] > now then
+      -- It was held since it came to the front.
+      call('ZREM', P .. 'f', member)
+      call('ZADD', P .. 'w', free_at[one.host], sub(member, RANK + PAGE + 1))
+    elseif is_open(one.host) then firsts[#firsts + 1] = one end
   end
 end
-for host in pairs(hidden) do sync_host(host) end
-redis.call('HSET', P .. 'bucket', 'discovery', number(discovery))
-if budget > 0 then redis.call('HSET', P .. 'bucket', 'tokens', number(tokens), 'at', string.format('%.6f', now)) end
-if #reply > 4 then redis.call('HINCRBY', P .. 'stats', 'dispatched', #reply - 4) end
+local is_due = ready[1] and ready[1][1] >= 0
+if want > 0 and (share >= 1 or discovery + share * want >= 1 or not is_due or c < want) then read_firsts() end
+-- The next page of the host of `one`; nil: there is none, or the host takes no more.
+local function step_on(one)
+  if not lists[one.host] then lists[one.host] = call('ZRANGE', P .. 'f:' .. one.host, 0, want, 'WITHSCORES') end
+  local list = lists[one.host]
+  one.at = one.at + 1
+  one.member, one.score = list[2 * one.at - 1], tonumber(list[2 * one.at] or nil)
+  if not one.member or not is_open(one.host) then return nil end
+  local i = 1
+  while firsts[i] and (firsts[i].score < one.score or firsts[i].score == one.score and firsts[i].member < one.member) do i = i + 1 end
+  table.insert(firsts, i, one)
+  return one
+end
 
-local opens = redis.call('ZRANGE', P .. 'hosts:blocked', 0, 0, 'WITHSCORES')
-local expires = redis.call('ZRANGE', P .. 'leases:expiry', 0, 0, 'WITHSCORES')
-if budget > 0 and tokens < 1 then wait = math.max(wait, (1 - tokens) / budget) end
-if opens[2] then wait = math.min(wait, math.max(0, tonumber(opens[2]) - now)) end
-if expires[2] then wait = math.min(wait, math.max(0.001, tonumber(expires[2]) - now)) end
--- Another owner may fall silent without a word.
-if redis.call('ZCARD', P .. 'owners') > 1 then wait = math.min(wait, OWNER_SILENCE_S) end
-reply[1], reply[2] = number(now), wait == math.huge and '-1' or number(wait)
-return reply
+local taken, at, r = {}, 0, 1
+local until_ = floor((now + lease * 1e6) / 2) * 2 + 1
+local begun, begun_ids = {}, {}
+while at < want do
+  local one = ready[r]
+  while one and not is_open(one[3]) do
+    put(one[2], place(next_turn(one[3])) + (one[8] and 1 or 0))
+    r = r + 1
+    one = ready[r]
+  end
+  local first, due_now = firsts[1], one and one[1] >= 0
+  if first and due_now then discovery = math.min(1 + share, discovery + share) end
+  if first and (not due_now or share >= 1 or discovery >= 1) then
+    if due_now then discovery = discovery - 1 end
+    table.remove(firsts, 1)
+    at = at + 1
+    taken[at] = {sub(first.member, RANK + 1), first.host, false, FAR}
+    begun[first.host] = begun[first.host] or {head = first.head}
+    table.insert(begun[first.host], first.member)
+    shut(first.host)
+    step_on(first)
+  elseif one then
+    r, at = r + 1, at + 1
+    taken[at] = {one[2], one[3], one[4], now - one[5]}
+    -- A page that waited for its host says nothing about the price of the others.
+    if one[7] and not (is_paced and one[1] > 0 and one[5] < free_at[one[3]]) then L = L + math.max(-step, math.min(step, one[1])) end
+    if one[8] then call('HINCRBY', P .. 'stats', 'leases_expired', 1) end
+    shut(one[3])
+  else break end
+end
+-- What was looked at and stays goes where it stands at the present price.
+for j = r, c do
+  local one = ready[j]
+  local to = place(one[5])
+  if j == r then wait = math.min(wait, math.max(0, one[5] - now)) end
+  if not is_open(one[3]) then
+    if one[6] <= now then put(one[2], place(next_turn(one[3])) + (one[8] and 1 or 0)) end
+  elseif not one[8] and math.abs(to - one[6]) > 0.01 * math.abs(to - now) then put(one[2], to) end
+end
+
+-- What first visits leave behind.
+for host, members in pairs(begun) do
+  local suffix = pk('>I4', host)
+  call('ZREM', P .. 'f:' .. host, unpack(members))
+  call('ZREM', P .. 'f', members.head)
+  local member, score = head_of(host)
+  if member then
+    if pause > 0 then call('ZADD', P .. 'w', free_at[host], suffix) else call('ZADD', P .. 'f', score, member .. suffix) end
+  end
+  for _, m_ in ipairs(members) do begun_ids[#begun_ids + 1] = sub(m_, RANK + 1) end
+end
+local values = #begun_ids > 0 and call('HMGET', P .. 'pages', unpack(begun_ids)) or {}
+local of = {}
+for i = 1, #begun_ids do of[begun_ids[i]] = values[i] end
+
+local hosts, seen, ids = {}, {}, {}
+local out, got = {'', {}, {}}, 0
+for i = 1, at do
+  local one = taken[i]
+  local value = one[3] or of[one[1]]
+  if value then
+    got = got + 1
+    ids[got] = one[1]
+    out[3 + got] = one[1] .. pk('<dd', until_, one[4]) .. value
+    put(one[1], until_)
+    if not seen[one[2]] then seen[one[2]] = true; hosts[#hosts + 1] = one[2] end
+  end
+end
+many('ZADD', P .. 'q', queue)
+local turns = {}
+for host in pairs(touched) do turns[#turns + 1], turns[#turns + 2] = host, pk('<dd', free_at[host], turn_at[host] or 0) end
+many('HSET', P .. 'opens', turns)
+if is_paced and pause <= 0 then
+  for host, free in pairs(free_at) do if free > 0 and free <= now and not touched[host] then call('HDEL', P .. 'opens', host) end end
+end
+if got > 0 then
+  out[3] = call('HMGET', P .. 'memory', unpack(ids))
+  local names, words = call('HMGET', P .. 'hosts:names', unpack(hosts)), call('HMGET', P .. 'hosts:words', unpack(hosts))
+  for i = 1, #hosts do out[2][3 * i - 2], out[2][3 * i - 1], out[2][3 * i] = hosts[i], names[i], words[i] end
+  call('HINCRBY', P .. 'stats', 'dispatched', got)
+end
+
+tokens = tokens - got
+if firsts[1] then wait = 0 end
+if is_paced then
+  local opens = call('ZRANGE', P .. 'w', 0, 0, 'WITHSCORES')
+  if opens[2] then wait = math.min(wait, math.max(0, tonumber(opens[2]) - now)) end
+end
+if budget > 0 and tokens < 1 then wait = math.max(wait, (1 - tokens) / budget * 1e6) end
+d[1], d[2], d[3], d[4] = now, budget > 0 and tokens or 1, discovery, L
+write_state(d)
+out[1] = pk('<ddddd', now, wait, L, d[6], d[7])
+return out

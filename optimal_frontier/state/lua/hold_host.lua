@@ -1,11 +1,11 @@
 -- Keeps requests from a host for a while, beyond its delay; one that is held for longer already stays so.
 -- ARGV  host, seconds
--- Returns  1, or 0 if the host is not known. O(log n); idempotent.
-local host = redis.call('HGET', P .. 'hosts', ARGV[1])
+-- Returns  1, or 0 if the host is not known. O(1); idempotent.
+local host = call('HGET', P .. 'hosts', ARGV[1])
 if not host then return 0 end
-local opens = clock() + tonumber(ARGV[2])
-local held = redis.call('ZSCORE', P .. 'hosts:blocked', host)
-if not held or tonumber(held) < opens then redis.call('ZADD', P .. 'hosts:blocked', string.format('%.6f', opens), host) end
-hide_host(host)
-redis.call('HINCRBY', P .. 'stats', 'host_holds', 1)
+local until_, told = clock(read_state()[1]) + tonumber(ARGV[2]) * 1e6, call('HGET', P .. 'opens', host)
+local free, turn = 0, 0
+if told then free, turn = up('<dd', told) end
+if free < until_ then call('HSET', P .. 'opens', host, pk('<dd', until_, math.max(turn, until_))) end
+call('HINCRBY', P .. 'stats', 'host_holds', 1)
 return 1

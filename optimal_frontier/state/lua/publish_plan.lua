@@ -1,9 +1,15 @@
--- Publishes a plan: what `observe` and readers use until the next one.
--- ARGV  fence, then field, value, ...
--- Returns  1, or 0 if another planner has taken over. O(fields).
-if redis.call('HGET', P .. 'meta', 'fence') ~= ARGV[1] then return 0 end
-local fields = {}
-for i = 2, #ARGV do fields[#fields + 1] = ARGV[i] end
-redis.call('HSET', P .. 'published', unpack(fields))
-redis.call('XADD', P .. 'plans', 'MAXLEN', 100, '*', unpack(fields))
-return 1
+-- Publishes a plan: what judges, dispatch and readers use until the next one.
+-- ARGV  fence, step of the log price, log price ("": it is left where visits have moved it), priors, prices of hosts (packed), then field,
+--       value, ...
+-- Returns  the number of the plan, or -1 if another planner has taken over. O(fields).
+if call('GET', P .. 'fence') ~= ARGV[1] then return -1 end
+local d = read_state()
+d[5], d[6] = tonumber(ARGV[2]), d[6] + 1
+if ARGV[3] ~= '' then d[4] = tonumber(ARGV[3]) end
+write_state(d)
+call('SET', P .. 'priors', ARGV[4])
+call('SET', P .. 'prices', ARGV[5])
+local number = string.format('%d', d[6])
+call('HSET', P .. 'plan', 'number', number, unpack(ARGV, 6))
+call('XADD', P .. 'plans', 'MAXLEN', 100, '*', 'number', number, unpack(ARGV, 6))
+return d[6]

@@ -1,8 +1,26 @@
--- Writes what the planner says of runs of slots: planned rates, over exactly the slots that it read, or what it commits to.
--- ARGV  fence, column group (plan, committed, bought and others), then per run of slots: chunk, first slot within it, bytes
--- Returns  1, or 0 if another planner has taken over. O(bytes); idempotent.
-if redis.call('HGET', P .. 'meta', 'fence') ~= ARGV[1] then return 0 end
-for i = 3, #ARGV, 3 do
-  redis.call('SETRANGE', P .. ARGV[2] .. ':' .. ARGV[i], tonumber(ARGV[i + 1]) * WIDTH[ARGV[2]], ARGV[i + 2])
+-- Writes numbers that a plan has made anew.
+-- ARGV[1]  fence;  ARGV[2]  per page: page (12 bytes), "<dffff" b, a, s, e, l
+-- Returns  how many were written, -1 if another planner has taken over. Pages that were visited since, or are under way, keep their own
+--          numbers, which are newer. Variadic; idempotent.
+if call('GET', P .. 'fence') ~= ARGV[1] then return -1 end
+local ids, size = {}, PAGE + ${NUMBERS_BYTES}
+for i = 1, #ARGV[2], size do ids[#ids + 1] = sub(ARGV[2], i, i + PAGE - 1) end
+if #ids == 0 then return 0 end
+local L = read_state()[4]
+local stored, scores = call('HMGET', P .. 'pages', unpack(ids)), call('ZMSCORE', P .. 'q', unpack(ids))
+local values, queue = {}, {}
+for j = 1, #ids do
+  local old, score = stored[j], tonumber(scores[j] or 1)
+  if old and score % 2 == 0 then
+    local at = size * (j - 1) + PAGE + 1
+    local b, a, s, e, l = up('<dffff', ARGV[2], at)
+    if up('<d', old, ${NUMBERS_AT}) == b then
+      values[#values + 1], values[#values + 2] = ids[j], sub(old, 1, ${NUMBERS_AT} - 1) .. sub(ARGV[2], at, at + ${NUMBERS_BYTES} - 1)
+        .. sub(old, ${NUMBERS_AT} + ${NUMBERS_BYTES})
+      queue[#queue + 1], queue[#queue + 2] = place(deadline(L, b, a, s, e, l)), ids[j]
+    end
+  end
 end
-return 1
+many('HSET', P .. 'pages', values)
+many('ZADD', P .. 'q', queue)
+return #queue / 2

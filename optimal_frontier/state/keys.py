@@ -1,0 +1,50 @@
+"""Every key of a namespace: pattern, type, encoding, unit, bound on its growth, who writes it. ``docs/redis.md`` is rendered from this."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Key(NamedTuple):
+    """One row of the table; ``name`` stands behind the prefix of a partition, ``NAMESPACE:{k}:``, H is the number of a host."""
+
+    name: str
+    type: str
+    content: str
+    growth: str
+    writer: str
+
+
+#: Of each partition.
+KEYS: Final = (
+    Key("meta", "hash", "schema, spider, identity, partitions, opened (s), bounds", "fixed", "open"),
+    Key("pages", "hash", "page (first 12 bytes of its fingerprint) -> its row: head, then importance that was stated (f4) and record", "pages", "add_pages, observe, write_plan, revise, moves"),
+    Key("q", "zset", "page -> even: when to look at it; odd: leased until then, and that is the lease's token (us)", "pages", "dispatch, observe, renew, write_plan, revise"),
+    Key("f", "zset", "first page of each open host that waits for its first visit: rank, page, host (28 + 4 bytes) -> -priority", "hosts", "add_pages, dispatch, observe, forget"),
+    Key("f:H", "zset", "pages of host H that wait for their first visit: rank (1/importance, arrival; 16 bytes), page -> -priority", "pages", "add_pages, dispatch, observe, forget"),
+    Key("w", "zset", "host (4 bytes) with first visits that is shut -> when it opens (us)", "hosts", "dispatch"),
+    Key("opens", "hash", "H -> when it is free, and its last turn that is taken (two doubles, us)", "hosts", "dispatch, hold_host"),
+    Key("hosts", "hash", "host name -> H", "hosts", "add_pages, adopt"),
+    Key("hosts:names", "hash", "H -> host name", "hosts", "add_pages, adopt"),
+    Key("hosts:words", "hash", "H -> msgpack: checks of its Last-Modified, sitemaps, 304s; pages seen and found gone (state/host_words.py)", "hosts", "observe"),
+    Key("kept", "hash", "hH, pP -> pages of host H, of pattern P that are known", "hosts and patterns", "add_pages, forget, moves"),
+    Key("memory", "hash", "page -> msgpack of what its last responses left for the next fetch (state/memory.py)", "pages", "observe, revise, adopt"),
+    Key("aliases", "hash", "page that it was before it moved -> partition (u4), page that it is now, URL that it had", "moves", "become_alias"),
+    Key("retired:H", "list", "pages of host H that were retired last, newest first", "32 a host", "observe"),
+    Key("d", "string", "seven doubles: time (us), tokens, discovery, log price, step of it, number of the plan, pages forgotten", "fixed", "dispatch, publish_plan, draw_tokens, forget"),
+    Key("plan", "hash", "the last plan, as text", "fixed", "publish_plan"),
+    Key("plans", "stream", "the same of the last plans", "100", "publish_plan"),
+    Key("priors", "string", "of each pattern that taught: pattern (u4), shape, time (s; f4), siblings (u4)", "patterns", "publish_plan"),
+    Key("prices", "string", "of each host at its limit: H (u4), what it adds to the log price (f4)", "hosts", "publish_plan"),
+    Key("fence", "string", "the planner's fencing token", "fixed", "take_planner_lock"),
+    Key("planner", "string", "owner of the planner's lock; expires", "fixed", "take_planner_lock"),
+    Key("stats", "hash", "counters by name", "fixed", "all"),
+    Key("lateness", "list", "of the last revisits, seconds from the deadline to the start of the download", "1,000", "observe"),
+    Key("changes", "stream", "pages that changed: page, time (s), url, previous and new fingerprint (hexadecimal)", "about 10,000", "observe"),
+    Key("flagged", "zset", "contents that are no page's own: host, blank, fingerprint in hexadecimal -> when that was found out (s)", "1,000", "flag_contents"),
+    Key("announcers", "hash", "host and kind of a source -> what its announcements were worth, as text", "sources", "commands"),
+    Key("lastmod", "hash", "page -> what a sitemap said: last change (s), resolution (s), when it said so (s)", "pages", "commands"),
+)
+
+#: Keys that exist once in a partition and their types, checked when a namespace is opened.
+KEY_TYPES: Final = {key.name: key.type for key in KEYS if not key.name.endswith(":H")}

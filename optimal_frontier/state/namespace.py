@@ -1,0 +1,228 @@
+"""A namespace: its partitions, and the round trips to them. Errors of Redis are translated here and in `connection`, nowhere else."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from redis.exceptions import NoScriptError, RedisError
+
+from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError
+from optimal_frontier.state.connection import Connection, translated
+from optimal_frontier.state.keys import KEY_TYPES
+from optimal_frontier.state.scripts import source
+
+#: Version of everything that ``docs/redis.md`` describes. Another one is refused.
+SCHEMA: Final = "4"
+#: Redirections by a cluster that are followed for one call.
+_MOST_MOVES: Final = 5
+
+
+class Call(NamedTuple):
+    """One script call: partition, name of the script, arguments."""
+
+    partition: int
+    script: str
+    arguments: Sequence[Any]
+
+
+class Namespace:
+    """All partitions of a crawl.
+
+    Parameters
+    ----------
+    connection : Connection
+        Where the server, or the cluster, is.
+    name : str
+        Prefix of all keys.
+
+    Attributes
+    ----------
+    partitions : int
+        How many there are; 1 until it is opened.
+    """
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self.connection = connection
+        self.name = name
+        self.partitions = 1
+        self._digests: dict[str, str] = {}
+
+    def prefix(self, partition: int) -> str:
+        """Return what all keys of a partition begin with; the braces are its hash tag in a Redis Cluster."""
+        return f"{self.name}:{{{partition}}}:"
+
+    def key(self, name: str, partition: int = 0) -> str:
+        """Return the full name of the key ``name``."""
+        return self.prefix(partition) + name
+
+    def partition_of(self, host: str) -> int:
+        """Return the partition of a host."""
+        return zlib.crc32(host.encode()) % self.partitions if self.partitions > 1 else 0
+
+    def open(self, *, spider: str | None = None, create: bool = True, partitions: int | None = None) -> None:
+        """Check the schema and the types of our keys; claim the namespace for ``spider``.
+
+        Parameters
+        ----------
+        spider : str, optional
+            Whose it is to be, or must be.
+        create : bool
+            Whether to create it where it is not there.
+        partitions : int, optional
+            PARTITIONS of a new namespace; of one that is there, what the settings say (None: nothing).
+
+        Raises
+        ------
+        SchemaMismatchError
+            The namespace belongs to another spider, was written by another schema, or another program's key is in the way.
+        ConfigurationError
+            It has another number of partitions than ``partitions``.
+        StateUnavailableError
+            Redis cannot be reached.
+        """
+        found = [kind.decode() for kind in self.commands([["TYPE", self.key(name)] for name in KEY_TYPES])]
+        for (name, expected), actual in zip(KEY_TYPES.items(), found, strict=True):
+            if actual not in (expected, "none"):
+                raise SchemaMismatchError(
+                    f"the key {self.key(name)} holds a {actual}, where optimal_frontier keeps a {expected}; nothing was changed. "
+                    f"Choose another OPTIMAL_FRONTIER_NAMESPACE than {self.name!r}, or remove that key"
+                )
+        is_new = found[0] == "none"
+        meta = self.key("meta")
+        if is_new and not create:
+            return
+        if is_new:
+            seconds, micros = self.command("TIME")  # the server's, as all times that are stored
+            self.commands(
+                [
+                    ["HSETNX", meta, "schema", SCHEMA],
+                    ["HSETNX", meta, "opened", f"{int(seconds)}.{int(micros):06d}"],
+                    ["HSETNX", meta, "partitions", partitions or 1],
+                ]
+            )
+        schema, stored = self.command("HMGET", meta, "schema", "partitions")
+        if schema is None or schema.decode() != SCHEMA:
+            shown = "no schema version" if schema is None else f"schema {schema.decode()!r}"
+            raise SchemaMismatchError(
+                f"namespace {self.name!r} holds {shown}; this version of optimal_frontier reads schema {SCHEMA!r}. Nothing was "
+                "changed. Choose another OPTIMAL_FRONTIER_NAMESPACE, or the version that wrote it"
+            )
+        self.partitions = int(stored or 1)
+        if partitions is not None and partitions != self.partitions:
+            raise ConfigurationError(
+                f"OPTIMAL_FRONTIER_PARTITIONS = {partitions}: expected {self.partitions}, which namespace {self.name!r} was made with; "
+                "a new number needs a new OPTIMAL_FRONTIER_NAMESPACE, or an export and import"
+            )
+        if spider is None:
+            return
+        self.command("HSETNX", meta, "spider", spider)
+        owner = self.command("HGET", meta, "spider").decode()
+        if owner != spider:
+            raise SchemaMismatchError(
+                f"namespace {self.name!r} belongs to the spider {owner!r}, this one is {spider!r}; "
+                "give it an OPTIMAL_FRONTIER_NAMESPACE of its own"
+            )
+
+    # Round trips.
+
+    def run(self, calls: Sequence[Call]) -> list[Any]:
+        """Run scripts in order, in one round trip a node, and return their results.
+
+        A server that was restarted has forgotten the scripts; they are loaded again, and the refused calls repeated. So are calls that a
+        cluster has sent elsewhere: neither has run.
+
+        Raises
+        ------
+        StateError, StateUnavailableError
+            What Redis reports. Calls of other nodes may have run all the same.
+        """
+        results: list[Any] = [None] * len(calls)
+        todo = list(range(len(calls)))
+        with translated(self.connection.spec):
+            for _ in range(_MOST_MOVES):
+                again: list[int] = []
+                for client, chosen in self._by_client([(i, calls[i].partition) for i in todo]):
+                    self._load(client, {calls[i].script for i in chosen})
+                    pipe = client.pipeline(transaction=False)
+                    for i in chosen:
+                        partition, script, arguments = calls[i]
+                        pipe.execute_command("EVALSHA", self._digests[script], 1, self.prefix(partition), *arguments)
+                    for i, result in zip(chosen, pipe.execute(raise_on_error=False), strict=True):
+                        results[i] = result
+                        if isinstance(result, NoScriptError):
+                            self._digests.clear()
+                            self.connection.forget_scripts()
+                            again.append(i)
+                        elif self.connection.has_moved(result):
+                            again.append(i)
+                if not again:
+                    break
+                todo = again
+            for result in results:
+                if isinstance(result, RedisError):
+                    raise result
+        return results
+
+    def command(self, *arguments: Any, partition: int = 0) -> Any:
+        """Run one plain command on the node of a partition."""
+        return self.commands([list(arguments)], partition=partition)[0]
+
+    def commands(self, rows: Iterable[Sequence[Any]], *, partition: int = 0) -> list[Any]:
+        """Run plain commands on the node of a partition, in one round trip."""
+        rows = list(rows)
+        with translated(self.connection.spec):
+            for _ in range(_MOST_MOVES):
+                pipe = self.connection.client_of(self.prefix(partition)).pipeline(transaction=False)
+                for row in rows:
+                    pipe.execute_command(*row)
+                results: list[Any] = pipe.execute(raise_on_error=False)
+                if not any(self.connection.has_moved(result) for result in results):
+                    break
+            for result in results:
+                if isinstance(result, RedisError):
+                    raise result
+        return results
+
+    def hash(self, name: str, partition: int = 0) -> dict[str, str]:
+        """Read a hash of texts."""
+        flat = self.command("HGETALL", self.key(name, partition), partition=partition)
+        pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
+        return {field.decode(): value.decode("utf-8", "replace") for field, value in pairs}
+
+    def counts(self, partition: int | None = None) -> dict[str, int]:
+        """Read the counters of a partition, or the sums of all.
+
+        Raises
+        ------
+        StateError
+            Something else stands there.
+        """
+        sums: dict[str, int] = {}
+        for k in range(self.partitions) if partition is None else (partition,):
+            for name, value in self.hash("stats", k).items():
+                try:
+                    sums[name] = sums.get(name, 0) + int(value)
+                except ValueError as error:
+                    raise StateError(f"{self.key('stats', k)} holds something that is not a counter: {error}") from error
+        return sums
+
+    def now(self, partition: int = 0) -> float:
+        """Return the time of a partition's server, seconds since the epoch."""
+        seconds, micros = self.command("TIME", partition=partition)
+        return int(seconds) + int(micros) / 1e6
+
+    def _by_client(self, partitions: Sequence[tuple[int, int]]) -> Iterable[tuple[Any, list[int]]]:
+        chosen: dict[int, tuple[Any, list[int]]] = {}
+        for i, partition in partitions:
+            client = self.connection.client_of(self.prefix(partition))
+            chosen.setdefault(id(client), (client, []))[1].append(i)
+        return chosen.values()
+
+    def _load(self, client: Any, names: Iterable[str]) -> None:
+        loaded = self.connection.scripts_of(client)
+        for name in sorted(set(names) - loaded):
+            digest = client.script_load(source(name))
+            self._digests[name] = digest if isinstance(digest, str) else digest.decode()
+            loaded.add(name)
