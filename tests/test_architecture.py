@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import subprocess
 import sys
@@ -58,6 +59,16 @@ def imported(path: Path) -> set[str]:
     return names
 
 
+@functools.cache
+def reexported() -> set[str]:
+    """Full names under which `papers` can be had elsewhere."""
+    found = set()
+    for package in REEXPORTING:
+        names = imported(ROOT / package / "__init__.py")
+        found |= {f"optimal_frontier.{package}.{name.split('.')[-1]}" for name in names if name.startswith("optimal_frontier.papers.")}
+    return found
+
+
 def is_of_the_command(path: Path) -> bool:
     return part_of(path) == "papers" and path.stem.endswith(OF_THE_COMMAND)
 
@@ -77,8 +88,11 @@ def test_imports_point_one_way(path):
         allowed |= {"cli"}
     if path.name == "__init__.py" and path.parent.name in REEXPORTING:
         allowed |= {"papers", "reexports"}
-    used = {name.split(".")[1] for name in imported(path) if name.startswith("optimal_frontier.")}
+    names = {name for name in imported(path) if name.startswith("optimal_frontier.")}
+    used = {name.split(".")[1] for name in names}
     assert used <= allowed
+    if "papers" not in allowed | {part}:  # not by the back door either
+        assert not names & reexported()
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from optimal_frontier.cli.drawing import figure, save
 from optimal_frontier.papers.upadhyay.upadhyay_figure_2 import EstimationError
 from optimal_frontier.papers.upadhyay.upadhyay_regret import Growth, Regret
 
-#: Name, colour, kind of line and marker of estimators; the same without a name of what explores.
+#: Name, colour, kind of line and marker of the estimators and of the bound.
 _ESTIMATOR_LOOKS: Final = {
     "bound": ("bound (Lemma 3)", "#0072b2", "--", "s"),
     "moment": ("moment matching", "#009e73", "-", "o"),
     "likelihood": ("maximum likelihood", "#d55e00", "-", "^"),
 }
-#: Colour, kind of line and marker of what explores.
+#: Colour, kind of line and marker of the policies that explore.
 _REGRET_LOOKS: Final = {
     "theorem-1": ("#0072b2", "-", "o"),
     "square-root": ("#009e73", "-", "s"),
