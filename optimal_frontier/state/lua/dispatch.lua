@@ -57,7 +57,7 @@ local function shut(host)
 end
 
 -- Candidates among pages that were visited before.
-local wait = FAR
+local wait = want > 0 and FAR or 0
 local queue, m, ready, c, from = {}, 0, {}, 0, 0
 local function put(id, score) queue[m + 1], queue[m + 2], m = score, id, m + 2 end
 while want > 0 and c < want and from < 4 * want + 256 do

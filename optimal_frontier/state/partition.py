@@ -1,0 +1,198 @@
+"""What is asked of a partition, as script calls, and what their replies mean."""
+
+from __future__ import annotations
+
+import math
+import struct
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from optimal_frontier.state.host_words import HostWords
+from optimal_frontier.state.memory import Memory
+from optimal_frontier.state.messages import KEEP, PAGE_BYTES, REST, Handout, NewPage, Observation
+from optimal_frontier.state.namespace import Call
+from optimal_frontier.state.records import unpack_record
+from optimal_frontier.state.rows import RETIRED, Row, pack_tail, split_tail
+
+#: Pages of one script call, so that none blocks the server for long.
+BATCH: Final = 64
+#: Stands for "no time", microseconds.
+FAR_US: Final = 9e15
+
+_META: Final = struct.Struct("<ddII")
+_ASK: Final = struct.Struct("<IIddddd")
+_ROOM: Final = struct.Struct("<II")
+_STATE: Final = struct.Struct("<5d")
+_LEASE: Final = struct.Struct("<dd")
+_TOKEN: Final = struct.Struct("<dB")
+_RENEWAL: Final = struct.Struct("<dd")
+_WORDS: Final = struct.Struct("<IH")
+_HOST: Final = struct.Struct("<I")
+
+#: What `add_pages` says of a page.
+NEW, KNOWN, REPLACED, FULL_HOST, FULL_PATTERN = 1, 0, 2, -1, -2
+
+
+def add_calls(partition: int, pages: Sequence[NewPage]) -> list[Call]:
+    """Return the calls that add pages; each yields per page `NEW`, `KNOWN`, `REPLACED`, `FULL_HOST` or `FULL_PATTERN`, or the stored value
+    of a page that is in no queue (retired, done)."""
+    calls = []
+    for at in range(0, len(pages), BATCH):
+        arguments: list[Any] = []
+        for new in pages[at : at + BATCH]:
+            weight = new.stated or new.row.importance
+            meta = _META.pack(new.priority, 1.0 / weight if weight > 0 else math.inf, new.host_limit, new.pattern_limit)
+            arguments += (new.page, new.host, meta, new.row.pack(), pack_tail(new.stated, new.record))
+        calls.append(Call(partition, "add_pages", arguments))
+    return calls
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What is wanted of a partition. Times in seconds, rates per second.
+
+    Attributes
+    ----------
+    n : int
+        Requests; at most `BATCH`.
+    per_host : int
+        Most requests to a host; 0: no limit.
+    lease : float
+        How long they may go without a renewal.
+    budget : float
+        Of the partition, fetches per second; 0: no limit.
+    share : float
+        Of the budget for first visits while others are due; 1: they come first.
+    host_delay, host_period : float
+        Least seconds between two requests to a host, and mean seconds.
+    room : mapping of int to int
+        Hosts (by number) that take fewer requests now, and how many.
+    """
+
+    n: int
+    per_host: int = 0
+    lease: float = 15.0
+    budget: float = 0.0
+    share: float = 0.2
+    host_delay: float = 0.0
+    host_period: float = 0.0
+    room: Mapping[int, int] = field(default_factory=dict)
+
+
+def dispatch_call(partition: int, ask: Ask) -> Call:
+    """Return the call that hands out requests; `parse_dispatch` reads its reply."""
+    said = _ASK.pack(min(ask.n, BATCH), ask.per_host, ask.lease, ask.budget, ask.share, ask.host_delay, ask.host_period)
+    return Call(partition, "dispatch", [said, b"".join(_ROOM.pack(host, max(0, left)) for host, left in ask.room.items())])
+
+
+@dataclass(slots=True)
+class Dispatched:
+    """The reply of a dispatch.
+
+    Attributes
+    ----------
+    now : float
+        Server's time, seconds since the epoch.
+    wait : float
+        Seconds until it is worth asking again; inf: there is nothing to wait for.
+    log_price : float
+    plan : int
+        Number of the last plan.
+    forgotten : int
+        Pages forgotten so far: what was known to be stored may not be any more when it grows.
+    handouts : list of Handout
+    damaged : list of bytes
+        Pages that are leased and cannot be read.
+    """
+
+    now: float
+    wait: float
+    log_price: float
+    plan: int
+    forgotten: int
+    handouts: list[Handout]
+    damaged: list[bytes]
+
+
+def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
+    """Read the reply of a dispatch."""
+    received = time.monotonic()
+    now, wait, log_price, plan, forgotten = _STATE.unpack(reply[0])
+    hosts = {int(number): (name, HostWords.unpack(words)) for number, name, words in zip(*(reply[1][i::3] for i in range(3)), strict=True)}
+    result = Dispatched(now / 1e6, wait / 1e6 if wait < FAR_US else math.inf, log_price, int(plan), int(forgotten), [], [])
+    for raw, remembered in zip(reply[3:], reply[2], strict=True):
+        page = raw[:PAGE_BYTES]
+        token, late = _LEASE.unpack_from(raw, PAGE_BYTES)
+        value = raw[PAGE_BYTES + _LEASE.size :]
+        try:
+            row = Row.unpack(value)
+            stated, record = split_tail(value)
+            name, words = hosts[row.host]
+            host = name.decode()
+            decoded, memory = unpack_record(record, host), Memory.unpack(remembered)
+        except (ValueError, KeyError, AttributeError, struct.error):
+            result.damaged.append(page)
+            continue
+        lateness = None if row.b == 0 else max(0.0, late / 1e6)
+        result.handouts.append(
+            Handout(partition, page, token, now / 1e6, received, lateness, log_price, row, stated, decoded, host, words, memory)
+        )
+    return result
+
+
+def observe_calls(partition: int, observations: Sequence[Observation], tokens: Sequence[float]) -> list[Call]:
+    """Return the calls that end leases; each yields per observation 1 (counted) or 0 (the lease was no longer valid).
+
+    ``tokens`` are those of the leases now, after renewals.
+    """
+    calls = []
+    for at in range(0, len(observations), BATCH):
+        retired, late, words, arguments = [], [], {}, []
+        for seen, token in zip(observations[at : at + BATCH], tokens[at : at + BATCH], strict=True):
+            page, row = seen.handout.page, seen.row
+            memory = b"" if seen.memory is None else seen.memory.pack() or b"-"
+            change = b""
+            if seen.change is not None:
+                url = seen.change.url.encode("utf-8", "surrogatepass")
+                change = seen.change.previous.hex().encode() + seen.change.fingerprint.hex().encode() + url
+            counters = " ".join(f"{name}={by}" for name, by in seen.counters.items())
+            head = row.pack() if seen.op in (KEEP, REST) else b""
+            arguments += (page + _TOKEN.pack(token, seen.op), head, memory, counters, change)
+            if seen.op == REST and row.state == RETIRED and row.visits:
+                retired.append(_HOST.pack(row.host) + page)
+            if seen.lateness is not None:
+                late.append(f"{seen.lateness:.6f}")
+            if seen.words is not None:
+                words[row.host] = seen.words.pack()
+        said = b"".join(_WORDS.pack(host, len(packed)) + packed for host, packed in words.items())
+        calls.append(Call(partition, "observe", [b"".join(retired), " ".join(late), said, *arguments]))
+    return calls
+
+
+def renew_call(partition: int, leases: Sequence[tuple[bytes, float, float]]) -> Call:
+    """Return the call that renews leases: page, token, new token of each; it yields 1 (held) or 0 per lease."""
+    return Call(partition, "renew", [b"".join(page + _RENEWAL.pack(token, new) for page, token, new in leases)])
+
+
+def renewed(token: float, lease_s: float) -> float:
+    """Return the token of a lease that is renewed for so many seconds from when its present term began, or later.
+
+    Tokens are odd; a renewal must move it, so it is at least one millisecond later.
+    """
+    return token + max(1000, round(lease_s * 5e5)) * 2
+
+
+def revise_calls(partition: int, revisions: Sequence[tuple[bytes, float, Row, Memory | None]], counters: str = "") -> list[Call]:
+    """Return the calls that rewrite heads: page, b of the head that the new one was made from, the new head, memory (None: leave it).
+
+    Each yields per page 1 (done), 0 (not known, or visited since) or 2 (under way, or waiting for its first visit).
+    """
+    calls = []
+    for at in range(0, len(revisions), BATCH):
+        arguments: list[Any] = [counters]
+        for page, b, row, memory in revisions[at : at + BATCH]:
+            arguments += (page + struct.pack("<d", b), row.pack(), b"" if memory is None else memory.pack() or b"-")
+        calls.append(Call(partition, "revise", arguments))
+    return calls
