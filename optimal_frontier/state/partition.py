@@ -21,7 +21,7 @@ BATCH: Final = 64
 #: Stands for "no time", microseconds.
 FAR_US: Final = 9e15
 
-_META: Final = struct.Struct("<ddII")
+_META: Final = struct.Struct("<dII")
 _ASK: Final = struct.Struct("<IIddddd")
 _ROOM: Final = struct.Struct("<II")
 _STATE: Final = struct.Struct("<5d")
@@ -31,8 +31,29 @@ _RENEWAL: Final = struct.Struct("<dd")
 _WORDS: Final = struct.Struct("<IH")
 _HOST: Final = struct.Struct("<I")
 
+# Of a rank: pages that can arrive in order, steps of the importance, and the priorities that are told apart.
+_ARRIVALS, _STEPS, _PRIORITIES = 2**27, 2**10, 2**15
+_STEPS_AN_OCTAVE: Final = 16
+
 #: What `add_pages` says of a page.
 NEW, KNOWN, REPLACED, FULL_HOST, FULL_PATTERN = 1, 0, 2, -1, -2
+
+
+def rank_of(priority: float, importance: float) -> float:
+    """Return the rank of a first visit without its arrival: by priority, then importance, then arrival; the lowest goes first.
+
+    A rank is one double, so it has limits: priorities are whole and within 32,767 of 0, importances that differ by less than 4% are one,
+    and so are those beyond 2**32 or below 2**-32; 134 million pages arrive in order.
+
+    Examples
+    --------
+    >>> rank_of(1, 1.0) < rank_of(0, 2.0) < rank_of(0, 1.0) < 0
+    True
+    """
+    first = _PRIORITIES - 1 - round(min(max(priority, 1 - _PRIORITIES), _PRIORITIES - 1))
+    weight = round(math.log2(importance) * _STEPS_AN_OCTAVE) if 0 < importance < math.inf else 0
+    then = _STEPS // 2 - 1 - min(max(weight, 1 - _STEPS // 2), _STEPS // 2 - 1)
+    return float((first * _STEPS + then) * _ARRIVALS - 2 * _PRIORITIES * _STEPS * _ARRIVALS)
 
 
 def add_calls(partition: int, pages: Sequence[NewPage]) -> list[Call]:
@@ -42,8 +63,7 @@ def add_calls(partition: int, pages: Sequence[NewPage]) -> list[Call]:
     for at in range(0, len(pages), BATCH):
         arguments: list[Any] = []
         for new in pages[at : at + BATCH]:
-            weight = new.stated or new.row.importance
-            meta = _META.pack(new.priority, 1.0 / weight if weight > 0 else math.inf, new.host_limit, new.pattern_limit)
+            meta = _META.pack(rank_of(new.priority, new.stated or new.row.importance), new.host_limit, new.pattern_limit)
             arguments += (new.page, new.host, meta, new.row.pack(), pack_tail(new.stated, new.record))
         calls.append(Call(partition, "add_pages", arguments))
     return calls

@@ -1,5 +1,5 @@
 -- Adds pages that are not known, and replaces the tail of known ones that are yielded with another: its importance only by a stated one.
--- ARGV  per page 5 values: page (12 bytes), host, "<ddI4I4" of priority, 1 / importance, most pages of its host and of its pattern for it
+-- ARGV  per page 5 values: page (12 bytes), host, "<dI4I4" of its rank without its arrival, most pages of its host and of its pattern for it
 --       to be taken (0: no limit), head, tail
 -- Returns  per page 1 if it is new, 0 if it was known, 2 if its tail was replaced, -1 if its host has as many pages as it may have, -2 if
 --          its pattern has; of a known page that is in no queue (retired, done) its stored value. O(log n) a page; idempotent.
@@ -30,7 +30,7 @@ for j = 1, n do
     result[j] = 0
   else
     local host = tonumber(numbers[j] or named[names[j]])
-    local priority, inverse, most_of_host, most_of_pattern = up('<ddI4I4', ARGV[5 * j - 2])
+    local rank, most_of_host, most_of_pattern = up('<dI4I4', ARGV[5 * j - 2])
     local state, pattern = string.byte(head, ${STATE_AT}), up('<I4', head, ${PATTERN_AT})
     local of_host = host and most_of_host > 0 and count_of('h' .. host)
     local of_pattern = most_of_pattern > 0 and count_of('p' .. pattern)
@@ -46,9 +46,7 @@ for j = 1, n do
         named[names[j]] = host
       end
       if not arrivals then arrivals = call('HINCRBY', P .. 'stats', 'arrivals', n) - n end
-      local rank = pk('>dd', inverse, arrivals + j)
-      local row = pk('<I4', host) .. sub(head, 5, 6) .. pk('<d', 0) .. rank .. sub(head, ${RANK_AT} + RANK, ${PRIORITY_AT} - 1)
-        .. pk('<f', priority) .. sub(head, ${PRIORITY_AT} + 4)
+      local row = pk('<I4', host) .. sub(head, 5, 6) .. pk('<dd', 0, rank + arrivals + j) .. sub(head, RANK_AT + 8)
       values[#values + 1], values[#values + 2] = id, row .. tail
       new[id] = row .. tail
       rows[#rows + 1], rows[#rows + 2] = row, id

@@ -25,7 +25,7 @@ for j = 1, n do
     local counted = ARGV[at + 3]
     if counted ~= '' then counters[counted] = (counters[counted] or 0) + 1 end
     if op == OPS.release then
-      local host, _, _, b = up(QUEUE, old)
+      local _, _, _, b = up(QUEUE, old)
       if b == 0 then
         leave[#leave + 1] = id
         back[#back + 1], back[#back + 2] = old, id
@@ -33,7 +33,7 @@ for j = 1, n do
     elseif op == OPS.drop then
       leave[#leave + 1], forget[#forget + 1] = id, id
     else
-      local host, _, _, b, a, s, e, l = up(QUEUE, head)
+      local _, _, _, b, a, s, e, l = up(QUEUE, head)
       values[#values + 1], values[#values + 2] = id, head .. sub(old, HEAD + 1)
       if op == OPS.keep then queue[#queue + 1], queue[#queue + 2] = place(deadline(L, b, a, s, e, l)), id
       else leave[#leave + 1] = id end
@@ -73,11 +73,7 @@ while i < #ARGV[3] do
   i = i + 6 + size
 end
 many('HSET', P .. 'hosts:words', words)
-local sums = {}
-for text, times in pairs(counters) do
-  for name, by in string.gmatch(text, '([%w_]+)=(%-?%d+)') do sums[name] = (sums[name] or 0) + by * times end
-end
-sums.ended = ended
-if refused > 0 then sums.observations_refused = refused end
-for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, by) end end
+local sums = {ended = ended, observations_refused = refused}
+for text, times in pairs(counters) do add_counts(text, times, sums) end
+store_counts(sums)
 return result
