@@ -42,6 +42,8 @@ def parse_json_path(path: str) -> JSONPath:
         # a negative index is the end of the path
         where = "" if error.token is None else f" at position {error.token.index if error.token.index >= 0 else len(path)}"
         raise ValueError(f"{error.message}{where}") from error
+    except RecursionError as error:
+        raise ValueError("filters are nested too deep: maximum recursion depth exceeded") from error
     if isinstance(query, CompoundJSONPath):  # no query of RFC 9535 is one
         raise ValueError("it is more than one path")
     if query.empty():
