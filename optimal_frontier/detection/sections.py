@@ -38,6 +38,8 @@ _MOST_HELD: Final = 200
 _HIDDEN: Final = frozenset(("script", "style", "noscript", "template"))
 _PLACE: Final = re.compile(r":nth-of-type\([^)]+\)(?=$| )")
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: Control characters without a short escape: python-jsonpath refuses names that have one.
+_UNQUOTABLE: Final = re.compile(r"[\x00-\x07\x0b\x0e-\x1f]")
 _LAST_STEP: Final = re.compile(r"(?:\.\w+|\[\*\]|\['(?:[^'\\]|\\.)*'\])$", re.ASCII)
 
 
@@ -229,6 +231,8 @@ def _deeper(path: str, key: str) -> str:
 def _step(key: str) -> str:
     if _PLAIN_KEY.fullmatch(key):
         return f".{key}"
+    if _UNQUOTABLE.search(key):
+        return ".*"
     # as RFC 9535 writes normal paths: JSON's escapes, between other quotes
     quoted = json.dumps(key, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("'", "\\'")
     return f"['{quoted}']"

@@ -201,7 +201,8 @@ def read_text(text: bytes) -> tuple[Kind, list[Entry], bool] | None:
 
 def robots_entries(text: bytes, url: str) -> Iterator[Entry]:
     """Yield the sitemaps that a robots.txt names."""
-    for line in text.decode("utf-8", "replace").splitlines():
+    # Protego takes 16 s for 85 kB: it makes a rule for each pair of an agent and a path, though nothing is asked of them here.
+    for line in text.decode("utf-8-sig", "replace").splitlines():
         name, _, value = line.partition(":")
         sitemap = _absolute(value.partition(" #")[0].strip(), url) if name.strip().lower() == "sitemap" else None
         if sitemap is not None:

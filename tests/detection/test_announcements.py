@@ -112,6 +112,15 @@ def test_encodings() -> None:
         assert entries_of(body) == [Entry("http://a.org/\u00e9")]
 
 
+def test_a_robots_txt_of_many_agents_and_rules_takes_linear_time() -> None:
+    """A parser that keeps the rules of each agent needs minutes."""
+    body = b"\xef\xbb\xbfSitemap: http://a.org/1.xml\n" + b"".join(b"User-agent: %d\n" % at for at in range(50_000))
+    body += b"Allow: /\n" * 50_000 + b"Sitemap:/2.xml"
+    before = time.process_time()
+    assert [entry.url for entry in entries_of(body, "http://a.org/robots.txt")] == ["http://a.org/1.xml", "http://a.org/2.xml"]
+    assert time.process_time() - before < 5.0
+
+
 PIECES = st.sampled_from([*"/?#;:@[].% \t\u00e9\u2100", "http:", "https:", "HTTP:", "//", "a.org", "..", "b", "=1", "\u3000"])
 
 

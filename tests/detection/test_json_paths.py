@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import tracemalloc
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimal_frontier.detection.json_content import UnreadableJsonError, canonical_json
+from optimal_frontier.detection.sections import sections
 from optimal_frontier.settings.json_paths import is_json_path, parse_json_path
 
 DOCUMENT = {
@@ -127,6 +129,14 @@ def test_a_path_leads_to_the_places_of_the_librarys_own_search(document: Any, pa
 def _in_a_text(match: Any) -> bool:
     """The library takes slices of texts, too, which RFC 9535 does not."""
     return match is not None and (isinstance(match.parent and match.parent.obj, str) or _in_a_text(match.parent))
+
+
+@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@given(st.text(max_size=8) | st.text(alphabet="a.[]'\"\\*$\n\ud800 ", max_size=8))
+def test_the_name_of_a_section_is_a_path_to_it(key: str) -> None:
+    body = json.dumps({"a": [{key: "x"}, {key: "y"}], "b": 1}).encode()
+    (name,) = {section.selector for section in sections(SimpleNamespace(headers={"Content-Type": "application/json"}, body=body))} - {"$.b"}
+    assert canonical_json(body.decode(), [parse_json_path(name)])[0] == '["x","y"]'
 
 
 def test_a_page_of_long_names_takes_no_more_memory_than_it_has_bytes() -> None:
