@@ -9,7 +9,7 @@ for j = 1, n do ids[j], names[j] = ARGV[5 * j - 4], ARGV[5 * j - 3] end
 if n == 0 then return result end
 local known, numbers = call('HMGET', P .. 'pages', unpack(ids)), call('HMGET', P .. 'hosts', unpack(names))
 local aliases = call('EXISTS', P .. 'aliases') == 1 and call('HMGET', P .. 'aliases', unpack(ids)) or {}
-local named, new, values, kept, rows = {}, {}, {}, {}, {}
+local named, new, values, kept, rows, replaced = {}, {}, {}, {}, {}, {}
 local pages, pending, arrivals = 0, 0, false
 local function count_of(field)
   if not kept[field] then kept[field] = {tonumber(call('HGET', P .. 'kept', field) or '0'), 0} end
@@ -24,7 +24,7 @@ for j = 1, n do
     result[j] = state >= RETIRED and old or 0
     if tail ~= stored and state ~= DONE then
       values[#values + 1], values[#values + 2] = id, sub(old, 1, HEAD) .. tail
-      if state < RETIRED then result[j] = 2 end
+      if state < RETIRED then result[j], replaced[#replaced + 1] = 2, id end
     end
   elseif aliases[j] then
     result[j] = 0
@@ -62,6 +62,9 @@ for j = 1, n do
 end
 many('HSET', P .. 'pages', values)
 queue_first(rows)
+-- An observation that is under way brings the tail that it was handed out with.
+local scores = replaced[1] and call('ZMSCORE', P .. 'q', unpack(replaced)) or {}
+for i = 1, #replaced do if scores[i] and scores[i] % 2 == 1 then call('SADD', P .. 'amended', replaced[i]) end end
 for field, by in pairs(kept) do if by[2] > 0 then call('HINCRBY', P .. 'kept', field, by[2]) end end
 if pages > 0 then call('HINCRBY', P .. 'stats', 'pages', pages) end
 if pending > 0 then call('HINCRBY', P .. 'stats', 'pending', pending) end
