@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from optimal_frontier.frontier.judging import announcements
 from optimal_frontier.frontier.judging.recent import Recent
-from optimal_frontier.frontier.judging.update_times import Republished, betas_of, numbers_of_timed
+from optimal_frontier.frontier.judging.update_times import Republished, numbers_of_timed, republished
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of, pinned_lateness
 from optimal_frontier.scheduling.numbers import Numbers
@@ -68,6 +68,8 @@ class Judgement:
         The page is to be looked at again soon, to check what this visit showed.
     raw_bit : int
         By the fingerprint alone; `bit` may be overruled.
+    republished : Republished or None
+        What is known of its update times after a bit.
     """
 
     handout: Handout
@@ -84,6 +86,7 @@ class Judgement:
     bit: int = -1
     raw_bit: int = -1
     again: bool = False
+    republished: Republished | None = None
     change: Change | None = None
     moved: str = ""
     is_canonical: bool = False
@@ -173,8 +176,8 @@ class Judgement:
         terms = Terms(handout.log_price, self.context.published, self.context.settings)
         timetable = self.rule.update_times
         if timetable is not None and row.visits and not row.gone:
-            betas = betas_of(timetable, self.remembered.get("betas", handout.memory.betas))
-            return numbers_of_timed(Republished(timetable, betas), row, handout.page, terms)
+            page = self.republished or republished(timetable, handout.memory)
+            return numbers_of_timed(page, row, handout.page, terms)
         late = pinned_lateness(handout.row, row.b) if row.min_interval >= row.max_interval else 0.0
         return numbers_of(row, handout.page, terms, late=late)
 
