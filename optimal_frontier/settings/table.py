@@ -12,9 +12,8 @@ from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings.contents import NEAR_DISTANCE, parse_distance, parse_kind, parse_patterns, parse_selectors
 from optimal_frontier.settings.parsing import choice, fail, flag, number
 from optimal_frontier.settings.rules import parse_rules
-from optimal_frontier.settings.sources import parse_sources
 from optimal_frontier.settings.timetable import DAY_S
-from optimal_frontier.settings.urls import IGNORED, UrlLimits, page_limit, parse_folds, parse_limits, parse_names
+from optimal_frontier.settings.urls import IGNORED, UrlLimits, page_limit, parse_folds, parse_limits, parse_names, parse_sources
 
 PREFIX: Final = "OPTIMAL_FRONTIER_"
 

@@ -5,8 +5,9 @@ A field that has its default is not stored; one that an other version wrote is p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgpack
 
@@ -70,6 +71,8 @@ class Memory:
         What put the page forward, until its visit has come; see `judging.announcements`.
     betas : tuple of (float, float)
         Of a page with update times: the Beta posterior of the probability of a change at each; empty before the first bit.
+    timetable : int
+        Which update times these are of: a hash of them, see `judging.update_times`.
     aliases : tuple of bytes
         What the page was known by before it moved, oldest first.
     """
@@ -87,6 +90,7 @@ class Memory:
     lastmod: Lastmod | None = None
     announced: Announced | None = None
     betas: tuple[tuple[float, float], ...] = ()
+    timetable: int = 0
     aliases: tuple[bytes, ...] = ()
 
     @classmethod
@@ -115,7 +119,7 @@ class Memory:
 
 _NAMES: Final = tuple(field.name for field in fields(Memory))
 #: Fields that msgpack gives back as lists.
-_READ: Final = {
+_READ: Final[dict[str, Callable[[Any], Any]]] = {
     "lastmod": Lastmod._make,
     "announced": Announced._make,
     "betas": lambda pairs: tuple(map(tuple, pairs)),
