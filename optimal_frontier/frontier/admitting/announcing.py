@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from optimal_frontier.estimation.announcers import PROBE_EVERY, Announcer
 from optimal_frontier.frontier.admitting.revival import brought_back, due_at
+from optimal_frontier.frontier.judging.backoff import backoff_s
 from optimal_frontier.state.memory import Announced, Lastmod, Memory
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
@@ -62,8 +63,8 @@ def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Heard:
     before, told = memory.lastmod, Lastmod(modified, resolution, now)
     if new.announcement is None:
         return Heard(replace(memory, lastmod=told), None)
-    # The word is no fair sample of ages: one that has not moved was not passed on, and a page that is found because it is new is young. So it
-    # is noted as too rough to be used as one, but for the words of a source that is read for the first time.
+    # The word is no fair sample of ages: one that has not moved was not passed on, and a page that is found because it is new is young.
+    # So it is noted as too rough to be used as one, but for the words of a source that is read for the first time.
     is_sample = row.attempts == 0 and new.announcement.unread < 0
     if row.attempts or is_sample:
         memory = replace(memory, lastmod=told if is_sample else told._replace(resolution=math.inf))
@@ -80,8 +81,6 @@ def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Heard:
 
 def put_forward(row: Row, page: bytes, now: float) -> Row:
     """Return the row of a page that is due as soon as its least interval and its backoff are over."""
-    from optimal_frontier.frontier.judging.backoff import backoff_s
-
     if row.state == RETIRED:
         return brought_back(row, now if row.visits == 0 else max(now, row.b / 1e6 + row.min_interval), ANNOUNCED)
     wait = max(row.min_interval, backoff_s(page, row.failures) if row.failures else 0.0)
@@ -130,7 +129,6 @@ def settle(namespace: Namespace, announcer: str, verdict: int) -> None:
     before = announcers[announcer]
     if verdict >= 0:
         announcers[announcer] = before.after(bool(verdict))
-        announcers.counters["announcements_right" if verdict else "announcements_wrong"] += 1
     else:
         announcers[announcer] = replace(before, waiting=max(0, before.waiting - 1))
     announcers.store()
@@ -174,16 +172,15 @@ class _Announcers:
 
 def _take_in(namespace: Namespace, partition: int, pages: Sequence[NewPage], announcers: _Announcers) -> list[NewPage]:
     key, ids = namespace.key, [new.page for new in pages]
-    values, memories, scores, clock = namespace.commands(
+    values, memories, scores = namespace.commands(
         [
             ["HMGET", key("pages", partition), *ids],
             ["HMGET", key("memory", partition), *ids],
             ["ZMSCORE", key("q", partition), *ids],
-            ["TIME"],
         ],
         partition=partition,
     )
-    now = int(clock[0]) + int(clock[1]) / 1e6
+    now = namespace.now(partition)
     again: list[NewPage] = []
     noted: list[Any] = []
     for new, value, raw, score in zip(pages, values, memories, scores, strict=True):

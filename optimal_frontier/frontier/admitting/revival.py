@@ -15,7 +15,7 @@ _FIRST, _LAST = 2, 17
 
 
 def due_at(row: Row, due: float, flags: int = 0) -> Row:
-    """Return a row with numbers by which its page is due at ``due`` (seconds since the epoch), whatever the price, and flags that are added."""
+    """Return the row of a page that is due at ``due`` (seconds since the epoch) whatever the price, with flags that are added."""
     a, s, e, longest = fixed(max(0.0, due - row.b / 1e6))
     return row._replace(flags=row.flags | flags, a=a, s=s, e=e, l=longest)
 
@@ -37,8 +37,8 @@ def revived(row: Row, now: float) -> Row | None:
 
     Notes
     -----
-    Not at every visit of the pages that have the link: after a day, and twice as long each time, 30 days at most. The page keeps its failures,
-    so one that is gone once more is retired at once. It is due now, not since the day on which it was retired.
+    Not at every visit of the pages that have the link: after a day, and twice as long each time, 30 days at most. The page keeps its
+    failures, so one that is gone once more is retired at once. It is due now, not since the day on which it was retired.
 
     Examples
     --------

@@ -15,8 +15,8 @@ _READS: Final = 20
 class Completion:
     """Looks whether every page was fetched so many times.
 
-    A look reads a bounded number of rows and goes on where the last one ended. A crawl is complete when all partitions were read from end to end
-    without a page that lacks visits, and none arrived meanwhile.
+    A look reads a bounded number of rows and goes on where the last one ended. A crawl is complete when all partitions were read from end
+    to end without a page that lacks visits, and none arrived meanwhile.
 
     Parameters
     ----------

@@ -11,21 +11,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.admitting.traps import TrapLog
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Ended, Exchange, Lease, Moving, Outcome, SlotRoom
+from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.records import url_of_record
-
-if TYPE_CHECKING:
-    from optimal_frontier.frontier.judging.judge import Context
 
 logger = logging.getLogger(__name__)
 

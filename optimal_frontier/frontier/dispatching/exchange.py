@@ -1,8 +1,8 @@
 """The dispatcher: adds pages, hands out the requests that are due, takes in how they ended, in one round trip.
 
-It knows neither Scrapy nor Frontera; both are faces of it. `courier.Courier` runs it on a thread of its own. Each exchange asks one partition
-for all the requests that are wanted, and the next exchange the next one; everything else goes to the partitions that it is about, in the same
-pipeline.
+It knows neither Scrapy nor Frontera; both are faces of it. `courier.Courier` runs it on a thread of its own. Each exchange asks one
+partition for all the requests that are wanted, and the next exchange the next one; everything else goes to the partitions that it is about,
+in the same pipeline.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from optimal_frontier.frontier.admitting.announcing import settle, take_in
 from optimal_frontier.frontier.admitting.revival import revived
 from optimal_frontier.frontier.dispatching.moving import carry_out
 from optimal_frontier.frontier.dispatching.revising import bring_back
+from optimal_frontier.frontier.judging.judge import Context
+from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import RELEASE, Handout, Move, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
@@ -38,10 +40,6 @@ from optimal_frontier.state.partition import (
 )
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import Row
-
-if TYPE_CHECKING:
-    from optimal_frontier.frontier.judging.judge import Context
-    from optimal_frontier.frontier.judging.recent import Recent
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -256,14 +254,11 @@ class Dispatcher:
     """
 
     def __init__(self, namespace: Namespace, settings: FrontierSettings) -> None:
-        # Here and not above: judging is large, and tools that only look at a namespace need none of it.
-        from optimal_frontier.frontier.judging.recent import Recent
-
         self.namespace = namespace
         self.settings = settings
         self.lease_s = min(settings.lease_seconds, LONGEST_LEASE_S)
         #: What judging remembers from visit to visit.
-        self.recent: Recent = Recent()
+        self.recent = Recent()
         self._partitions = [_Partition() for _ in range(namespace.partitions)]
         #: Each process starts elsewhere, so that many do not go from partition to partition together.
         self._turn = secrets.randbelow(namespace.partitions)
@@ -276,8 +271,6 @@ class Dispatcher:
 
     def context(self, handout: Handout) -> Context:
         """Return what a visit of a handout is judged by."""
-        from optimal_frontier.frontier.judging.judge import Context
-
         return Context(self.settings, self._partitions[handout.partition].published, self.recent)
 
     def exchange(self, work: Exchange) -> Outcome:

@@ -1,7 +1,7 @@
 """A page moves: it arrives under its new name with all that is known of it, then its old name becomes an alias, and its lease ends.
 
-Each step is idempotent, and the two may be in different partitions. A crawler that dies in between leaves the page under both names; its next
-visit is redirected again, and carries on.
+Each step is idempotent, and the two may be in different partitions. A crawler that dies in between leaves the page under both names; its
+next visit is redirected again, and carries on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from optimal_frontier.frontier.admitting.announcing import settle
 from optimal_frontier.frontier.admitting.bounds import rebounded
 from optimal_frontier.frontier.admitting.revival import brought_back
-from optimal_frontier.frontier.dispatching.revising import Place, follow, pack_alias, split_alias
+from optimal_frontier.frontier.dispatching.revising import Place, drop_aliases, follow, pack_alias, split_alias
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, Move, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
@@ -46,7 +46,8 @@ class Merged(NamedTuple):
 def merge(there: Row, moved: Row, now: float) -> Merged:
     """Return the row of a page onto which another one has moved; pure.
 
-    It keeps its history; one that was never seen takes over what is known of the other. It has the larger importance. A retired one comes back.
+    It keeps its history; one that was never seen takes over what is known of the other. It has the larger importance. A retired one comes
+    back.
 
     Parameters
     ----------
@@ -92,8 +93,8 @@ def carry_out(namespace: Namespace, move: Move, token: float, *, at_last: bool =
 
     Notes
     -----
-    Refused is a target that is fetched once only; and, where the page itself says so (rel=canonical), one that the page was called before, or
-    one that `CANONICAL_ALIASES` others name.
+    Refused is a target that is fetched once only; and, where the page itself says so (rel=canonical), one that the page was called before,
+    or one that `CANONICAL_ALIASES` others name.
     """
     observation, target = move.observation, move.target
     source = (observation.handout.partition, observation.handout.page)
@@ -143,7 +144,7 @@ def _join(namespace: Namespace, move: Move, token: float, place: Place, *, at_la
         if merged.takes_over
         else replace(known, aliases=names)
     )
-    if row.b == 0 and merged.takes_over:
+    if row.b == 0:
         # It waits for its first visit, if that is not under way: it needs none.
         stated, record = split_tail(place.value)
         tail = pack_tail(max(stated, observation.handout.stated), record)
@@ -203,8 +204,7 @@ def _leave(
         said = namespace.command("HGET", key, page, partition=partition)
         if said is not None:
             namespace.command("HSET", key, page, pack_alias(*to) + said[len(pack_alias(*to)) :], partition=partition)
-    # Of a name that is no page the script forgets just the name.
-    namespace.run([Call(partition, "forget", [page, b""]) for partition, page in map(split_alias, given_up)])
+    drop_aliases(namespace, given_up)
     if observation.announced is not None:
         settle(namespace, *observation.announced)
     _tell(namespace, observation)

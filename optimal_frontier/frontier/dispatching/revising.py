@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 
 from optimal_frontier.frontier.admitting.announcing import drop_announcement
 from optimal_frontier.frontier.admitting.revival import due_at, forced
+from optimal_frontier.frontier.judging.backoff import backoff_s
+from optimal_frontier.frontier.judging.gone import HELD_FAILURES
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Call, Namespace
@@ -36,6 +38,12 @@ def pack_alias(partition: int, page: bytes) -> bytes:
 def split_alias(raw: bytes) -> tuple[int, bytes]:
     """Return partition and page of what `pack_alias` made, whatever follows it."""
     return int.from_bytes(raw[:_PARTITION_BYTES], "little"), raw[_PARTITION_BYTES : _PARTITION_BYTES + PAGE_BYTES]
+
+
+def drop_aliases(namespace: Namespace, names: Iterable[bytes]) -> None:
+    """Forget former names of a page, packed by `pack_alias`: a link to one of them makes a page of it again."""
+    for partition, page in map(split_alias, names):
+        namespace.command("HDEL", namespace.key("aliases", partition), page, partition=partition)
 
 
 def follow(namespace: Namespace, partition: int, page: bytes) -> Place | None:
@@ -73,10 +81,8 @@ def forget(namespace: Namespace, fingerprints: Sequence[bytes]) -> int:
             continue
         raw = namespace.command("HGET", namespace.key("memory", place.partition), place.page, partition=place.partition)
         memory = Memory.unpack(raw)
-        calls = [Call(place.partition, "forget", [place.page, b""])]
-        # Of a name that is no page the script forgets just the name.
-        calls += [Call(partition, "forget", [name, b""]) for partition, name in map(split_alias, memory.aliases)]
-        forgotten += namespace.run(calls)[0][0]
+        drop_aliases(namespace, memory.aliases)
+        forgotten += namespace.run([Call(place.partition, "forget", [place.page, b""])])[0][0]
         if memory.announced is not None:
             drop_announcement(namespace, memory.announced.announcer)
     return forgotten
@@ -107,9 +113,6 @@ def force(namespace: Namespace, fingerprints: Sequence[bytes]) -> list[int]:
 
 def bring_back(namespace: Namespace, partition: int, host: int) -> int:
     """Bring back what was retired of a host within the last day, as it is held for mass deletion now; return how many pages."""
-    from optimal_frontier.frontier.judging.backoff import backoff_s
-    from optimal_frontier.frontier.judging.gone import HELD_FAILURES
-
     key, now = namespace.key(f"retired:{host}", partition), namespace.now(partition)
     pages = list(dict.fromkeys(namespace.command("LRANGE", key, 0, -1, partition=partition)))
     values = namespace.command("HMGET", namespace.key("pages", partition), *pages, partition=partition) if pages else []
