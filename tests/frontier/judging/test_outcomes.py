@@ -9,7 +9,7 @@ import pytest
 from optimal_frontier.frontier.block_pages import BlockPages, name_of
 from optimal_frontier.frontier.moves import Moves
 from optimal_frontier.frontier.outcomes import counters_of, outcome_of
-from optimal_frontier.frontier.pacing import DEFAULT_HOLD_S, LONGEST_HOLD_S, hold_s
+from optimal_frontier.frontier.dispatching.pacing import DEFAULT_HOLD_S, LONGEST_HOLD_S, hold_s
 from optimal_frontier.state.records import Handout
 
 TAG = 7
