@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ def test_a_poll_asks_one_partition_in_turn_for_all_that_is_wanted(many, monkeypa
         assert len(outcome.handouts) == 2
         seen.append(outcome.handouts[0].partition)
     assert sorted(seen) == list(range(PARTITIONS))
-    assert [later - before for before, later in zip(seen, seen[1:], strict=False)].count(1) >= PARTITIONS - 2
+    assert [later - before for before, later in pairwise(seen)].count(1) >= PARTITIONS - 2
     assert [call.script for call in made].count("dispatch") == PARTITIONS
     del made[:]
     outcome = dispatcher.exchange(Exchange(want=8))
