@@ -88,7 +88,7 @@ def solve_periodic(
     multiplier. O(n) time: a sample finds a price, a rough sweep over all pages corrects it, an exact one and a first-order step end it.
     With host limits (and no costs) the price of a page is the larger of the multiplier and the price at which its host is full, which
     does not depend on the multiplier: the hosts at their limits are searched for by their own pages, all at once. With costs their
-    surcharges are settled for every trial of the multiplier. Beside the rates, one array of size n; with host limits about seven. From
+    surcharges are settled for every trial of the multiplier. Beside the rates, one array of size n; with host limits about thirteen. From
     200,000 pages on the sweeps use all cores that the process may; results do not depend on it.
 
     Exact to rounding as far as the objective is concerned: rates are within about 1e-7 of the optimum's, and the loss is of second order.
