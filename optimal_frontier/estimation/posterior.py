@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation.filtering import update_one
-from optimal_frontier.estimation.median import median_one
-from optimal_frontier.estimation.quantile import posterior_quantile
+from optimal_frontier.estimation.quantile import median_one, posterior_quantile
 from optimal_frontier.estimation.validation import positive, probability_array
 
 
@@ -99,7 +98,7 @@ class RatePosterior:
         Returns
         -------
         low, high : float
-            The quantiles at (1 - level) / 2 and (1 + level) / 2, relative error below 1e-6.
+            The quantiles at (1 - level) / 2 and (1 + level) / 2, relative error below 1e-10.
 
         Raises
         ------

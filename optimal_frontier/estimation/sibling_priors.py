@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.estimation.median import posterior_median
+from optimal_frontier.estimation.quantile import posterior_median
 from optimal_frontier.estimation.validation import page_array, positive
 
 #: Shape of the default prior.
