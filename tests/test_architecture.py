@@ -13,11 +13,12 @@ import optimal_frontier
 
 ROOT = Path(optimal_frontier.__file__).parent
 PURE = ("detection", "estimation", "optimization", "scheduling", "simulation")
-BASE = {"errors", "settings"}
+BASE = {"errors", "settings", "validation"}
 #: Part of the package -> the parts that it may import, besides itself.
 MAY_IMPORT = {
     "errors": set(),
     "settings": {"errors"},
+    "validation": {"errors"},
     "detection": BASE,
     "estimation": BASE,
     "optimization": BASE,
@@ -62,7 +63,9 @@ def test_imports_point_one_way(path):
     assert used <= MAY_IMPORT[part] | {part, "__version__"}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) in (*PURE, "errors", "settings", "state", "frontier")], ids=str)
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if part_of(p) in (*PURE, "errors", "settings", "validation", "state", "frontier")], ids=str
+)
 def test_frameworks_are_known_to_integrations_only(path):
     """Pure packages import neither redis, scrapy nor frontera; state knows redis alone; frontier knows none of them."""
     allowed = {"redis"} if part_of(path) == "state" else set()

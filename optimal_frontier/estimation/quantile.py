@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # scipy.special is imported at its first use: it takes 0.2 s
 from numpy.typing import ArrayLike, NDArray
 
-from optimal_frontier.estimation.validation import broadcast_shape, positive_array, probability_array
+from optimal_frontier.validation import broadcast_shape, number_array, probability_array
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ def posterior_quantile(shape: ArrayLike, time: ArrayLike, level: ArrayLike) -> F
     >>> posterior_quantile(1.0, 2.0, [0.5, 0.975]).round(6).tolist()  # exponential: -log(1 - level) / 2
     [0.346574, 1.84444]
     """
-    a, b, p = positive_array(shape, "shape"), positive_array(time, "time"), probability_array(level, "level")
+    a, b, p = number_array("shape", shape, positive=True), number_array("time", time, positive=True), probability_array("level", level)
     broadcast_shape(shape=a, time=b, level=p)
     return _quantile(a, b, p)
 
@@ -64,7 +64,7 @@ def posterior_median(shape: ArrayLike, time: ArrayLike) -> Floats:
     >>> posterior_median([1.0, 10.0], 2.0).round(6).tolist()  # log(2) / 2, and about (10 - 1/3) / 2
     [0.346574, 4.834357]
     """
-    a, b = positive_array(shape, "shape"), positive_array(time, "time")
+    a, b = number_array("shape", shape, positive=True), number_array("time", time, positive=True)
     broadcast_shape(shape=a, time=b)
     return _quantile(a, b, np.asarray(0.5))
 

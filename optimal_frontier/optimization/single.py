@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import scipy  # scipy.special is imported at its first use: it takes 0.2 s
 
-from optimal_frontier.optimization.problem import choice, scalar
+from optimal_frontier.validation import choice, scalar
 
 _INFINITE: Final = math.inf
 _OBJECTIVES: Final = ("freshness", "changes")

@@ -85,7 +85,7 @@ def test_shapes_broadcast_and_empty_input_gives_empty_output() -> None:
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, float("nan")])
 def test_a_level_that_is_no_probability_is_named(level: float) -> None:
-    with pytest.raises(InvalidProblemError, match=r"^level\[1\] must lie strictly between"):
+    with pytest.raises(InvalidProblemError, match=rf"^level\[1\] is {level}; expected a number strictly between"):
         posterior_quantile(1.0, 1.0, [0.5, level])
 
 

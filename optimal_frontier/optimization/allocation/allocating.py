@@ -14,7 +14,8 @@ from optimal_frontier.optimization.allocation.galil_megiddo import select_by_med
 from optimal_frontier.optimization.allocation.greedy import greedy
 from optimal_frontier.optimization.allocation.relaxation import select_from_relaxation
 from optimal_frontier.optimization.allocation.selection import select
-from optimal_frontier.optimization.problem import Integers, numeric_array, page_or_scalar, scalar, whole_number
+from optimal_frontier.optimization.problem import Integers
+from optimal_frontier.validation import numeric_array, page_or_scalar, scalar, whole_number
 
 if TYPE_CHECKING:
     from optimal_frontier.optimization.updates.model import UpdateModel
