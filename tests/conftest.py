@@ -72,3 +72,12 @@ def _accepts(socket_path: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory: empty, and in no project."""
+    directory = tmp_path / "nowhere"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    return directory

@@ -10,6 +10,7 @@ import click
 from optimal_frontier import __version__
 from optimal_frontier.cli.changes import changes
 from optimal_frontier.cli.checking import check
+from optimal_frontier.cli.experiments import simulate
 from optimal_frontier.cli.importing import import_pages
 from optimal_frontier.cli.noise import noise
 from optimal_frontier.cli.page import page
@@ -19,7 +20,6 @@ from optimal_frontier.cli.plotting import plot
 from optimal_frontier.cli.project import Options
 from optimal_frontier.cli.revising import force, forget
 from optimal_frontier.cli.serving import server
-from optimal_frontier.cli.simulating import simulate
 from optimal_frontier.cli.status import status
 from optimal_frontier.cli.tracing import trace_git
 from optimal_frontier.cli.whatif import whatif

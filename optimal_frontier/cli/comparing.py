@@ -12,8 +12,8 @@ import click
 import numpy as np
 
 from optimal_frontier.cli.experiments import FILE, checked_targets, picture_options, tell_written, with_progress, write_csv
-from optimal_frontier.cli.figures import draw_policies
 from optimal_frontier.cli.output import number, show_facts, show_json, show_table
+from optimal_frontier.cli.policy_drawing import draw_policies
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.simulation import (
     DEFAULT_LEARNER,

@@ -1,9 +1,13 @@
-"""What all experiments of ``simulate`` share: targets that are checked before the work is done, files, a progress bar."""
+"""``simulate``: the experiments by name, and what all of them share (targets checked before the work is done, files, a progress bar).
+
+An experiment's module is imported when the experiment is asked for, so no other command waits for it.
+"""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -17,10 +21,33 @@ from optimal_frontier.errors import ConfigurationError
 #: Type of options that name a file to write.
 FILE: Final = click.Path(dir_okay=False, path_type=Path)
 _Result = TypeVar("_Result")
+#: Experiment -> its module and the name of its command there.
+_EXPERIMENTS: Final = {
+    "azar-figure-1": ("papers.azar.azar_commands", "azar_figure_1_command"),
+    "azar-figure-2": ("papers.azar.azar_commands", "azar_figure_2_command"),
+    "policies": ("cli.comparing", "policies"),
+    "trace": ("cli.comparing", "trace"),
+    "upadhyay-figure-2": ("papers.upadhyay.upadhyay_commands", "upadhyay_figure_2_command"),
+    "upadhyay-regret": ("papers.upadhyay.upadhyay_commands", "upadhyay_regret_command"),
+    "wolf-figure-7": ("papers.wolf.wolf_commands", "wolf_figure_7_command"),
+    "wolf-figure-8": ("papers.wolf.wolf_commands", "wolf_figure_8_command"),
+    "wolf-figure-9": ("papers.wolf.wolf_commands", "wolf_figure_9_command"),
+    "wolf-figure-10": ("papers.wolf.wolf_commands", "wolf_figure_10_command"),
+}
 
 
 class Experiments(click.Group):
-    """Commands by name; one that is unknown ends in a line that lists the others."""
+    """Commands by name, imported when they are asked for; one that is unknown ends in a line that lists the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_EXPERIMENTS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _EXPERIMENTS:
+            return None
+        module, name = _EXPERIMENTS[cmd_name]
+        command: click.Command = getattr(import_module(f"optimal_frontier.{module}"), name)
+        return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and self.get_command(ctx, args[0]) is None:
@@ -77,3 +104,8 @@ def with_progress(results: Iterable[_Result], total: int) -> Iterator[_Result]:
     columns = (TextColumn("simulating"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         yield from progress.track(results, total=total)
+
+
+@click.group(cls=Experiments)
+def simulate() -> None:
+    """Repeat the papers' experiments, and hold policies against each other. Needs neither a Scrapy project nor Redis."""

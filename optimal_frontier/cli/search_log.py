@@ -9,7 +9,7 @@ from typing import IO, Any, Final
 from optimal_frontier.cli.identity import Identify, identity
 from optimal_frontier.cli.rows import RejectedLineError, as_number, csv_cells, json_page, page_url, parsed_lines
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.result_counts import LEAST_IMPORTANCE, ResultCounts, importance_of_weights
+from optimal_frontier.papers.wolf.result_counts import LEAST_IMPORTANCE, ResultCounts, importance_of_weights
 
 _NEEDED: Final = ("url", "position", "clicked")
 _COLUMNS: Final = (*_NEEDED, "page", "incorrect")

@@ -17,15 +17,6 @@ from .stored_crawl import Crawl
 
 
 @pytest.fixture
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory: empty, and in no project."""
-    directory = tmp_path / "nowhere"
-    directory.mkdir()
-    monkeypatch.chdir(directory)
-    return directory
-
-
-@pytest.fixture
 def store(redis_socket: str, namespace: str) -> Iterator[ClockedStore]:
     """An empty namespace whose clock stands still."""
     opened = open_store(redis_socket, namespace)

@@ -15,7 +15,7 @@ from optimal_frontier.cli.search_log import weigh_pages
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.frontier.session import apply_bounds
 from optimal_frontier.optimization import embarrassment_weights
-from optimal_frontier.optimization.result_counts import LEAST_IMPORTANCE
+from optimal_frontier.papers.wolf.result_counts import LEAST_IMPORTANCE
 from optimal_frontier.settings import FrontierSettings
 
 from .stored_crawl import HOT, UNSEEN, VISITED, WARM, WORTHLESS

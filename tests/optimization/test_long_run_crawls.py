@@ -7,7 +7,7 @@ import pytest
 import scipy.special
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.updates import Exponential, Pareto, Weibull
+from optimal_frontier.optimization import Exponential, Pareto, Weibull
 
 GAPS = np.array([0.01, 0.3, 1.0, 4.0, 60.0])
 MODELS = [Weibull.from_mean(2.0, 0.4), Weibull.from_mean(0.7, 1.0), Exponential(0.5), Pareto(1.0, 2.5)]

@@ -1,10 +1,6 @@
-"""How pages change, and how stale their copies are after so many crawls (Wolf et al. 2002, section 2.3)."""
+"""How pages change, and how stale their copies are after so many crawls; the models that only Wolf et al. need are in `papers`."""
 
-from optimal_frontier.optimization.updates.exponential import Exponential
 from optimal_frontier.optimization.updates.model import UpdateModel
-from optimal_frontier.optimization.updates.pareto import Pareto
-from optimal_frontier.optimization.updates.quasi_deterministic import QuasiDeterministic
-from optimal_frontier.optimization.updates.renewal import Renewal
 from optimal_frontier.optimization.updates.weibull import Weibull
 
-__all__ = ["Exponential", "Pareto", "QuasiDeterministic", "Renewal", "UpdateModel", "Weibull"]
+__all__ = ["UpdateModel", "Weibull"]

@@ -1,7 +1,7 @@
 """What visits at update times are worth to pages whose timetable comes again and again.
 
 Node j is an update time, followed by a stretch of length L_j (as a share of the period) until the next one, and the page changes at node
-j with probability k_j; ``q_j = 1 - k_j``. Unlike in `choices`, where an interval begins with a fresh copy and ends, the nodes form a
+j with probability k_j; ``q_j = 1 - k_j``. Unlike in one interval of Wolf et al., which begins with a fresh copy and ends, the nodes form a
 circle: the copy that is held at the end of a period is that which the next one begins with.
 """
 

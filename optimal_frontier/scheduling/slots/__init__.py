@@ -1,5 +1,0 @@
-"""Crawls with ideal times -> crawlers and slots, at least total distance in time."""
-
-from optimal_frontier.scheduling.slots.assigning import assign_slots
-
-__all__ = ["assign_slots"]
