@@ -10,7 +10,9 @@ from types import MappingProxyType
 import pytest
 
 from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.frontier.judging.waits import shortest_wait
 from optimal_frontier.settings import DAY_S, PREFIX, TABLE, FrontierSettings, PageRule, Timetable, UrlLimits
+from optimal_frontier.state.rows import Row
 
 
 def parse(**values: object) -> FrontierSettings:
@@ -306,19 +308,25 @@ def test_a_host_rule_is_for_the_host_alone():
 
 
 @pytest.mark.parametrize(
-    ("rule", "longest", "shortest"),
+    ("rule", "longest", "shortest", "gap"),
     [
-        (PageRule(), 1000, 10),
-        (PageRule(None, 50, 500), 500, 50),
-        (PageRule(None, 2, None), 1000, 2),
-        (PageRule(None, 5000, None), 5000, 5000),
-        (PageRule(None, None, 4), 4, 4),
-        (PageRule(None, 60, 60), 60, 60),
+        (PageRule(), 1000, 10, 10),
+        (PageRule(None, 50, 500), 500, 50, 50),
+        (PageRule(None, 2, None), 1000, 2, 2),
+        (PageRule(None, 5000, None), 5000, 5000, 5000),
+        (PageRule(None, None, 4), 4, 4, 4),
+        (PageRule(None, 60, 60), 60, 60, 30),
     ],
 )
-def test_bounds_of_a_rule_go_before_those_of_the_settings(rule, longest, shortest):
-    """And always leave room: the shortest interval is never above the longest."""
-    assert parse(MIN_INTERVAL=10, MAX_INTERVAL=1000).interval_bounds(rule) == (shortest, longest)
+def test_bounds_of_a_rule_go_before_those_of_the_settings(rule, longest, shortest, gap):
+    """And always leave room: the shortest is never above the longest. Pinned pages may come after half their interval."""
+    found = parse(MIN_INTERVAL=10, MAX_INTERVAL=1000).interval_bounds(rule)
+    assert found == pytest.approx((shortest, longest), rel=1e-5)
+    assert (found[0] == found[1]) == (rule.min_interval is not None and rule.min_interval == rule.max_interval)
+    row = Row(min_interval=found[0], max_interval=found[1])
+    assert shortest_wait(Row.unpack(row.pack())) == pytest.approx(gap, rel=1e-5)
+    assert found[0] >= (rule.min_interval or 0) or rule.max_interval is not None
+    assert found[1] <= (rule.max_interval or math.inf)
 
 
 def test_rules_that_merge_to_a_contradiction_still_give_bounds():
