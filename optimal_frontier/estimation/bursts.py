@@ -36,7 +36,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optimal_frontier.estimation.validation import broadcast_shape, page_array, positive_array
+from optimal_frontier.validation import broadcast_shape, number_array
 
 Floats = NDArray[np.float64]
 
@@ -167,7 +167,7 @@ def fit_weibull(chance: ArrayLike, correlation: ArrayLike) -> tuple[Floats, Floa
     >>> shape.round(2).tolist(), interval.round(2).tolist()
     ([1.0, 0.44], [0.69, 1.76])
     """
-    p, rho = positive_array(chance, "chance"), page_array(correlation, "correlation", np.shape(correlation), zero=True)
+    p, rho = number_array("chance", chance, positive=True), number_array("correlation", correlation)
     broadcast_shape(chance=p, correlation=rho)
     correlations, intervals = _table()
     step = _CHANCES[1] - _CHANCES[0]
@@ -216,8 +216,8 @@ def weibull_of_bits(changes: ArrayLike, observations: ArrayLike, correlation: Ar
     >>> shape.round(2).tolist(), mean.round(2).tolist()
     ([0.44], [3.93])
     """
-    seen, bits = page_array(changes, "changes", np.shape(changes), zero=True), positive_array(observations, "observations")
-    rate = positive_array(change_rate, "change_rate")
+    seen, bits = number_array("changes", changes), number_array("observations", observations, positive=True)
+    rate = number_array("change_rate", change_rate, positive=True)
     broadcast_shape(changes=seen, observations=bits, change_rate=rate)
     chance = np.clip(seen / bits, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE)
     shape, interval = fit_weibull(chance, correlation)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optimal_frontier.estimation.validation import broadcast_shape, page_array, positive, positive_array
+from optimal_frontier.validation import broadcast_shape, number_array, scalar
 
 #: Weight of the prior that posteriors fall back to: a page of which all is forgotten is learned more quickly than a new one.
 RESIDUE: Final = 0.5
@@ -50,11 +50,14 @@ def forget(
     >>> shape.tolist(), time.tolist()
     ([4.75], [50.75])
     """
-    a, b = positive_array(shape, "shape"), positive_array(time, "time")
-    a0, b0 = RESIDUE * positive_array(prior_shape, "prior_shape"), RESIDUE * positive_array(prior_time, "prior_time")
-    since = page_array(elapsed, "elapsed", np.shape(elapsed), zero=True)
+    a, b = number_array("shape", shape, positive=True), number_array("time", time, positive=True)
+    a0, b0 = (
+        RESIDUE * number_array("prior_shape", prior_shape, positive=True),
+        RESIDUE * number_array("prior_time", prior_time, positive=True),
+    )
+    since = number_array("elapsed", elapsed)
     broadcast_shape(shape=a, time=b, elapsed=since, prior_shape=a0, prior_time=b0)
-    kept = np.exp2(-since / positive(half_life, "half_life"))
+    kept = np.exp2(-since / scalar("half_life", half_life, positive=True))
     return a0 + kept * (a - a0), b0 + kept * (b - b0)
 
 

@@ -31,6 +31,6 @@ def test_twice_a_while_is_twice_as_long():
 )
 def test_bad_input_is_named(changed, message):
     arguments = {"shape": [1.0], "time": [1.0], "elapsed": [1.0], "half_life": 1.0, "prior_shape": 1.0, "prior_time": 1.0} | changed
-    with pytest.raises(InvalidProblemError, match="must be") as error:
+    with pytest.raises(InvalidProblemError, match="expected a") as error:
         forget(**arguments)
     assert message in str(error.value)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.estimation import posterior_median
-from optimal_frontier.estimation.median import median_one
+from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.frontier.judging.backoff import wait_after_failures
 from optimal_frontier.scheduling.exploration import Exploring
 from optimal_frontier.scheduling.numbers import (
