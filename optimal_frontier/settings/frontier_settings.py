@@ -72,18 +72,6 @@ class FrontierSettings:
             longest = max(longest, shortest)
         return min(shortest, longest), longest
 
-    def interval_bounds(self, rule: PageRule) -> tuple[float, float]:
-        """Return the least and most seconds between two visits of a page; equal where it is pinned.
-
-        The bounds of a rule go before MIN_INTERVAL and MAX_INTERVAL. Where they exclude each other, the rule's stand, and its max_interval
-        before its min_interval.
-        """
-        longest = rule.max_interval if rule.max_interval is not None else self.max_interval
-        shortest = rule.min_interval if rule.min_interval is not None else self.min_interval
-        if rule.max_interval is None:
-            longest = max(longest, shortest)
-        return min(shortest, longest), longest
-
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> FrontierSettings:
         """Parse settings.
