@@ -60,6 +60,11 @@ class FrontierSettings:
     #: Seconds between two requests to a host on average, by HOST_DELAY, HOST_MAX_RATE and Scrapy's own random delay; what plans count with.
     host_period: float = 0.0
 
+    @property
+    def first_visit_share(self) -> float:
+        """Share of the budget that plans keep for first visits while pages wait for them."""
+        return self.discovery_share if self.close_after is None else 1.0
+
     def interval_bounds(self, rule: PageRule) -> tuple[float, float]:
         """Return the least and most seconds between two visits of a page; equal where it is pinned.
 
