@@ -50,7 +50,7 @@ local ready, id, host_of, row, score_of, due, z, is_free, is_lost = {}, {}, {}, 
 local function put(page, score) queue[m + 1], queue[m + 2], m = score, page, m + 2 end
 local function put_off(page, host, score)
   if score <= now then put(page, place(take_turn(host)) + score % 2) end
-  wait = math.min(wait, math.max(free[host] - now, 10000))
+  wait = math.min(wait, math.max((free[host] or 0) - now, 10000))
 end
 while want > 0 and c < want and from < 4 * want + 256 do
   local some, ids, scores, hosts, n_ids = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES'), {}, {}, {}, 0
