@@ -6,9 +6,11 @@ import json
 import logging
 from typing import Any, Final
 
+from optimal_frontier.frontier.admitting.announcing import drop_announcement
 from optimal_frontier.frontier.admitting.pages import rated
 from optimal_frontier.scheduling.numbers import fixed
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import BATCH, revise_calls
 from optimal_frontier.state.records import url_of_record
@@ -84,7 +86,9 @@ def _apply(namespace: Namespace, settings: FrontierSettings, partition: int) -> 
             url = url_of_record(record, names.get(row.host, ""))
             if not settings.rules.of(url).revisit:
                 if row.b > 0:
-                    done.append((page, row.b, row._replace(state=DONE), None))
+                    done.append((page, row.b, row._replace(state=DONE, flags=row.flags & ~ANNOUNCED), None))
+                    if row.flags & ANNOUNCED:
+                        _drop_announcement(namespace, partition, page)
                 continue
             changed = rebounded(row, rated(row, settings, url, stated))
             if changed != row and row.b > 0:
@@ -94,3 +98,9 @@ def _apply(namespace: Namespace, settings: FrontierSettings, partition: int) -> 
             namespace.run(calls[at : at + BATCH])
         if int(cursor) == 0:
             return looked_at
+
+
+def _drop_announcement(namespace: Namespace, partition: int, page: bytes) -> None:
+    mark = Memory.unpack(namespace.command("HGET", namespace.key("memory", partition), page, partition=partition)).announced
+    if mark is not None:
+        drop_announcement(namespace, mark.announcer)

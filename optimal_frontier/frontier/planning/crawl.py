@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.estimation import posterior_median
-from optimal_frontier.frontier.judging.waits import goes_by_price
 from optimal_frontier.frontier.planning.bounds import BoundsRevision
 from optimal_frontier.frontier.planning.budget import Budget
 from optimal_frontier.frontier.planning.exploring import Progress
@@ -21,12 +20,15 @@ from optimal_frontier.frontier.planning.republished import RepublishedPages
 from optimal_frontier.frontier.planning.solving import Problem
 from optimal_frontier.frontier.planning.table import Pages, PageTable, share_to_read
 from optimal_frontier.frontier.planning.timed import TimedPages
+from optimal_frontier.scheduling.numbers import waits_at_price
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import ACTIVE, FAR_S, RETIRED
 
 #: A stretch that differs by more moves longest intervals.
 _MOVED_STRETCH: Final = 0.02
+#: Pages of which it is asked how a partition answers to a price.
+_SAMPLE: Final = 10_000
 _CLOCK: Final = struct.Struct("<d")
 
 Floats = NDArray[np.float64]
@@ -170,9 +172,8 @@ class CrawlPages:
         min_rate = np.minimum(min_rate, max_rate)
         exploring = progress.waits(round_s)
         with np.errstate(divide="ignore"):
-            asked = 1.0 / (
-                np.full(len(host), exploring.interval) if exploring.is_even else exploring.longest_of_many(of("id"), max_interval)
-            )
+            even = np.full(len(host), exploring.interval)
+            asked = 1.0 / (even if exploring.is_even else exploring.longest_of_many(of("id"), max_interval))
         self.median = self._medians(of)
         importance = of("importance").astype(np.float64)
         timed = self._timed(importance, min_rate, max_rate)
@@ -201,13 +202,17 @@ class CrawlPages:
         return values[first : min(later)] if later else values[first:]
 
     def answer_at(self, k: int, log_price: float) -> float:
-        """Return how many visits' worth of waits in partition ``k`` answer to a change of the price at that price."""
-        pages = self.tables[k].pages
-        some = pages.take(goes_by_price(pages))  # type: ignore[arg-type]  # columns by name will do
-        with np.errstate(invalid="ignore"):
-            wait = some["a"].astype(np.float64) + some["s"] * log_price
-            free = (some["s"] > 0) & (wait > some["e"]) & (wait < some["l"])
-        return float((some["s"][free] / wait[free]).sum())
+        """Return how many visits' worth of waits in partition ``k`` answer to a change of the price at that price, by a sample."""
+        rows = self.rows_of(k)
+        every = max(1, len(rows) // _SAMPLE)
+        some, first = rows[::every], sum(self.tables[j].pages.count for j in self.partitions if j < k)
+        pages = self.tables[k].pages.take(self.planned[some] - first)
+        settings = self.settings
+        wait, slope = waits_at_price(
+            log_price, pages["importance"].astype(np.float64), self.median[some], settings.objective, settings.policy
+        )
+        free = (slope > 0) & (wait > pages["min_interval"]) & (wait < pages["max_interval"]) & (pages["failures"] == 0)
+        return float((slope[free] / wait[free]).sum()) * every
 
     def stretch_moved(self, stretch: float) -> bool:
         """Tell whether longest intervals are others than by the plan before."""

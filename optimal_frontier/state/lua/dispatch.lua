@@ -110,7 +110,7 @@ if want > 0 and (share >= 1 or discovery + share * want >= 1 or c < want or z[re
   for _, host in ipairs(hosts) do
     if free[host] > now then call('ZADD', P .. 'f', free[host], host)
     elseif is_open(host) then
-      begun[host] = {list = call('ZRANGE', P .. 'f:' .. host, 0, pause > 0 and 0 or want - 1, 'WITHSCORES'), n = 0}
+      begun[host] = {list = call('ZRANGE', P .. 'f:' .. host, 0, pause > 0 and 0 or want, 'WITHSCORES'), n = 0}
       line_up(host, 1)
     end
   end

@@ -14,7 +14,7 @@ from optimal_frontier.frontier.dispatching.revising import forget
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import RELEASE, REST, Handout
 from optimal_frontier.state.records import unpack_record
-from optimal_frontier.state.rows import ACTIVE, DONE, RETIRED, split_tail
+from optimal_frontier.state.rows import ACTIVE, DONE, split_tail
 
 KNOWN: dict[str, Any] = {"content": b"t" * 16, "shape": 1.5, "time": 7.0, "memory": Memory(etag=b"e")}
 
@@ -365,4 +365,3 @@ def test_a_stored_tail_names_the_url_of_the_page_that_it_is(pages: ClockedNamesp
     value = pages.command("HGET", pages.key("pages", k), fingerprint("h2/kept")[:12], partition=k)
     stated, record = split_tail(value)
     assert (stated, unpack_record(record, "h2")) == (5.0, {"url": "http://h2/kept"})
-    assert RETIRED != pages.row("h2/kept").state

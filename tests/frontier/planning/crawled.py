@@ -17,7 +17,7 @@ from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.records import pack_record
-from optimal_frontier.state.rows import ACTIVE, LAYOUT, HEAD_BYTES, Row
+from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, LAYOUT, Row
 
 #: Where tests start, seconds since the epoch: the year 2033. Scripts never go behind the time that a partition was told last.
 START = 2_000_000_000.0
@@ -95,6 +95,14 @@ class Crawl:
             while some := self.dispatch(64, k, **ask):
                 found += some
         return found
+
+    def take(self, name: str) -> Handout:
+        """Hand one page out, as one whose lease was lost."""
+        k = self.namespace.partition_of(name.partition("/")[0])
+        self.namespace.command("ZADD", self.namespace.key("q", k), 1, page_of(name), partition=k)
+        (handout,) = self.dispatch(1, k)
+        assert handout.page == page_of(name)
+        return handout
 
     def observe(self, handout: Handout, settings: FrontierSettings | None = None, bit: int = -1, op: int = KEEP, **row: Any) -> int:
         """End a lease now, as a judge does; ``row``: fields that the visit changed."""
