@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from clocked_store import ClockedStore, open_store
+from clocked_namespace import ClockedNamespace, open_namespace
 
 from optimal_frontier.state.embedded import EmbeddedServer
 
@@ -58,9 +58,9 @@ def redis_client(redis_socket: str) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture
-def store(redis_socket: str, namespace: str) -> Iterator[ClockedStore]:
+def store(redis_socket: str, namespace: str) -> Iterator[ClockedNamespace]:
     """An empty namespace at the time START; nothing moves its clock but the test."""
-    opened = open_store(redis_socket, namespace)
+    opened = open_namespace(redis_socket, namespace)
     yield opened
     opened.connection.close()
 

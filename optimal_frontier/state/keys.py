@@ -42,8 +42,7 @@ KEYS: Final = (
     Key("lateness", "list", "of the last revisits, seconds from the deadline to the start of the download, those of one call in one text", "1,000 calls", "observe"),
     Key("changes", "stream", "pages that changed: page, time (s), url, previous and new fingerprint (hexadecimal)", "about 10,000", "observe"),
     Key("flagged", "zset", "contents that are no page's own: host, blank, fingerprint in hexadecimal -> when that was found out (s)", "1,000", "flag_contents"),
-    Key("announcers", "hash", "host and kind of a source -> what its announcements were worth, as text", "sources", "commands"),
-    Key("lastmod", "hash", "page -> what a sitemap said: last change (s), resolution (s), when it said so (s)", "pages", "commands"),
+    Key("announcers", "hash", "host and kind of a source -> what its announcements were worth, as text", "sources", "admitting.announcing"),
 )
 
 #: Keys that exist once in a partition and their types, checked when a namespace is opened.

@@ -74,7 +74,7 @@ class Memory:
     timetable : int
         Which update times these are of: a hash of them, see `judging.update_times`.
     aliases : tuple of bytes
-        What the page was known by before it moved, oldest first.
+        What the page was before it moved, oldest first: partition (u4) and page (12 bytes) of each, see `dispatching.moving`.
     """
 
     etag: bytes = b""
