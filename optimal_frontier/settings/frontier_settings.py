@@ -32,7 +32,7 @@ class FrontierSettings:
     objective: Literal["freshness", "changes"]
     policy: Literal["periodic", "poisson"]
     dispatch: Literal["edf", "index"]
-    exploration: Literal["median", "mean", "thompson", "epsilon", "explore-then-commit"]
+    exploration: Literal["median", "epsilon", "explore-then-commit"]
     half_life: float | None
     resolve_interval: float
     min_interval: float

@@ -119,7 +119,7 @@ TABLE: Final = (
     Setting(
         "EXPLORATION",
         "median",
-        choice("median", "mean", "thompson", "epsilon", "explore-then-commit"),
+        choice("median", "epsilon", "explore-then-commit"),
         "which change rates plans are made from, and how pages that are not worth a visit go on being looked at",
     ),
     Setting("HALF_LIFE", None, _half_life, "seconds after which what was learned of a change rate counts half; None: it is kept"),
