@@ -27,9 +27,10 @@ _FAR: Final = 1e99
 _FREE: Final = 20.0
 #: Pages with update times and all others are at one price when what the former buy moves by less than this share of the budget.
 _LITTLE: Final = 3e-5
-_HALVINGS: Final = 12
+_HALVINGS: Final = 20
 #: Relative difference of two prices that is none.
-_TIE: Final = 1e-3
+_TIE: Final = 3e-4
+_ROUNDING: Final = 1e-12
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -236,8 +237,8 @@ def _beside(
 ) -> tuple[Floats, float, float]:
     """Solve with what pages with update times buy at a price, until the others, which take the rest of the budget, have that price.
 
-    What is bought falls with the price, and the price of the others rises with it, so there is one such point. Visits are whole: where many
-    pages are worth just the price, a part of what they would buy is planned. ``most`` has the budget and the price to start from.
+    What is bought falls with the price, and the price of the others rises with it, so there is one such point. ``most`` has the budget and
+    the price to start from.
     """
     rows, (budget, start) = timed.rows, most
     low, high = (bound.copy() for bound in bounds)
@@ -267,13 +268,23 @@ def _beside(
         else:
             above = price
         if float(np.abs(bought_at(price) - bought_at(min(max(multiplier, below), above))).sum()) <= _LITTLE * budget:
-            return found
+            return found  # whatever the price between them, it moves next to nothing
         if above <= below * (1 + _TIE):
             break
         price = multiplier if below < multiplier < above else math.sqrt(max(below, 1e-12 * above) * above)
-    few, many = bought_at(above), bought_at(below) if below > 0 else bought_at(1e-12 * above)
-    part = 0.5
-    for halving in range(2, _HALVINGS):
-        found = solved(few + part * (many - few))
-        part += 0.5**halving * (1 if found[1] < above else -1)
-    return found
+    # Visits are whole: of the pages that are worth just the price so many are bought for as leave the others at it.
+    few, many = bought_at(above), timed.rates(np.full(len(rows), below if below > 0 else 1e-12 * above))
+    moved = np.flatnonzero(many > few)
+    least, most_pages, best = 0, len(moved), solved(few)
+    while least < most_pages:
+        count = (least + most_pages + 1) // 2
+        tried = few.copy()
+        tried[moved[:count]] = many[moved[:count]]
+        asked = np.zeros(1) if admitted is None else np.bincount(problem.host[rows], tried, len(admitted)) - admitted * (1 + _ROUNDING)
+        is_too_much = float(tried.sum()) > room * (1 + _ROUNDING) or float(asked.max(initial=0.0)) > 0
+        found = best if is_too_much else solved(tried)
+        if is_too_much or found[1] > above * (1 + _TIE):
+            most_pages = count - 1
+        else:
+            least, best = count, found
+    return best

@@ -63,12 +63,11 @@ def test_no_other_choice_of_times_is_better(seed):
     assert found.freshness >= best * (1 - 0.02)
 
 
-def test_the_price_of_the_last_plan_changes_no_more_than_one_visit():
-    """One that is worth just the price is planned in part or not at all: that moves the price by 0.2% here."""
+def test_the_price_of_the_last_plan_changes_nothing():
     problem = world(3000, 2000)
     plan = solve(problem, 15.0)
     again = solve(problem, 15.0, plan.multiplier)
-    assert again.multiplier == pytest.approx(plan.multiplier, rel=3e-3)
+    assert again.multiplier == pytest.approx(plan.multiplier, rel=2e-3)
     assert np.abs(again.rates - plan.rates).sum() <= 2e-3 * plan.rates.sum()
 
 
