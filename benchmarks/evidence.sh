@@ -36,7 +36,6 @@ policies policies-budgets --visits 0.05 --visits 0.2 --visits 0.8 --policy media
 policies policies-processes --process weibull --process pareto --process quasi-deterministic --process drifting --process jumping \
     --policy median --policy mean --policy thompson --policy epsilon --policy uniform --policy nutch-tuned --policy clairvoyant
 say changing-habits "$bin/python" "$here/changing_habits.py"
-say bursty-pages "$bin/python" "$here/bursty_pages.py"
 say sibling-priors "$bin/python" "$here/sibling_priors.py"
 say last-modified "$bin/python" "$here/last_modified.py"
 for repository in $repositories; do

@@ -26,8 +26,11 @@ _FAR: Final = 1e99
 #: at most, in logarithms.
 _FREE: Final = 20.0
 #: Pages with update times and all others are at one price when what the former buy moves by less than this share of the budget.
-_LITTLE: Final = 1e-4
-_HALVINGS: Final = 12
+_LITTLE: Final = 3e-5
+_HALVINGS: Final = 20
+#: Relative difference of two prices that is none.
+_TIE: Final = 3e-4
+_ROUNDING: Final = 1e-12
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -164,7 +167,7 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
     if problem.timed is None:
         rates, multiplier, unused = steady(low, high)
     else:
-        rates, multiplier, unused = _beside(problem.timed, steady, low, high, budget, start)
+        rates, multiplier, unused = _beside(problem, problem.timed, steady, (low, high), (budget, start))
     value = np.zeros(0)
     if problem.limit is not None or multiplier <= 0:
         value = marginal_values(importance, change_rate, rates, problem.objective, problem.policy)
@@ -226,33 +229,62 @@ def _freshness(importance: Floats, change_rate: Floats, rates: Floats, pinned: N
 
 
 def _beside(
+    problem: Problem,
     timed: TimedPages,
     steady: Callable[[Floats, Floats], tuple[Floats, float, float]],
-    low: Floats,
-    high: Floats,
-    budget: float,
-    start: float,
+    bounds: tuple[Floats, Floats],
+    most: tuple[float, float],
 ) -> tuple[Floats, float, float]:
-    """Solve with what pages with update times buy at a price, until the others have that price; they take what is left of the budget."""
-    rows = timed.rows
-    low, high = low.copy(), high.copy()
-    room = max(budget - float(np.delete(low, rows).sum()), 0.0)
+    """Solve with what pages with update times buy at a price, until the others, which take the rest of the budget, have that price.
 
-    def at(price: float) -> tuple[Floats, float, float]:
+    What is bought falls with the price, and the price of the others rises with it, so there is one such point. ``most`` has the budget and
+    the price to start from.
+    """
+    rows, (budget, start) = timed.rows, most
+    low, high = (bound.copy() for bound in bounds)
+    low[rows] = 0.0
+    room = max(budget - float(low.sum()), 0.0)
+    admitted = None if problem.limit is None else np.maximum(problem.limit - np.bincount(problem.host, low, len(problem.limit)), 0.0)
+
+    def bought_at(price: float) -> Floats:
         bought = timed.rates(np.full(len(rows), price))
+        if admitted is not None:
+            asked = np.bincount(problem.host[rows], bought, len(admitted))
+            bought = bought * (admitted / np.maximum(np.maximum(asked, admitted), 1 / _FAR))[problem.host[rows]]
         total = float(bought.sum())
-        low[rows] = high[rows] = bought if total <= room else bought * (room / total)
+        return bought if total <= room else bought * (room / total)
+
+    def solved(bought: Floats) -> tuple[Floats, float, float]:
+        low[rows] = high[rows] = bought
         return steady(low, high)
 
-    below, above = 0.0, math.inf
-    price = start if start > 0 else timed.top
-    found = at(price)
+    below, above = 0.0, timed.top
+    price = min(start, above) if start > 0 else above
     for _ in range(_HALVINGS):
+        found = solved(bought_at(price))
         multiplier = found[1]
-        below, above = (max(below, price), above) if multiplier > price else (below, min(above, price))
-        now, then = timed.rates(np.full(len(rows), price)), timed.rates(np.full(len(rows), multiplier))
-        if abs(float((now - then).sum())) <= _LITTLE * budget:
+        if multiplier > price and price < above:
+            below = price
+        else:
+            above = price
+        if float(np.abs(bought_at(price) - bought_at(min(max(multiplier, below), above))).sum()) <= _LITTLE * budget:
+            return found  # whatever the price between them, it moves next to nothing
+        if above <= below * (1 + _TIE):
             break
         price = multiplier if below < multiplier < above else math.sqrt(max(below, 1e-12 * above) * above)
-        found = at(price)
-    return found
+    # Visits are whole: of the pages that are worth just the price so many are bought for as leave the others at it.
+    few, many = bought_at(above), timed.rates(np.full(len(rows), below if below > 0 else 1e-12 * above))
+    moved = np.flatnonzero(many > few)
+    least, most_pages, best = 0, len(moved), solved(few)
+    while least < most_pages:
+        count = (least + most_pages + 1) // 2
+        tried = few.copy()
+        tried[moved[:count]] = many[moved[:count]]
+        asked = np.zeros(1) if admitted is None else np.bincount(problem.host[rows], tried, len(admitted)) - admitted * (1 + _ROUNDING)
+        is_too_much = float(tried.sum()) > room * (1 + _ROUNDING) or float(asked.max(initial=0.0)) > 0
+        found = best if is_too_much else solved(tried)
+        if is_too_much or found[1] > above * (1 + _TIE):
+            most_pages = count - 1
+        else:
+            least, best = count, found
+    return best
