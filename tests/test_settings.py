@@ -10,9 +10,10 @@ from types import MappingProxyType
 import pytest
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.dispatcher import rate_bounds
+from optimal_frontier.frontier.judging.waits import shortest_wait
 from optimal_frontier.scheduling.exploration import EXPLORATIONS
 from optimal_frontier.settings import DAY_S, PREFIX, TABLE, FrontierSettings, PageRule, Timetable, UrlLimits
+from optimal_frontier.state.rows import Row
 
 
 def parse(**values: object) -> FrontierSettings:
@@ -29,7 +30,6 @@ REJECTED = {
     "POLICY": ["Poisson", "uniform", None, 1, "", ["poisson"]],
     "DISPATCH": ["Index", "fifo", None, 1, "", ["index"]],
     "EXPLORATION": ["Median", "explore", None, 1, "", ["median"], "explore_then_commit"],
-    "HALF_LIFE": [0, -1, "never", "inf", True],
     "RESOLVE_INTERVAL": [0, -5, "soon", None, "inf", True],
     "MIN_INTERVAL": [0, -1, "x", None, "inf"],
     "MAX_INTERVAL": [0, -1, "x", None, "inf"],
@@ -174,8 +174,6 @@ def test_defaults_are_those_of_the_table():
         ("POLICY", "poisson", "poisson"),
         ("DISPATCH", "index", "index"),
         ("EXPLORATION", "explore-then-commit", "explore-then-commit"),
-        ("HALF_LIFE", "3600", 3600.0),
-        ("HALF_LIFE", None, None),
         ("FINGERPRINT", "near", "near"),
         ("FINGERPRINT", "shop.contents.Offer.of", "shop.contents.Offer.of"),
         ("FINGERPRINT_INCLUDE", "[data-x]", ("[data-x]",)),
@@ -332,15 +330,20 @@ def test_a_host_rule_is_for_the_host_alone():
     ],
 )
 def test_bounds_of_a_rule_go_before_those_of_the_settings(rule, longest, shortest, gap):
-    """And always leave room: the least rate is never above the most. Pinned pages may come after half their interval."""
-    assert rate_bounds(rule, parse(MIN_INTERVAL=10, MAX_INTERVAL=1000)) == (1 / longest, 1 / shortest, gap)
+    """And always leave room: the shortest is never above the longest. Pinned pages may come after half their interval."""
+    found = parse(MIN_INTERVAL=10, MAX_INTERVAL=1000).interval_bounds(rule)
+    assert found == pytest.approx((shortest, longest), rel=1e-5)
+    assert (found[0] == found[1]) == (rule.min_interval is not None and rule.min_interval == rule.max_interval)
+    row = Row(min_interval=found[0], max_interval=found[1])
+    assert shortest_wait(Row.unpack(row.pack())) == pytest.approx(gap, rel=1e-5)
+    assert found[0] >= (rule.min_interval or 0) or rule.max_interval is not None
+    assert found[1] <= (rule.max_interval or math.inf)
 
 
 def test_rules_that_merge_to_a_contradiction_still_give_bounds():
     rules = parse(RULES=[{"pattern": "a", "min_interval": 100}, {"pattern": "a", "max_interval": 10}]).rules
-    low, high, gap = rate_bounds(rules.of("a"), parse())
-    assert low <= high < math.inf
-    assert gap <= 1 / low
+    shortest, longest = parse().interval_bounds(rules.of("a"))
+    assert 0 < shortest <= longest < math.inf
 
 
 def test_the_digest_tells_rules_apart():

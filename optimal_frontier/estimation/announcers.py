@@ -71,7 +71,7 @@ class Announcer:
         return cls(int(right), int(wrong), int(score), silenced == "1", int(waiting), float(window), int(passed_over))
 
     def after(self, was_right: bool) -> Announcer:
-        """Return what is known after one more check; the same formula stands in ``lua/_prelude.lua``.
+        """Return what is known after one more check.
 
         Examples
         --------

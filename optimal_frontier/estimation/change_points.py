@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.estimation.filtering import update_one, update_posterior
-from optimal_frontier.estimation.forgetting import RESIDUE
 from optimal_frontier.estimation.validation import bit_array, broadcast_shape, page_array, positive_array
 
+#: Weight of the prior that the recent posterior falls back to: a page of which all is forgotten is learned more quickly than a new one.
+RESIDUE: Final = 0.5
 #: What the recent posterior keeps from one visit to the next.
 MEMORY: Final = 0.9
 #: Evidence at which the recent posterior takes over.

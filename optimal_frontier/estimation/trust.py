@@ -116,7 +116,7 @@ class Trust:
         return Trust(self.unchanged + other.unchanged, self.moved + other.moved, self.changed + other.changed, self.wrong + other.wrong)
 
     def after(self, changed: bool, lies: bool) -> Trust:
-        """Return what is known after one more check; the same formula stands in ``lua/observe.lua``.
+        """Return what is known after one more check.
 
         Examples
         --------

@@ -45,12 +45,6 @@ def _host_max_rate(name: str, value: object) -> float | None:
     return number(name, value, "fetches per second above 0, or None", lambda x: 0 < x < math.inf and 1 / x < math.inf)
 
 
-def _half_life(name: str, value: object) -> float | None:
-    if value is None or value == "None":
-        return None
-    return number(name, value, "seconds above 0, or None", lambda x: 0 < x < math.inf)
-
-
 def _close_after(name: str, value: object) -> int | None:
     if value is None or value == "None":
         return None
@@ -122,7 +116,6 @@ TABLE: Final = (
         choice("median", "epsilon", "explore-then-commit"),
         "which change rates plans are made from, and how pages that are not worth a visit go on being looked at",
     ),
-    Setting("HALF_LIFE", None, _half_life, "seconds after which what was learned of a change rate counts half; None: it is kept"),
     Setting("RESOLVE_INTERVAL", 60.0, _positive, "seconds between plans"),
     Setting("MIN_INTERVAL", 1.0, _positive, "least seconds between two visits of a page"),
     Setting("MAX_INTERVAL", 30 * DAY_S, _positive, "most seconds between two visits of a page"),

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import posterior_median, update_posterior, watch_habits
-from optimal_frontier.estimation.change_points import ALARM, MEMORY, watch_one
-from optimal_frontier.estimation.forgetting import RESIDUE
+from optimal_frontier.estimation.change_points import ALARM, MEMORY, RESIDUE, watch_one
 
 SIZES = st.floats(1e-6, 1e6)
 
