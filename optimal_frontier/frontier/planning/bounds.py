@@ -104,7 +104,8 @@ class BoundsRevision:
             return new
         if rule.update_times is not None and row.visits and not row.gone:
             raw = self.namespace.command("HGET", self.namespace.key("memory", self.partition), page, partition=self.partition)
-            a, s, e, longest = numbers_of_timed(republished(rule.update_times, Memory.unpack(raw)), new, page, self.terms)
+            timed = republished(rule.update_times, Memory.unpack(raw))
+            a, s, e, longest = numbers_of_timed(timed, new, page, self.terms)
         else:
             a, s, e, longest = numbers_of(new, page, self.terms, since=max(0.0, self.now - row.b / 1e6))
         return new._replace(a=a, s=s, e=e, l=longest)

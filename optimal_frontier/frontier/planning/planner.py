@@ -238,7 +238,7 @@ class Planner:
         pages = table.pages
         look = np.zeros(pages.count, bool)
         look[self.crawl.fresh[k]] = True
-        look |= is_displaced(pages, terms)
+        look |= is_displaced(pages, terms, now)
         if self.crawl.priors_moved:
             look |= (pages["shape"] <= 0) & (pages["visits"] > 0)
         extra = np.zeros(int(pages["host"].max(initial=0)) + 1)

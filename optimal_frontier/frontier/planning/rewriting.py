@@ -20,6 +20,8 @@ from optimal_frontier.state.rows import NUMBERS_BYTES
 
 #: A deadline has moved when it did by more than this share of the wait.
 MOVED: Final = 0.05
+#: RESOLVE_INTERVALs until the plan after next.
+AHEAD: Final = 2.0
 #: What a row cannot hold in 32 bits.
 _FAR: Final = 3e38
 #: A page and its numbers, as `write_plan` takes them.
@@ -37,7 +39,7 @@ class Moved(NamedTuple):
     rows: NDArray[Any]
 
 
-def is_displaced(pages: Pages, terms: Terms) -> NDArray[np.bool_]:
+def is_displaced(pages: Pages, terms: Terms, now: float) -> NDArray[np.bool_]:
     """Tell of each page whether it may have moved without being visited: the price has, or a visit has become worth while.
 
     Parameters
@@ -46,11 +48,19 @@ def is_displaced(pages: Pages, terms: Terms) -> NDArray[np.bool_]:
         As they are known.
     terms : Terms
         The price by which the partition dispatches from now on, and the plan.
+    now : float
+        Server's time, seconds since the epoch.
+
+    Notes
+    -----
+    Where the price has risen, pages come up early and dispatch puts them back. Where it fell, they would come up late; those that are due
+    before the plan after next are placed anew.
     """
     price = terms.log_price
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         wait = np.clip(pages["a"] + pages["s"] * price, pages["e"], pages["l"])
-        drifted = np.abs(price - pages["placed"]) * pages["s"] > MOVED * wait
+        drifted = (pages["placed"] - price) * pages["s"] > MOVED * wait
+        drifted &= pages["b"] / 1e6 + wait <= now + AHEAD * terms.settings.resolve_interval
         worthless = np.isinf(pages["a"])
         worth = np.log(pages["importance"]) - (np.log(pages["median"]) if terms.settings.objective == "freshness" else 0.0)
         # What has no bit has no number here.

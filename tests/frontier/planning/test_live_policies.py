@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from crawled import START, Crawl, new_page, page_of, parse
 
-from optimal_frontier.frontier.judging.update_times import Republished, betas_of, numbers_of_timed
+from optimal_frontier.frontier.judging.update_times import numbers_of_timed, republished
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
 from optimal_frontier.frontier.planning.curve import read_crawl_curve
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.optimization import freshness_poisson, solve_poisson
 from optimal_frontier.scheduling.numbers import draw_of
+from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.rows import DONE, TIMED, Row
 
 PERIOD = 1000.0
@@ -77,7 +78,7 @@ def with_news(crawl: Crawl, settings, importance: float = 1.0, visited: float = 
     crawl.add(new_page("h0/news", importance=importance, flags=TIMED, min_interval=1.0, max_interval=1e6))
     (handout,) = crawl.firsts()
     row = handout.row._replace(b=visited * 1e6, visits=1, flags=TIMED, unseen=0.0)
-    page = Republished(timetable := settings.rules.of("http://h0/news").update_times, betas_of(timetable, ()))
+    page = republished(settings.rules.of("http://h0/news").update_times, Memory())
     a, s, e, longest = numbers_of_timed(page, row, handout.page, Terms(0.0, crawl.published(), settings))
     crawl.observe(handout, settings, flags=TIMED, a=a, s=s, e=e, l=longest)
 
