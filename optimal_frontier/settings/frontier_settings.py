@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings.contents import check_options
 from optimal_frontier.settings.parsing import number
-from optimal_frontier.settings.rules import Rules
+from optimal_frontier.settings.rules import PageRule, Rules
 from optimal_frontier.settings.table import PREFIX, TABLE
 from optimal_frontier.settings.urls import UrlLimits
 
@@ -65,6 +65,18 @@ class FrontierSettings:
     def first_visit_share(self) -> float:
         """Share of the budget for first visits while there are any; all of it for a crawl that is to end (CLOSE_AFTER)."""
         return self.discovery_share if self.close_after is None else 1.0
+
+    def interval_bounds(self, rule: PageRule) -> tuple[float, float]:
+        """Return the least and most seconds between two visits of a page; equal where it is pinned.
+
+        The bounds of a rule go before MIN_INTERVAL and MAX_INTERVAL. Where they exclude each other, the rule's stand, and its max_interval
+        before its min_interval.
+        """
+        longest = rule.max_interval if rule.max_interval is not None else self.max_interval
+        shortest = rule.min_interval if rule.min_interval is not None else self.min_interval
+        if rule.max_interval is None:
+            longest = max(longest, shortest)
+        return min(shortest, longest), longest
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> FrontierSettings:

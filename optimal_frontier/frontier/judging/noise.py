@@ -16,8 +16,9 @@ import msgpack
 
 from optimal_frontier.detection.section_history import SectionHistory, key_of
 from optimal_frontier.detection.sections import WHOLE, Section
+from optimal_frontier.frontier.judging.waits import shortest_wait
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.records import NOT_SURPRISED, Handout, Observation, Watched
+from optimal_frontier.state.rows import Row
 
 #: A second fetch counts as one shortly after within so many seconds.
 QUICK_S: Final = 10.0
@@ -129,8 +130,6 @@ class Noticed:
         What was learned so far was learned from noise.
     counters : mapping of str to int
         What happened, for ``P stats``.
-    overrules : bool
-        The fingerprint says otherwise.
     """
 
     bit: int
@@ -138,35 +137,22 @@ class Noticed:
     again: bool = False
     forgets: bool = False
     counters: Mapping[str, int] = field(default_factory=dict)
-    overrules: bool = False
 
-    def shown(self, handout: Handout, digest: bytes | None) -> Handout:
-        """Return a handout against which the fingerprint gives this bit; it is never the one to say that there was a change."""
-        if not self.overrules or digest is None:
-            return handout
-        return replace(handout, content=digest) if self.bit == 0 else replace(handout, content_tag=0)
-
-    def applied(self, handout: Handout, observation: Observation) -> Observation:
-        """Return an observation that was made with this bit, with what else was noticed."""
-        memory = observation.memory or handout.memory
-        raw = b"" if self.noise is None else self.noise.pack()
-        if raw != memory.noise:
-            observation = replace(observation, memory=replace(memory, noise=raw))
-        if self.counters:
-            observation = replace(observation, counters={**observation.counters, **self.counters})
-        if self.forgets:
-            watch = Watched(relearned=handout.watch.relearned)
-            observation = replace(observation, shape=0.0, time=0.0, watch=watch, surprises=NOT_SURPRISED)
-        return replace(observation, again=True) if self.again else observation
+    @property
+    def remembered(self) -> bytes:
+        """What `Memory.noise` holds after it."""
+        return b"" if self.noise is None else self.noise.pack()
 
 
-def notice(handout: Handout, bit: int, interval: float, cut: Callable[[], Sequence[Section]], round_s: float = math.inf) -> Noticed:
+def notice(row: Row, known: bytes, bit: int, interval: float, cut: Callable[[], Sequence[Section]], round_s: float = math.inf) -> Noticed:
     """Judge a visit of a page that may be noisy.
 
     Parameters
     ----------
-    handout : Handout
-        The lease.
+    row : Row
+        Of the page, as it was handed out.
+    known : bytes
+        What is remembered of its noise: `Memory.noise`.
     bit : int
         By the fingerprint.
     interval : float
@@ -183,45 +169,41 @@ def notice(handout: Handout, bit: int, interval: float, cut: Callable[[], Sequen
     page that does change by itself every few seconds (`FASTEST`) is taken for noisy as well. Nothing that is visited less often than that
     could be kept fresh, and what of it stays the same for longer is then what decides.
     """
-    known = handout.memory.noise
-    if bit < 0 or not (known or (bit == 1 and _all_changed(handout, _KEPT_AFTER - 1))):
+    if bit < 0 or not (known or (bit == 1 and _all_changed(row, _KEPT_AFTER - 1))):
         # without a fingerprint to compare with, what was kept of sections may have been made under other options too
         return Noticed(bit, counters={"noisy_calmed": 1} if known and PageNoise.unpack(known).is_noisy else {})
-    noise, visits = PageNoise.unpack(known), handout.visits + 1
+    noise, visits = PageNoise.unpack(known), row.visits + 1
     if noise.is_noisy:
-        noticed = _notice_noisy(noise, bit, interval, cut(), visits)
-        return replace(noticed, overrules=noticed.bit != bit)
+        return _notice_noisy(noise, bit, interval, cut(), visits)
     if bit == 0:
-        if handout.bits & 1 == 0:
+        if row.bits & 1 == 0:
             return Noticed(bit)
         calm = replace(noise, history=noise.history.calm(quick=_is_quick(noise, interval)))
         if noise.checks:
             return Noticed(bit, calm.next_asked(visits), counters={"noise_checks": 1})
         return Noticed(bit, calm)
     possible = min(_CHANGES_A_ROUND / round_s, _FASTEST_OF_ALL) if round_s > 0 else _FASTEST_OF_ALL
-    return _notice_changing(handout, noise, interval, cut(), visits, possible)
+    return _notice_changing(row, noise, interval, cut(), visits, possible)
 
 
 def _is_quick(noise: PageNoise, interval: float) -> bool:
     return noise.checks > 0 and interval <= QUICK_S
 
 
-def _all_changed(handout: Handout, n: int) -> bool:
-    return handout.bits & ((1 << n) - 1) == (1 << n) - 1
+def _all_changed(row: Row, n: int) -> bool:
+    return row.bits & ((1 << n) - 1) == (1 << n) - 1
 
 
-def _chance(handout: Handout, within: float, possible: float) -> float:
+def _chance(row: Row, within: float, possible: float) -> float:
     """Probability of a change within so many seconds, by the posterior, or at `FASTEST` if that is less; at a rate that is possible in the
     crawl if it is above that."""
     if possible > FASTEST:
         return -math.expm1(-possible * within)
-    learned = -math.expm1(-handout.shape * math.log1p(within / handout.time)) if handout.shape > 0 else 1.0
+    learned = -math.expm1(-row.shape * math.log1p(within / row.time)) if row.shape > 0 else 1.0
     return min(learned, -math.expm1(-FASTEST * within))
 
 
-def _notice_changing(
-    handout: Handout, noise: PageNoise, interval: float, sections: Sequence[Section], visits: int, possible: float
-) -> Noticed:
+def _notice_changing(row: Row, noise: PageNoise, interval: float, sections: Sequence[Section], visits: int, possible: float) -> Noticed:
     quick, is_hasty = _is_quick(noise, interval), possible > FASTEST
     keys = noise.history.difference(sections).keys
     noise = replace(noise, history=noise.history.follow(sections, quick=quick))
@@ -229,25 +211,25 @@ def _notice_changing(
         # its fingerprint is another, so where no section is, the order of its parts is
         differing = keys or frozenset((key_of(WHOLE),))
         mask = noise.mask & differing if noise.evidence > 0 else differing
-        noise = replace(noise, mask=mask, evidence=noise.evidence - math.log(_chance(handout, max(interval, 1e-3), possible)))
+        noise = replace(noise, mask=mask, evidence=noise.evidence - math.log(_chance(row, max(interval, 1e-3), possible)))
         # No bits from what is under suspicion: by each of them a change within seconds would seem more likely. Unless nothing goes by them.
-        bit, overrules = (1, False) if is_hasty else (-1, True)
+        bit = 1 if is_hasty else -1
         if not mask:
-            return Noticed(bit, noise.next_asked(visits), overrules=overrules, counters={"noise_checks": 1})
+            return Noticed(bit, noise.next_asked(visits), counters={"noise_checks": 1})
         if noise.evidence >= (2 * ALARM if is_hasty else ALARM) and noise.history.quick_pairs >= _LEAST_PAIRS:
             noisy = replace(noise.next_asked(visits), is_noisy=True, mask=_quick_keys(noise) | mask, spacing=2 * _SPACING)
-            return Noticed(-1, noisy, forgets=True, overrules=True, counters={"noisy": 1, "noise_checks": 1})
+            return Noticed(-1, noisy, forgets=True, counters={"noisy": 1, "noise_checks": 1})
         if noise.checks < _MOST_CHECKS:
-            return Noticed(bit, replace(noise, checks=noise.checks + 1), again=True, overrules=overrules, counters={"noise_checks": 1})
+            return Noticed(bit, replace(noise, checks=noise.checks + 1), again=True, counters={"noise_checks": 1})
         # What was found stands until a pair is the same: the next check goes on from there.
         undecided = replace(noise, checks=0, late=0, next_check=visits + _UNDECIDED)
-        return Noticed(bit, undecided, overrules=overrules, counters={"noise_checks": 1})
+        return Noticed(bit, undecided, counters={"noise_checks": 1})
     if noise.checks:
         late = replace(noise, late=noise.late + 1)
         return Noticed(1, late, again=True) if late.late < _MOST_LATE else Noticed(1, late.next_asked(visits))
-    gap = 0.0 if handout.max_rate <= 0 else 1 / handout.max_rate * (0.5 if handout.min_rate >= handout.max_rate else 1.0)
+    gap = shortest_wait(row)
     is_telling = gap < QUICK_S and interval >= _LEAST_RATIO * max(gap, _NOMINAL_S)
-    if is_telling and visits >= noise.next_check and _all_changed(handout, (_QUICK_CHECKED_AFTER if is_hasty else _CHECKED_AFTER) - 1):
+    if is_telling and visits >= noise.next_check and _all_changed(row, (_QUICK_CHECKED_AFTER if is_hasty else _CHECKED_AFTER) - 1):
         return Noticed(1, replace(noise, checks=1), again=True)
     return Noticed(1, noise)
 

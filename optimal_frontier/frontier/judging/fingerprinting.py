@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from optimal_frontier.detection.content import Response
@@ -18,13 +19,27 @@ logger = logging.getLogger(__name__)
 #: Counters: the user's callable failed; selectors of what to include matched nothing.
 FAILED: Final = "fingerprints_failed"
 MISSED: Final = "includes_missed"
+_NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
+#: Tags that rows have room for.
+_TAGS: Final = 2**16 - 1
 
 
 class Way(NamedTuple):
-    """How a page's fingerprints are made, and the bits by which they may differ while it is unchanged."""
+    """How a page's fingerprints are made.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        What counts.
+    distance : int
+        Bits by which fingerprints may differ while the page is unchanged.
+    tag : int
+        Of the recipe, as rows hold it: 1 to 65,535.
+    """
 
     recipe: Recipe
     distance: int
+    tag: int
 
 
 class Fingerprint(NamedTuple):
@@ -42,8 +57,8 @@ class Fingerprint(NamedTuple):
 
     digest: bytes | None
     tag: int
-    distance: int
-    counters: Mapping[str, int]
+    distance: int = 0
+    counters: Mapping[str, int] = _NOTHING
 
 
 class Fingerprinting:
@@ -90,13 +105,13 @@ class Fingerprinting:
             if way.recipe not in self._told:
                 self._told.add(way.recipe)
                 logger.exception("%s failed on %s; visits on which it fails say nothing about a change (logged once)", way.recipe.kind, url)
-            return Fingerprint(None, way.recipe.tag, way.distance, {FAILED: 1})
+            return Fingerprint(None, way.tag, way.distance, {FAILED: 1})
         if missed and way.recipe not in self._told:
             self._told.add(way.recipe)
             logger.warning(
                 "nothing on %s is what is to be included, %s: all of such pages counts (logged once)", url, ", ".join(way.recipe.include)
             )
-        return Fingerprint(digest, way.recipe.tag, way.distance, {MISSED: 1} if missed else {})
+        return Fingerprint(digest, way.tag, way.distance, {MISSED: 1} if missed else _NOTHING)
 
     def _way(self, rule: PageRule) -> Way:
         key = (rule.fingerprint, rule.include, rule.exclude, rule.ignore, rule.distance)
@@ -114,7 +129,8 @@ class Fingerprinting:
                 _import(f"{PREFIX}FINGERPRINT", kind)
                 include = exclude = ignore = ()
             distance = _first(rule.distance, settings.fingerprint_distance) if kind == "near" else 0
-            way = self._ways[key] = Way(make_recipe(kind, include, exclude, ignore), distance)
+            recipe = make_recipe(kind, include, exclude, ignore)
+            way = self._ways[key] = Way(recipe, distance, 1 + recipe.tag % _TAGS)
         return way
 
 

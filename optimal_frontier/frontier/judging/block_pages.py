@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final
 
-from optimal_frontier.state.records import Handout
+from optimal_frontier.state.messages import Handout
 
 #: From so many pages on, each of which had a content of its own before, a content that they change to is flagged.
 SHARED_BY: Final = 3
@@ -30,7 +30,7 @@ class BlockPages:
         #: What is stored: True of a content that is flagged, False of one that was for so long that it passes for the pages' own.
         self.stored: Mapping[bytes, bool] = {}
         self._own: set[bytes] = set()
-        self._hosts: OrderedDict[str, OrderedDict[bytes, dict[int, bytes]]] = OrderedDict()
+        self._hosts: OrderedDict[str, OrderedDict[bytes, dict[bytes, bytes]]] = OrderedDict()
 
     def learn(self, stored: Mapping[bytes, bool]) -> None:
         """Take over what is stored. What this process has found is in it by now, and ends with it."""
@@ -44,15 +44,13 @@ class BlockPages:
         name = name_of(host, content)
         return self.stored.get(name, name in self._own)
 
-    def judge(self, host: str, handout: Handout, content: bytes, tag: int) -> tuple[bool, bool]:
+    def judge(self, handout: Handout, content: bytes, tag: int) -> tuple[bool, bool]:
         """Judge what a page answers with status 200.
 
         Parameters
         ----------
-        host : str
-            Of the page.
         handout : Handout
-            What it had before.
+            The page, and what it had before.
         content : bytes
             Its fingerprint now.
         tag : int
@@ -63,10 +61,11 @@ class BlockPages:
         is_flagged, is_news : bool
             It is not the page's own; and that was found out just now.
         """
+        host, row = handout.host, handout.row
         if self.is_flagged(host, content):
             return True, False
-        has_before = handout.visits > 0 and handout.content_tag == tag
-        if not has_before or handout.content == content or name_of(host, content) in self.stored:
+        has_before = row.visits > 0 and row.tag == tag
+        if not has_before or row.content == content or name_of(host, content) in self.stored:
             return False, False
         contents = self._hosts.setdefault(host, OrderedDict())
         self._hosts.move_to_end(host)
@@ -77,7 +76,7 @@ class BlockPages:
         if len(contents) > _MOST_CONTENTS:
             contents.popitem(last=False)
         if len(pages) < _MOST_CONTENTS:
-            pages[handout.slot] = handout.content
+            pages[handout.page] = row.content
         # Pages that all said the same before (in stock, sold out) may well say the same again.
         if len(set(pages.values())) < SHARED_BY:
             return False, False

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from optimal_frontier.estimation.validators import (
     EARLY_CHECKS,
@@ -17,8 +16,8 @@ from optimal_frontier.estimation.validators import (
     evidence_of,
     verdict_of,
 )
-from optimal_frontier.state.columns import ACTIVE
-from optimal_frontier.state.records import Handout, Observation
+from optimal_frontier.state.messages import Handout
+from optimal_frontier.state.rows import ACTIVE, UNCONDITIONAL
 
 #: Longest validators that are kept, bytes.
 LONGEST_ETAG: Final = 256
@@ -52,6 +51,46 @@ class Validators(NamedTuple):
 NO_VALIDATORS: Final = Validators()
 
 
+class Left(NamedTuple):
+    """What an answer leaves behind.
+
+    Attributes
+    ----------
+    memory : dict
+        Fields of `Memory` that it sets.
+    check : tuple of (str, float) or None
+        Where the answer says whether the host's 304s can be believed: verdict and evidence, for `ValidatorTrust.after`.
+    again : bool
+        The page has to be looked at again soon, to check a 304.
+    """
+
+    memory: dict[str, Any]
+    check: tuple[str, float] | None = None
+    again: bool = False
+
+
+class Seen(NamedTuple):
+    """What a visit showed.
+
+    Attributes
+    ----------
+    bit : int
+        1 changed, 0 unchanged, -1 nothing.
+    interval : float
+        Seconds since the last good response.
+    shape, time : float
+        Posterior after it; time in seconds.
+    shortest : float
+        Least interval of its revisits, seconds.
+    """
+
+    bit: int
+    interval: float
+    shape: float
+    time: float
+    shortest: float
+
+
 def conditions_of(handout: Handout, tag: int) -> Validators | None:
     """Return what to send with a request, or None: a full answer is wanted, or nothing is known to ask with.
 
@@ -60,10 +99,10 @@ def conditions_of(handout: Handout, tag: int) -> Validators | None:
     handout : Handout
         The lease.
     tag : int
-        Of the fingerprint settings: a fingerprint under another tag has to be made anew.
+        Of the fingerprint settings (`fingerprinting.Way`): a fingerprint under another tag has to be made anew.
     """
-    memory = handout.memory
-    if handout.kind != ACTIVE or handout.visits == 0 or handout.content_tag != tag or memory.check:
+    row, memory = handout.row, handout.memory
+    if row.state != ACTIVE or row.visits == 0 or row.tag != tag or memory.check or row.flags & UNCONDITIONAL:
         return None
     if not _is_believed(handout) and _draw(handout, "probe") >= PROBE:
         return None
@@ -88,17 +127,17 @@ def unseen_s(handout: Handout, bit: int, interval: float) -> float:
     memory = handout.memory
     if bit != 1 or memory.unseen <= 0 or interval <= 0:
         return 0.0
-    is_lie = memory.check and handout.shape > 0 and verdict_of(*_chances(handout, interval), True) == "lies"
+    is_lie = memory.check and handout.row.shape > 0 and verdict_of(*_chances(handout, interval), True) == "lies"
     return memory.unseen if is_lie or not _is_believed(handout) else 0.0
 
 
-def after_full_answer(observation: Observation, handout: Handout, sent: Validators | None, found: Validators, size: int) -> Observation:
-    """Return the observation of a full answer, with what it leaves behind.
+def after_full_answer(seen: Seen, handout: Handout, sent: Validators | None, found: Validators, size: int) -> Left:
+    """Return what a full answer leaves behind.
 
     Parameters
     ----------
-    observation : Observation
-        As it was judged.
+    seen : Seen
+        What it showed.
     handout : Handout
         The lease.
     sent : Validators or None
@@ -108,77 +147,71 @@ def after_full_answer(observation: Observation, handout: Handout, sent: Validato
     size : int
         Bytes of the body, as it came.
     """
-    memory, bit = handout.memory, observation.bit
-    interval = handout.elapsed + (observation.responded - handout.received)
-    misses, lies, word = memory.misses, memory.lies, ""
+    memory, bit = handout.memory, seen.bit
+    misses, lies = memory.misses, memory.lies
+    check: tuple[str, float] | None = None
     if bit == 1 and sent is not None:
-        lies, word = 0, f"validators=told={-TOLD}"
-    elif bit >= 0 and memory.check and handout.shape > 0 and interval > 0:
-        chances = _chances(handout, interval)
+        lies, check = 0, ("told", -TOLD)
+    elif bit >= 0 and memory.check and handout.row.shape > 0 and seen.interval > 0:
+        chances = _chances(handout, seen.interval)
         verdict = verdict_of(*chances, bool(bit))
         # One page, which may be no worse than noisy, is not to speak against all of its host again and again.
-        evidence = 0.0 if verdict == "lies" and lies else evidence_of(*chances, bool(bit))
+        check = verdict, 0.0 if verdict == "lies" and lies else evidence_of(*chances, bool(bit))
         lies += verdict == "lies"
-        word = f"validators={verdict}={evidence:.6g}"
     if sent is not None and sent.etag and bit >= 0:
         misses = 0 if bit else min(misses + 1, USELESS)
-    new = replace(
-        observation.memory or memory,
-        etag=found.etag,
-        last_modified=found.last_modified,
-        size=size if any(found) else 0,
-        misses=misses if found.etag else 0,
-        lies=lies if any(found) else 0,
-        unchecked=0,
-        unseen=0.0,
-        check=False,
-    )
-    words = " ".join(filter(None, (observation.words, word)))
-    return replace(observation, words=words, memory=observation.memory if new == (observation.memory or memory) else new)
+    left = {
+        "etag": found.etag,
+        "last_modified": found.last_modified,
+        "size": size if any(found) else 0,
+        "misses": misses if found.etag else 0,
+        "lies": lies if any(found) else 0,
+        "unchecked": 0,
+        "unseen": 0.0,
+        "check": False,
+    }
+    return Left(left, check)
 
 
-def after_not_modified(observation: Observation, handout: Handout, sent: Validators, found: Validators) -> Observation:
-    """Return the observation of a 304 to what was asked with ``sent``; parameters as in `after_full_answer`."""
+def after_not_modified(seen: Seen, handout: Handout, sent: Validators, found: Validators) -> Left:
+    """Return what a 304 to what was asked with ``sent`` leaves behind; parameters as in `after_full_answer`."""
     memory = handout.memory
-    interval = max(handout.elapsed + (observation.responded - handout.received), 0.0)
-    check = _wants_check(observation, handout)
-    new = replace(
-        observation.memory or memory,
-        etag=found.etag or memory.etag,
-        last_modified=found.last_modified or memory.last_modified,
-        misses=0 if sent.etag else memory.misses,
-        unchecked=memory.unchecked + 1,
-        unseen=memory.unseen + interval,
-        check=check,
-    )
-    counters = {**observation.counters, "not_modified": 1, "bytes_saved": memory.size}
-    return replace(observation, memory=new, counters=counters, again=observation.again or check)
+    unseen = memory.unseen + max(seen.interval, 0.0)
+    check = _wants_check(seen, handout, unseen)
+    left = {
+        "etag": found.etag or memory.etag,
+        "last_modified": found.last_modified or memory.last_modified,
+        "misses": 0 if sent.etag else memory.misses,
+        "unchecked": memory.unchecked + 1,
+        "unseen": unseen,
+        "check": check,
+    }
+    return Left(left, again=check)
 
 
-def _wants_check(observation: Observation, handout: Handout) -> bool:
-    if observation.shape <= 0 or handout.max_rate <= 0:
+def _wants_check(seen: Seen, handout: Handout, unseen: float) -> bool:
+    if seen.shape <= 0:
         return False
     # It comes back after its least interval; what changes within that cannot be held against the server.
-    if change_chance(observation.shape, observation.time, 1 / handout.max_rate) > MOST_CHANCE:
+    if change_chance(seen.shape, seen.time, seen.shortest) > MOST_CHANCE:
         return False
     if not _is_believed(handout) or handout.memory.unchecked + 1 >= MOST_UNCHECKED:
         return True
     if handout.memory.lies:
         return _draw(handout, "check") < EARLY_CHECKS
-    unseen = handout.memory.unseen + max(handout.elapsed + (observation.responded - handout.received), 0.0)
-    hidden = _hidden_chance(observation.shape, observation.time, unseen, unseen)
-    return _draw(handout, "check") < ValidatorTrust(*handout.validator_trust).check_share(hidden)
+    hidden = _hidden_chance(seen.shape, seen.time, unseen, unseen)
+    return _draw(handout, "check") < ValidatorTrust(*handout.words.validators).check_share(hidden)
 
 
 def _is_believed(handout: Handout) -> bool:
-    return handout.memory.lies < FOUND_OUT and ValidatorTrust(*handout.validator_trust).is_believed
+    return handout.memory.lies < FOUND_OUT and ValidatorTrust(*handout.words.validators).is_believed
 
 
 def _chances(handout: Handout, interval: float) -> tuple[float, float]:
     """The chances that the page changed since its last full answer, if its 304s are lies, and since the last 304, if they are not."""
-    unseen = handout.memory.unseen
-    honest = change_chance(handout.shape, handout.time, interval)
-    return max(_hidden_chance(handout.shape, handout.time, unseen, unseen + interval), honest), honest
+    unseen, row = handout.memory.unseen, handout.row
+    honest = change_chance(row.shape, row.time, interval)
+    return max(_hidden_chance(row.shape, row.time, unseen, unseen + interval), honest), honest
 
 
 def _hidden_chance(shape: float, time: float, unseen: float, interval: float) -> float:
@@ -188,7 +221,7 @@ def _hidden_chance(shape: float, time: float, unseen: float, interval: float) ->
 
 def _draw(handout: Handout, purpose: str) -> float:
     """A number from 0 to below 1 that is the same for the same visit of a page."""
-    digest = blake2b(f"{purpose} {handout.slot} {handout.attempts}".encode(), digest_size=7).digest()
+    digest = blake2b(purpose.encode() + handout.page + handout.row.attempts.to_bytes(8, "little"), digest_size=7).digest()
     return int.from_bytes(digest, "big") / 2.0**56
 
 
