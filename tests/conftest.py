@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from clocked_store import ClockedStore, open_store
+from judged_crawl import JudgedCrawl
 
 from optimal_frontier.state.embedded import EmbeddedServer
 
@@ -58,11 +58,11 @@ def redis_client(redis_socket: str) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture
-def store(redis_socket: str, namespace: str) -> Iterator[ClockedStore]:
-    """An empty namespace at the time START; nothing moves its clock but the test."""
-    opened = open_store(redis_socket, namespace)
-    yield opened
-    opened.connection.close()
+def judged(redis_socket: str, namespace: str) -> Iterator[JudgedCrawl]:
+    """A crawl without pages at the time START; nothing moves its clock but the test."""
+    crawl = JudgedCrawl(redis_socket, namespace)
+    yield crawl
+    crawl.close()
 
 
 def _accepts(socket_path: Path) -> bool:

@@ -147,8 +147,9 @@ def _check_rows(s: Inventory) -> Iterator[Finding]:
     heads, names = s.heads, list(s.pages)
     for page, message in s.damaged.items():
         yield Finding(s.partition, "rows", f"page {page.hex()}", message)
-    visited = heads["b"] > 0
     state = heads["state"]
+    # Of a request that is fetched once the rank stays where numbers stand; so it does in front of a first visit.
+    visited = (heads["b"] > 0) & (state == ACTIVE)
     with np.errstate(invalid="ignore"):
         rules = {
             "has an unknown state": (state < ACTIVE) | (state > DONE),
@@ -156,7 +157,7 @@ def _check_rows(s: Inventory) -> Iterator[Finding]:
             "states an importance below 0": ~(s.stated >= 0) | np.isinf(s.stated),
             "has bounds that are no interval": ~(heads["min_interval"] >= 0) | ~(heads["max_interval"] >= heads["min_interval"]),
             "was visited in the future, or never": ~(heads["b"] >= 0) | (heads["b"] > s.now + _AHEAD_US),
-            # In front of a first visit a rank stands in their place. a alone may be infinite: no visit is worth the price.
+            # a alone may be infinite: no visit is worth the price.
             "has numbers that are no deadline": visited
             & (np.isnan(heads["a"]) | ~np.isfinite(heads["s"]) | ~(heads["e"] >= 0) | ~(heads["l"] >= heads["e"])),
             "has half of a posterior": (heads["shape"] > 0) != (heads["time"] > 0),
@@ -164,7 +165,7 @@ def _check_rows(s: Inventory) -> Iterator[Finding]:
             "has more observations than visits": heads["observations"] > heads["visits"],
         }
         for name in ("shape", "time", "unseen", "watch_shape", "watch_time", "evidence", "surprise", "score", "variance", "spread"):
-            rules[f"has a {name} that is no number"] = ~np.isfinite(heads[name])
+            rules[f"has {name} that is no number"] = ~np.isfinite(heads[name])
     for message, broken in rules.items():
         yield from _of_pages(s, message, (names[at] for at in np.flatnonzero(broken).tolist()), message)
     numbers = np.unique(heads["host"])
@@ -257,7 +258,7 @@ def _check_counters(s: Inventory, in_motion: int) -> Iterator[Finding]:
     recounts = {
         "pages": (state == ACTIVE) | (state == RETIRED),
         "pending": ((state == ACTIVE) | (state == ONCE) | (state == TRANSIENT)) & (heads["b"] == 0),
-        "fetched": heads["visits"] > 0,
+        "fetched": ((state == ACTIVE) | (state == RETIRED)) & (heads["visits"] > 0),
         "retired": state == RETIRED,
     }
     for name, counted in recounts.items():

@@ -25,7 +25,7 @@ _STORED: Final = np.dtype([("head", LAYOUT), ("stated", "<f4")])
 
 
 @dataclass(frozen=True)
-class PageTable:
+class StoredPages:
     """The pages of a partition.
 
     Attributes
@@ -44,12 +44,12 @@ class PageTable:
     heads: np.ndarray
     stated: np.ndarray
 
-    def chosen(self, which: np.ndarray) -> PageTable:
+    def chosen(self, which: np.ndarray) -> StoredPages:
         """Return some of the pages: ``which`` is a mask, or their places."""
-        return PageTable(self.partition, self.pages[which], self.heads[which], self.stated[which])
+        return StoredPages(self.partition, self.pages[which], self.heads[which], self.stated[which])
 
 
-def read_page_table(namespace: Namespace, partition: int) -> PageTable:
+def read_pages(namespace: Namespace, partition: int) -> StoredPages:
     """Read the heads of all pages of a partition. O(pages); 142 bytes a page are kept.
 
     A stored value that is too short to be a row is left out; `state.checking` finds it.
@@ -61,7 +61,7 @@ def read_page_table(namespace: Namespace, partition: int) -> PageTable:
             heads[page] = value[: HEAD_BYTES + TAIL_BYTES]
     rows = np.frombuffer(b"".join(heads.values()), _STORED)
     # Copies, so that fields stand together and the joined text goes.
-    return PageTable(partition, np.frombuffer(b"".join(heads), PAGE), rows["head"].copy(), rows["stated"].astype(np.float64))
+    return StoredPages(partition, np.frombuffer(b"".join(heads), PAGE), rows["head"].copy(), rows["stated"].astype(np.float64))
 
 
 def read_scores(namespace: Namespace, pages: Sequence[bytes], partition: int) -> list[float | None]:
