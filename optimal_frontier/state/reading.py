@@ -17,7 +17,7 @@ from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.published import Published
+from optimal_frontier.state.published import PRIORS, Published
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import HEAD_BYTES, TAIL_BYTES, Row, split_tail
 from optimal_frontier.state.scanning import scan_hash
@@ -126,6 +126,8 @@ class PageReading:
         The last plan of its partition.
     aliases : tuple of str
         URLs from which it has moved, newest first.
+    siblings : int
+        Pages that taught the prior of its pattern; 0 where there is none of its own.
     announcers : dict of str
         Of the sources of its host, by kind: what their announcements were worth, as stored.
     """
@@ -144,6 +146,7 @@ class PageReading:
     log_price: float
     published: Published
     aliases: tuple[str, ...] = ()
+    siblings: int = 0
     announcers: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -219,9 +222,15 @@ def find_page(namespace: Namespace, page: bytes, host: str) -> tuple[int, bytes]
     page : bytes
         12 bytes.
     host : str
-        Of its URL.
+        Of its URL; its partition is asked first.
     """
-    partition = namespace.partition_of(host)
+    first = namespace.partition_of(host)
+    others = (k for k in range(namespace.partitions) if k != first)
+    # A fingerprinter of the user's may know a URL as one of another host.
+    return next((found for k in (first, *others) if (found := _follow(namespace, k, page)) is not None), None)
+
+
+def _follow(namespace: Namespace, partition: int, page: bytes) -> tuple[int, bytes] | None:
     for _ in range(_MOST_MOVES):
         rows = [["HEXISTS", namespace.key("pages", partition), page], ["HGET", namespace.key("aliases", partition), page]]
         is_known, alias = namespace.commands(rows, partition=partition)
@@ -295,6 +304,7 @@ def read_page(namespace: Namespace, page: bytes, host: str) -> PageReading | Non
         log_price,
         published,
         _former_urls(namespace, memory.aliases),
+        _siblings(namespace.command("GET", key("priors"), partition=k), row.pattern),
         _announcers(namespace, host, k),
     )
 
@@ -305,14 +315,21 @@ def record_of(value: bytes) -> bytes:
 
 
 def _former_urls(namespace: Namespace, names: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the URLs of aliases, the last of ``names`` first; each is kept in the partition that it was in."""
-    urls: dict[bytes, str] = {}
-    for k in range(namespace.partitions if names else 0):
-        kept = namespace.command("HMGET", namespace.key("aliases", k), *names, partition=k)
-        urls |= {
-            name: value[_TARGET.size :].decode("utf-8", "replace") for name, value in zip(names, kept, strict=True) if value is not None
-        }
-    return tuple(urls[name] for name in reversed(names) if name in urls)
+    """Return the URLs of other names (partition and page, 16 bytes) that a page had, the last one first."""
+    urls = []
+    for raw in reversed(names):
+        if len(raw) != _TARGET.size:
+            continue
+        k, name = _TARGET.unpack(raw)
+        value = namespace.command("HGET", namespace.key("aliases", k), name, partition=k) if k < namespace.partitions else None
+        if value is not None:
+            urls.append(value[_TARGET.size :].decode("utf-8", "replace"))
+    return tuple(urls)
+
+
+def _siblings(priors: bytes | None, pattern: int) -> int:
+    taught = np.frombuffer(priors or b"", PRIORS) if len(priors or b"") % PRIORS.itemsize == 0 else np.zeros(0, PRIORS)
+    return int(taught["siblings"][taught["pattern"] == pattern].sum())
 
 
 def _announcers(namespace: Namespace, host: str, partition: int) -> dict[str, str]:
