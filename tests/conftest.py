@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from clocked_namespace import ClockedNamespace, open_namespace
 from judged_crawl import JudgedCrawl
 
 from optimal_frontier.state.embedded import EmbeddedServer
@@ -58,8 +59,16 @@ def redis_client(redis_socket: str) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture
+def store(redis_socket: str, namespace: str) -> Iterator[ClockedNamespace]:
+    """An empty namespace at the time START; nothing moves its clock but the test."""
+    opened = open_namespace(redis_socket, namespace)
+    yield opened
+    opened.connection.close()
+
+
+@pytest.fixture
 def judged(redis_socket: str, namespace: str) -> Iterator[JudgedCrawl]:
-    """A crawl without pages at the time START; nothing moves its clock but the test."""
+    """A crawl without pages at the time START, whose visits are judged; nothing moves its clock but the test."""
     crawl = JudgedCrawl(redis_socket, namespace)
     yield crawl
     crawl.close()

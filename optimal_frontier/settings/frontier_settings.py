@@ -27,13 +27,12 @@ class FrontierSettings:
 
     redis_url: str
     namespace: str
+    partitions: int
     crawl_rate: float | None
     discovery_share: float
     objective: Literal["freshness", "changes"]
     policy: Literal["periodic", "poisson"]
-    dispatch: Literal["edf", "index"]
-    exploration: Literal["median", "mean", "thompson", "epsilon", "explore-then-commit"]
-    half_life: float | None
+    exploration: Literal["median", "epsilon", "explore-then-commit"]
     resolve_interval: float
     min_interval: float
     max_interval: float
@@ -61,10 +60,17 @@ class FrontierSettings:
     #: Seconds between two requests to a host on average, by HOST_DELAY, HOST_MAX_RATE and Scrapy's own random delay; what plans count with.
     host_period: float = 0.0
 
-    @property
-    def first_visit_share(self) -> float:
-        """Share of the budget for first visits while there are any; all of it for a crawl that is to end (CLOSE_AFTER)."""
-        return self.discovery_share if self.close_after is None else 1.0
+    def interval_bounds(self, rule: PageRule) -> tuple[float, float]:
+        """Return the least and most seconds between two visits of a page; equal where it is pinned.
+
+        The bounds of a rule go before MIN_INTERVAL and MAX_INTERVAL. Where they exclude each other, the rule's stand, and its max_interval
+        before its min_interval.
+        """
+        longest = rule.max_interval if rule.max_interval is not None else self.max_interval
+        shortest = rule.min_interval if rule.min_interval is not None else self.min_interval
+        if rule.max_interval is None:
+            longest = max(longest, shortest)
+        return min(shortest, longest), longest
 
     def interval_bounds(self, rule: PageRule) -> tuple[float, float]:
         """Return the least and most seconds between two visits of a page; equal where it is pinned.
@@ -120,16 +126,6 @@ class FrontierSettings:
             raise ConfigurationError(
                 f"{PREFIX}POLICY = 'poisson': expected {PREFIX}OBJECTIVE = 'freshness' with it, not {parsed['objective']!r}; "
                 "rates of memoryless visits are known for freshness only"
-            )
-        if parsed["dispatch"] == "index" and parsed["discovery_share"] == 0:
-            raise ConfigurationError(
-                f"{PREFIX}DISPATCH = 'index': expected {PREFIX}DISCOVERY_SHARE above 0 with it; by price there is always a page to "
-                "revisit, and new ones would never have their turn"
-            )
-        if parsed["policy"] == "poisson" and parsed["dispatch"] == "index":
-            raise ConfigurationError(
-                f"{PREFIX}DISPATCH = 'index': expected {PREFIX}POLICY = 'periodic' with it, not 'poisson'; "
-                "visits by their worth are evenly spaced"
             )
         return cls(**parsed)
 

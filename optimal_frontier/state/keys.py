@@ -35,18 +35,17 @@ KEYS: Final = (
     Key(
         "f",
         "zset",
-        "first page of each open host that waits for its first visit: rank, page, host (28 + 4 bytes) -> -priority",
+        "H, of hosts with pages that wait for their first visit -> rank of its first page (below 0), or when the host opens (us)",
         "hosts",
         "add_pages, dispatch, observe, forget",
     ),
     Key(
         "f:H",
         "zset",
-        "pages of host H that wait for their first visit: rank (1/importance, arrival; 16 bytes), page -> -priority",
+        "pages of host H that wait for their first visit -> rank: priority, importance, arrival in one number",
         "pages",
         "add_pages, dispatch, observe, forget",
     ),
-    Key("w", "zset", "host (4 bytes) with first visits that is shut -> when it opens (us)", "hosts", "dispatch"),
     Key("opens", "hash", "H -> when it is free, and its last turn that is taken (two doubles, us)", "hosts", "dispatch, hold_host"),
     Key("hosts", "hash", "host name -> H", "hosts", "add_pages, adopt"),
     Key("hosts:names", "hash", "H -> host name", "hosts", "add_pages, adopt"),
@@ -65,6 +64,7 @@ KEYS: Final = (
         "pages",
         "observe, revise, adopt",
     ),
+    Key("amended", "set", "pages whose tail was replaced while they were leased", "pages in flight", "add_pages, observe"),
     Key(
         "aliases",
         "hash",
@@ -87,7 +87,13 @@ KEYS: Final = (
     Key("fence", "string", "the planner's fencing token", "fixed", "take_planner_lock"),
     Key("planner", "string", "owner of the planner's lock; expires", "fixed", "take_planner_lock"),
     Key("stats", "hash", "counters by name", "fixed", "all"),
-    Key("lateness", "list", "of the last revisits, seconds from the deadline to the start of the download", "1,000", "observe"),
+    Key(
+        "lateness",
+        "list",
+        "of the last revisits, seconds from the deadline to the start of the download, those of one call in one text",
+        "1,000 calls",
+        "observe",
+    ),
     Key(
         "changes",
         "stream",
@@ -102,8 +108,7 @@ KEYS: Final = (
         "1,000",
         "flag_contents",
     ),
-    Key("announcers", "hash", "host and kind of a source -> what its announcements were worth, as text", "sources", "commands"),
-    Key("lastmod", "hash", "page -> what a sitemap said: last change (s), resolution (s), when it said so (s)", "pages", "commands"),
+    Key("announcers", "hash", "host and kind of a source -> what its announcements were worth, as text", "sources", "admitting.announcing"),
 )
 
 #: Keys that exist once in a partition and their types, checked when a namespace is opened.

@@ -71,8 +71,10 @@ class Memory:
         What put the page forward, until its visit has come; see `judging.announcements`.
     betas : tuple of (float, float)
         Of a page with update times: the Beta posterior of the probability of a change at each; empty before the first bit.
+    timetable : int
+        Which update times these are of: a hash of them, see `judging.update_times`.
     aliases : tuple of bytes
-        What the page was known by before it moved, oldest first.
+        What the page was before it moved, oldest first: partition (u4) and page (12 bytes) of each, see `dispatching.moving`.
     """
 
     etag: bytes = b""
@@ -88,6 +90,7 @@ class Memory:
     lastmod: Lastmod | None = None
     announced: Announced | None = None
     betas: tuple[tuple[float, float], ...] = ()
+    timetable: int = 0
     aliases: tuple[bytes, ...] = ()
 
     @classmethod

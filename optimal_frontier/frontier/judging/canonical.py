@@ -6,8 +6,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from optimal_frontier.frontier.hosts import host_of
-from optimal_frontier.frontier.traps import is_trap
-from optimal_frontier.frontier.url_folding import UrlFolding
+from optimal_frontier.frontier.admitting.traps import is_trap
+from optimal_frontier.frontier.admitting.url_folding import UrlFolding
 from optimal_frontier.settings import UrlLimits
 
 _INDEX: Final = UrlFolding((), ("index",))

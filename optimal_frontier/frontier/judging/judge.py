@@ -85,8 +85,7 @@ def told(handout: Handout, observation: Observation | None, context: Context) ->
         interval = interval_of(row, terms)
     else:
         memory = handout.memory if observation is None else observation.memory or handout.memory
-        page = update_times.Republished(timetable, update_times.betas_of(timetable, memory.betas))
-        interval = update_times.interval_of_timed(page, row, terms)
+        interval = update_times.interval_of_timed(update_times.republished(timetable, memory), row, terms)
     return {
         "changed": None if observation is None or observation.bit < 0 else bool(observation.bit),
         "change_rate": change_rate_of(row, context.published),
@@ -228,10 +227,13 @@ def _learn(judgement: Judgement) -> None:
         judgement.count("observations")
         if bit:
             judgement.count("changes")
-        if judgement.rule.update_times is not None:
-            betas = update_times.betas_of(judgement.rule.update_times, handout.memory.betas)
-            page = update_times.Republished(judgement.rule.update_times, betas)
-            judgement.remembered["betas"] = update_times.learn_bit(page, judgement.at - interval, judgement.at, bool(bit))
+        timetable = judgement.rule.update_times
+        if timetable is not None:
+            page = update_times.learn_bit(
+                update_times.republished(timetable, handout.memory), judgement.at - interval, judgement.at, bool(bit)
+            )
+            judgement.republished = page
+            judgement.remembered["betas"], judgement.remembered["timetable"] = page.betas, update_times.key_of(timetable)
     notes: list[Note] = []
     prior = judgement.context.published.prior_of(row.pattern)
     if bit >= 0 and interval > 0:

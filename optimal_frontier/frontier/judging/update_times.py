@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from optimal_frontier.optimization.updates.repeated_times import repeated_choice
 from optimal_frontier.scheduling.numbers import Numbers, fixed
 from optimal_frontier.scheduling.update_times import passed, visit_deadline
 from optimal_frontier.settings import Timetable
+from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.rows import ANNOUNCED, CHECKED, FAR_S, Row
 
 #: Rows hold waits in 32 bits: a visit at an update time comes later by what they may be short.
@@ -30,12 +32,12 @@ class Republished(NamedTuple):
     ----------
     timetable : Timetable
         By RULES.
-    betas : sequence of (float, float)
-        Posteriors of their probabilities, see `betas_of`.
+    betas : tuple of (float, float)
+        Posteriors of their probabilities.
     """
 
     timetable: Timetable
-    betas: Sequence[Beta]
+    betas: tuple[Beta, ...]
 
     @property
     def probabilities(self) -> list[float]:
@@ -43,16 +45,22 @@ class Republished(NamedTuple):
         return [a / (a + b) for a, b in self.betas]
 
 
-def betas_of(timetable: Timetable, stored: Sequence[Beta]) -> tuple[Beta, ...]:
-    """Return the posteriors of a page: those that are stored, or what RULES state where there are none, or of another number of times."""
-    if len(stored) == len(timetable.times):
-        return tuple(stored)
-    return tuple(map(stated_beta, timetable.probabilities))
+def republished(timetable: Timetable, memory: Memory) -> Republished:
+    """Return what is known of a page: of another timetable than it has by now nothing is."""
+    if memory.timetable == key_of(timetable) and len(memory.betas) == len(timetable.times):
+        return Republished(timetable, memory.betas)
+    return Republished(timetable, tuple(map(stated_beta, timetable.probabilities)))
 
 
-def learn_bit(page: Republished, since: float, until: float, changed: bool) -> tuple[Beta, ...]:
+@lru_cache(maxsize=1024)
+def key_of(timetable: Timetable) -> int:
+    """Return what `Memory.timetable` holds for a page with these update times."""
+    return crc32(timetable.text.encode())
+
+
+def learn_bit(page: Republished, since: float, until: float, changed: bool) -> Republished:
     """Take in a bit: it speaks of the times that were passed since the page was last seen; both seconds since the epoch."""
-    return tuple(learn_update(page.betas, passed(page.timetable, since, until), changed))
+    return page._replace(betas=tuple(learn_update(page.betas, passed(page.timetable, since, until), changed)))
 
 
 def bought_times(page: Republished, row: Row, terms: Terms) -> list[bool]:
