@@ -11,10 +11,10 @@ import numpy as np
 from redis.exceptions import WatchError
 
 from optimal_frontier.state.connection import translated
-from optimal_frontier.state.inventory import FirstVisits, Inventory, read_inventory
+from optimal_frontier.state.inventory import Inventory, read_inventory
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.reading import read_now
-from optimal_frontier.state.rows import ACTIVE, DONE, ONCE, RETIRED, TRANSIENT
+from optimal_frontier.state.rows import ACTIVE, DONE, LAYOUT, NUMBERS_AT, ONCE, RETIRED, TRANSIENT
 
 #: Seconds before a second look: what a running crawl only seemed to break is whole by then.
 PAUSE_S: Final = 0.3
@@ -28,6 +28,9 @@ _NOW: Final = 2
 _LOST: Final = 1
 #: Seconds by which a visit may lie in the future.
 _AHEAD_US: Final = 60e6
+
+#: In front of the first attempt a row has its rank where the first two numbers stand.
+_RANKS: Final = np.dtype({"names": ["rank"], "formats": ["<f8"], "offsets": [NUMBERS_AT + 8], "itemsize": LAYOUT.itemsize})
 
 #: A command of a repair; keys are names within the partition, marked by a leading `@`.
 Command = tuple[Any, ...]
@@ -200,9 +203,9 @@ def _check_places(s: Inventory) -> Iterator[Finding]:
 
 
 def _leave_first(s: Inventory, page: bytes) -> Iterator[Command]:
-    """Take a page out of queues of first visits; heads that this makes wrong are found by the next check."""
-    for host, rank, _ in s.waiting[page]:
-        yield ("ZREM", f"@f:{host}", rank + page)
+    """Take a page out of queues of first visits; where their hosts stand then is found by the next check."""
+    for host in s.waiting[page]:
+        yield ("ZREM", f"@f:{host}", page)
 
 
 def _check_queues(s: Inventory) -> Iterator[Finding]:
@@ -217,40 +220,30 @@ def _check_queues(s: Inventory) -> Iterator[Finding]:
             lost = (("ZADD", "@q", "XX", _LOST, page),)
             yield Finding(s.partition, "scores", where, "was never visited, and is queued as if it had been", lost)
     for page in s.misplaced:
-        yield Finding(s.partition, "queue", f"member {page.hex()}", "is no page")
+        yield Finding(s.partition, "queue", f"member {page.hex()}", "is no page and no host")
 
 
 def _check_first_visits(s: Inventory) -> Iterator[Finding]:
-    # What the head keeps in front of the first visit: the rank in place of the numbers, the priority in place of `unseen`.
-    ranks = np.ascontiguousarray(s.heads[["a", "s", "e", "l"]])
+    ranks = np.frombuffer(s.heads.tobytes(), _RANKS)["rank"]
     for page, places in s.waiting.items():
-        at = s.pages.get(page)
-        for host, rank, score in places:
-            where = f"page {page.hex()}"
+        at, where = s.pages.get(page), f"page {page.hex()}"
+        for host, rank in places.items():
             if at is None:
-                remove = (("ZREM", f"@f:{host}", rank + page),)
-                yield Finding(s.partition, "first visits", where, "waits for its first visit, and is not known", remove)
+                yield Finding(
+                    s.partition, "first visits", where, "waits for its first visit, and is not known", (("ZREM", f"@f:{host}", page),)
+                )
             elif s.heads["host"][at] != host:
                 yield Finding(s.partition, "first visits", where, f"waits for its first visit at host {host}, which is not its own")
-            elif s.heads["b"][at] == 0 and (rank != _packed(ranks[at]) or score != -s.heads["unseen"][at]):
+            elif s.heads["b"][at] == 0 and rank != ranks[at]:
                 yield Finding(s.partition, "first visits", where, "waits for its first visit under another rank than its own")
     for host, seen in s.first_visits.items():
-        yield from _check_head(s, host, seen)
-
-
-def _packed(rank: np.void) -> bytes:
-    return b"".join(rank[name].tobytes() for name in ("a", "s", "e", "l"))
-
-
-def _check_head(s: Inventory, host: int, seen: FirstVisits) -> Iterator[Finding]:
-    suffix = host.to_bytes(4, "big")
-    right = {} if seen.head is None or seen.opens is not None else {seen.head[0]: seen.head[1]}
-    if seen.said == right:
-        return
-    repair: list[Command] = [("ZREM", "@f", member + suffix) for member in seen.said if member not in right]
-    repair += [("ZADD", "@f", score, member + suffix) for member, score in right.items()]
-    what = "does not stand for its first visits in the queue of heads" if right else "stands in the queue of heads, and should not"
-    yield Finding(s.partition, "heads", f"host {host}", what, tuple(repair))
+        # A host that is shut stands by the time when it opens.
+        if seen.stands == seen.first or (seen.first is not None and seen.stands is not None and seen.stands > 0):
+            continue
+        is_over = seen.first is None
+        what = "has no first visits, and stands among the hosts that have" if is_over else "does not stand by the rank of its first visits"
+        repair: Command = ("ZREM", "@f", host) if is_over else ("ZADD", "@f", seen.first, host)
+        yield Finding(s.partition, "heads", f"host {host}", what, (repair,))
 
 
 def _check_counters(s: Inventory, in_motion: int) -> Iterator[Finding]:

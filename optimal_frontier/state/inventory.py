@@ -6,11 +6,11 @@ Nothing is locked: under a running crawl parts are from slightly different momen
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import NamedTuple
 
 import numpy as np
-from redis.exceptions import WatchError
 
 from optimal_frontier.state.connection import translated
 from optimal_frontier.state.memory import Memory
@@ -18,33 +18,14 @@ from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, TAIL_BYTES, split_tail
-from optimal_frontier.state.scanning import BATCH, batches, read_host_names, scan_hash, scan_zsets
-
-#: Bytes of a rank in a queue of first visits: 1 / importance and arrival.
-RANK_BYTES: Final = 16
-#: Identities that scripts keep apart; a reader that sees a host's queue change gives up after so many looks.
-_LOOKS: Final = 5
-
-_HOST: Final = struct.Struct(">I")
+from optimal_frontier.state.scanning import batches, read_host_names, scan_hash, scan_zsets
 
 
-@dataclass(frozen=True)
-class FirstVisits:
-    """Where a host's first visits are: what its queue begins with, and what the queue of heads and the list of shut hosts say.
+class FirstVisits(NamedTuple):
+    """Where a host's first visits are: the rank of the first one in its queue, and where the host stands in ``f``; None: nowhere."""
 
-    Attributes
-    ----------
-    head : (bytes, float) or None
-        First member of its queue, with its score.
-    said : dict of bytes to float
-        Members of the queue of heads that are of this host, without the host, and their scores.
-    opens : float or None
-        When it opens, us, where it is in the list of shut hosts.
-    """
-
-    head: tuple[bytes, float] | None
-    said: dict[bytes, float]
-    opens: float | None
+    first: float | None
+    stands: float | None
 
 
 @dataclass(frozen=True)
@@ -64,12 +45,12 @@ class Inventory:
         Pages whose stored value cannot be read, and why.
     queue : dict of bytes to float
         Page -> score in ``q``.
-    waiting : dict of bytes to list of (int, bytes, float)
-        Page -> host, rank and score of its places in queues of first visits.
+    waiting : dict of bytes to dict of int to float
+        Page -> host and rank of its places in queues of first visits.
     first_visits : dict of int to FirstVisits
         Of hosts that have any trace of first visits.
     misplaced : list of bytes
-        Members of a queue that are no page.
+        Members of ``q`` and ``f`` that are no page and no host.
     hosts : dict of int to str
     numbers : dict of str to int
         The other way round, as stored.
@@ -92,7 +73,7 @@ class Inventory:
     stated: np.ndarray
     damaged: dict[bytes, str]
     queue: dict[bytes, float]
-    waiting: dict[bytes, list[tuple[int, bytes, float]]]
+    waiting: dict[bytes, dict[int, float]]
     first_visits: dict[int, FirstVisits]
     misplaced: list[bytes]
     hosts: dict[int, str]
@@ -109,8 +90,9 @@ def read_inventory(namespace: Namespace, partition: int, now: float) -> Inventor
     counts = namespace.counts(partition)
     hosts = read_host_names(namespace, partition)
     queue = {page: score for _, page, score in scan_zsets(namespace, ["q"], partition)}
-    waiting, misplaced = _read_waiting(namespace, sorted(hosts), partition)
-    misplaced += [page for page in queue if len(page) != PAGE_BYTES]
+    waiting = _read_waiting(namespace, sorted(hosts), partition)
+    standing = {host for _, host, _ in scan_zsets(namespace, ["f"], partition)}
+    misplaced = [page for page in queue if len(page) != PAGE_BYTES] + sorted(host for host in standing if not host.isdigit())
     pages, heads, damaged = _read_rows(namespace, hosts, partition)
     stored = np.frombuffer(b"".join(heads), np.dtype([("head", LAYOUT), ("stated", "<f4")]))
     aliases = {
@@ -128,7 +110,7 @@ def read_inventory(namespace: Namespace, partition: int, now: float) -> Inventor
         damaged,
         queue,
         waiting,
-        _read_heads(namespace, waiting, partition),
+        _read_first_visits(namespace, waiting, {int(host) for host in standing if host.isdigit()}, partition),
         misplaced,
         hosts,
         {name.decode("utf-8", "replace"): int(number) for name, number in scan_hash(namespace, "hosts", partition) if number.isdigit()},
@@ -159,20 +141,11 @@ def _read_rows(namespace: Namespace, hosts: dict[int, str], partition: int) -> t
     return pages, heads, damaged
 
 
-def _read_waiting(
-    namespace: Namespace, hosts: list[int], partition: int
-) -> tuple[dict[bytes, list[tuple[int, bytes, float]]], list[bytes]]:
-    waiting: dict[bytes, list[tuple[int, bytes, float]]] = {}
-    misplaced = []
-    for at, member, score in scan_zsets(namespace, [f"f:{host}" for host in hosts], partition):
-        if len(member) != RANK_BYTES + PAGE_BYTES:
-            misplaced.append(member)
-            continue
-        place = (hosts[at], member[:RANK_BYTES], score)
-        places = waiting.setdefault(member[RANK_BYTES:], [])
-        if place not in places:  # a scan may give an element twice
-            places.append(place)
-    return waiting, misplaced
+def _read_waiting(namespace: Namespace, hosts: list[int], partition: int) -> dict[bytes, dict[int, float]]:
+    waiting: dict[bytes, dict[int, float]] = {}
+    for at, page, rank in scan_zsets(namespace, [f"f:{host}" for host in hosts], partition):
+        waiting.setdefault(page, {})[hosts[at]] = rank
+    return waiting
 
 
 def _read_memories(namespace: Namespace, partition: int) -> tuple[set[bytes], list[bytes]]:
@@ -186,54 +159,24 @@ def _read_memories(namespace: Namespace, partition: int) -> tuple[set[bytes], li
     return remembered, sorted(unreadable)
 
 
-def _read_heads(namespace: Namespace, waiting: dict[bytes, list[tuple[int, bytes, float]]], partition: int) -> dict[int, FirstVisits]:
-    said: dict[int, set[bytes]] = {host: set() for places in waiting.values() for host, _, _ in places}
-    for _, member, _ in scan_zsets(namespace, ["f"], partition):
-        host = _HOST.unpack(member[-4:])[0] if len(member) > _HOST.size else 0
-        said.setdefault(host, set()).add(member)
-    for _, suffix, _ in scan_zsets(namespace, ["w"], partition):
-        if len(suffix) == _HOST.size:
-            said.setdefault(_HOST.unpack(suffix)[0], set())
+def _read_first_visits(
+    namespace: Namespace, waiting: dict[bytes, dict[int, float]], standing: set[int], partition: int
+) -> dict[int, FirstVisits]:
+    hosts = sorted({host for places in waiting.values() for host in places} | standing)
     found: dict[int, FirstVisits] = {}
-    for hosts in batches(sorted(said), 64):
-        found |= _heads_at_once(namespace, {host: said[host] for host in hosts}, partition)
+    for part in batches(hosts, 64):
+        found |= _first_visits_at_once(namespace, part, partition)
     return found
 
 
-def _heads_at_once(namespace: Namespace, said: dict[int, set[bytes]], partition: int) -> dict[int, FirstVisits]:
-    """Read the heads of hosts and what is said of them at one moment; of hosts whose queues do not stand still nothing is returned."""
-
-    def key(name: str) -> str:
-        return namespace.key(name, partition)
-
-    hosts = list(said)
+def _first_visits_at_once(namespace: Namespace, hosts: Sequence[int], partition: int) -> dict[int, FirstVisits]:
+    """Read what hosts' queues begin with, and what ``f`` says of it, at one moment."""
     with translated(namespace.connection.spec), namespace.connection.client_of(namespace.prefix(partition)).pipeline() as pipe:
-        for _ in range(_LOOKS):
-            try:
-                pipe.watch(key("f"), key("w"), *(key(f"f:{host}") for host in hosts))
-                heads = [(pipe.zrange(key(f"f:{host}"), 0, 0, withscores=True) or [None])[0] for host in hosts]
-                suffixes = [_HOST.pack(host) for host in hosts]
-                members = [
-                    sorted(said[host] | ({head[0] + suffix} if head else set()))
-                    for host, head, suffix in zip(hosts, heads, suffixes, strict=True)
-                ]
-                asked = [member for some in members for member in some]
-                pipe.multi()
-                pipe.execute_command("ZMSCORE", key("w"), *suffixes)
-                for part in batches(asked, BATCH):
-                    pipe.execute_command("ZMSCORE", key("f"), *part)
-                opens, *scores = pipe.execute()
-                break
-            except WatchError:
-                continue
-        else:
-            return {}
-    told = dict(zip(asked, (score for part in scores for score in part), strict=True))
+        for host in hosts:
+            pipe.zrange(namespace.key(f"f:{host}", partition), 0, 0, withscores=True)
+        pipe.execute_command("ZMSCORE", namespace.key("f", partition), *hosts)
+        *firsts, stands = pipe.execute()
     return {
-        host: FirstVisits(
-            None if head is None else (head[0], float(head[1])),
-            {member[:-4]: float(told[member]) for member in some if told[member] is not None},
-            None if opening is None else float(opening),
-        )
-        for host, head, some, opening in zip(hosts, heads, members, opens, strict=True)
+        host: FirstVisits(float(first[0][1]) if first else None, None if at is None else float(at))
+        for host, first, at in zip(hosts, firsts, stands, strict=True)
     }

@@ -27,6 +27,9 @@ SOURCE_KINDS: Final = ("index", "sitemap", "feed")
 #: Moves that are followed from one name of a page to the next.
 _MOST_MOVES: Final = 16
 
+#: Revisits whose lateness is told: the last ones.
+_LATENESS: Final = 1000
+
 _D: Final = struct.Struct("<7d")
 _OPENS: Final = struct.Struct("<dd")
 _TARGET: Final = struct.Struct(f"<I{PAGE_BYTES}s")
@@ -191,7 +194,7 @@ def _read_partition(namespace: Namespace, k: int) -> PartitionReading:
         int(due),
         int(hosts),
         int(flagged),
-        np.array([float(value) for value in lateness]),
+        np.array([float(value) for text in lateness for value in text.split()][:_LATENESS]),
         Published.parse(namespace.hash("plan", k), None, prices),
         {name.decode("utf-8", "replace"): said for name, said in zip(names, words.values(), strict=True) if name is not None},
     )
