@@ -10,8 +10,8 @@ import click
 
 from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.output import moment, printable, show_json_line
-from optimal_frontier.cli.project import Options, find_workplace, opened_store
-from optimal_frontier.state.changes import Change, changes_after, last_changes, last_id
+from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.state.change_feed import FeedEntry, changes_after, feed_ends, last_changes
 
 #: Seconds between two looks.
 _PAUSE_S: Final = 0.5
@@ -26,18 +26,18 @@ _SHOWN: Final = 8
 @click.pass_obj
 def changes(options: Options, limit: int, follow: bool, as_json: bool) -> None:
     """List pages that changed, the latest last: when, the fingerprints before and now, and the URL. The last 10,000 or so are kept."""
-    with opened_store(find_workplace(options)) as store, Interruption() as interruption:
-        at = last_id(store)
-        told = last_changes(store, limit)
+    with opened_namespace(find_workplace(options)) as namespace, Interruption() as interruption:
+        places = feed_ends(namespace)
+        told = last_changes(namespace, limit)
         _show(told, as_json)
-        at = told[-1].id if told else at
+        # What came between the two looks was told already.
+        for change in told:
+            places[change.partition] = change.id
         while follow and not interruption.wait(_PAUSE_S):
-            told = changes_after(store, at)
-            _show(told, as_json)
-            at = told[-1].id if told else at
+            _show(changes_after(namespace, places), as_json)
 
 
-def _show(told: Iterable[Change], as_json: bool) -> None:
+def _show(told: Iterable[FeedEntry], as_json: bool) -> None:
     for change in told:
         if as_json:
             show_json_line(asdict(change))

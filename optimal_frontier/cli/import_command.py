@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import click
 
-from optimal_frontier.cli.identity import Identify, claimed_in, identified_at, identity
 from optimal_frontier.cli.output import number, printable, show_facts, show_json
-from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_store
-from optimal_frontier.cli.rows import RejectedLineError, Row, read_rows
+from optimal_frontier.cli.page_identity import Identify, claimed_in, identified_at, identity
+from optimal_frontier.cli.page_lists import RejectedLineError, Row, read_rows
+from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
 from optimal_frontier.cli.search_log import WeighedPages, weigh_pages
-from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
-from optimal_frontier.frontier.session import bounds_digest
+from optimal_frontier.frontier.admitting.bounds import digest_of
+from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.records import NewPage
-from optimal_frontier.state.store import Store
+from optimal_frontier.state.messages import NewPage
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import NEW, add_calls
 
 #: Pages per round trip.
 _BATCH: Final = 1000
@@ -66,8 +68,8 @@ def import_pages(ctx: click.Context, file: IO[bytes], is_search_log: bool, as_js
             else:
                 yield row
 
-    with opened_store(workplace, create=True) as store:
-        add_rows(store, workplace.settings, accepted(), report, claimed_in(store, workplace))
+    with opened_namespace(workplace, create=True) as namespace:
+        add_rows(namespace, workplace.settings, accepted(), report, claimed_in(namespace, workplace))
     if as_json:
         show_json(asdict(report))
     else:
@@ -80,9 +82,10 @@ def _import_search_log(workplace: Workplace, log: WeighedPages, as_json: bool) -
     """Give the pages of a search log their importance, and say what came of it."""
     report = ImportReport()
     rows = (Row(url, importance) for url, importance in log.importance.items())
-    with opened_store(workplace, create=True) as store:
-        add_rows(store, workplace.settings, rows, report, claimed_in(store, workplace))
-        others = max(0, int(store.command("HLEN", store.key("ids"))) - len(log.importance))
+    with opened_namespace(workplace, create=True) as namespace:
+        add_rows(namespace, workplace.settings, rows, report, claimed_in(namespace, workplace))
+        known = (namespace.command("HLEN", namespace.key("pages", k), partition=k) for k in range(namespace.partitions))
+        others = max(0, sum(known) - len(log.importance))
     lowest, highest = min(log.importance.values()), max(log.importance.values())
     counts = log.counts
     if as_json:
@@ -114,40 +117,41 @@ def _import_search_log(workplace: Workplace, log: WeighedPages, as_json: bool) -
     )
 
 
-def add_rows(store: Store, settings: FrontierSettings, rows: Iterable[Row], report: ImportReport, identify: Identify = identity) -> None:
+def add_rows(
+    namespace: Namespace, settings: FrontierSettings, rows: Iterable[Row], report: ImportReport, identify: Identify = identity
+) -> None:
     """Add pages as a spider's plain ``Request(url, meta={"importance": ...})`` from its start would, and count them in ``report``."""
-    dispatcher = Dispatcher(store, settings)
-    batch: list[NewPage] = []
-
-    def flush() -> None:
-        if batch:
-            new = dispatcher.exchange(Exchange(pages=batch)).new
-            report.new += new
-            report.known += len(batch) - new
-            batch.clear()
-
+    batch: list[Any] = []
     for row in rows:
-        batch.append(_new_page(dispatcher, row, identify))
+        batch.append(_new_page(settings, row, identify))
         if len(batch) == _BATCH:
-            flush()
-    flush()
-    _note_bounds(store, settings, report)
+            _add(namespace, batch, report)
+    _add(namespace, batch, report)
+    _note_bounds(namespace, settings, report)
 
 
-def _new_page(dispatcher: Dispatcher, row: Row, identify: Identify) -> NewPage:
-    # Frontera takes long to import, and no other command needs it.
-    from frontera.core.models import Request
+def _add(namespace: Namespace, batch: list[NewPage], report: ImportReport) -> None:
+    by_partition: dict[int, list[NewPage]] = defaultdict(list)
+    for page in batch:
+        by_partition[namespace.partition_of(page.host)].append(page)
+    replies = namespace.run([call for partition, pages in by_partition.items() for call in add_calls(partition, pages)])
+    new = sum(said == NEW for reply in replies for said in reply)
+    report.new += new
+    report.known += len(batch) - new
+    batch.clear()
 
-    from optimal_frontier.integrations.frontera.requests import encode_request
 
-    meta = {} if row.importance is None else {b"scrapy_meta": {"importance": row.importance}}
-    return dispatcher.new_page(identify(row.url), row.url, encode_request(Request(row.url, meta=meta)), importance=row.importance)
+def _new_page(settings: FrontierSettings, row: Row, identify: Identify) -> NewPage:
+    record: dict[str, Any] = {"url": row.url}
+    if row.importance is not None:
+        record["meta"] = {b"scrapy_meta": {"importance": row.importance}}
+    return new_page(settings, identify(row.url), row.url, record, importance=row.importance)
 
 
-def _note_bounds(store: Store, settings: FrontierSettings, report: ImportReport) -> None:
+def _note_bounds(namespace: Namespace, settings: FrontierSettings, report: ImportReport) -> None:
     """See to it that a spider with other RULES or interval bounds than ours brings the new pages in line when it starts."""
     if report.new:
-        ours = bounds_digest(settings)
-        store.command("HSETNX", store.key("meta"), "bounds", ours)
-        if store.hash("meta").get("bounds") != ours:
-            store.command("HSET", store.key("meta"), "bounds", "mixed")
+        ours = digest_of(settings)
+        namespace.command("HSETNX", namespace.key("meta"), "bounds", ours)
+        if namespace.hash("meta").get("bounds") != ours:
+            namespace.command("HSET", namespace.key("meta"), "bounds", "mixed")

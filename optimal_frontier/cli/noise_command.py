@@ -10,19 +10,22 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import click
-import numpy as np
 
-from optimal_frontier.cli.identity import identified_in, identity
 from optimal_frontier.cli.output import NOTHING, number, printable, show_json, show_table
-from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_store
+from optimal_frontier.cli.page_identity import identified_in, identity
+from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
 from optimal_frontier.detection.noisy_sections import Noise, differs_on_every_visit, differs_within_seconds, noise_of
 from optimal_frontier.errors import StateError
-from optimal_frontier.frontier.noisy_pages import PageNoise, noise_of_memory
-from optimal_frontier.frontier.patterns import pattern_of
+from optimal_frontier.frontier.admitting.patterns import pattern_of
+from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.columns import ACTIVE
-from optimal_frontier.state.reading import read_memories, read_page, read_table, read_urls
-from optimal_frontier.state.store import Store
+from optimal_frontier.state.memory import Memory
+from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.reading import read_page
+from optimal_frontier.state.rows import ACTIVE
+from optimal_frontier.state.scanning import batches, read_host_names, read_pages, read_urls
 
 #: Sections that are shown of a group of pages.
 _MOST_SHOWN: Final = 20
@@ -52,8 +55,8 @@ def noise(options: Options, target: str, as_json: bool) -> None:
     if is_page:
         identity(target)  # what is no URL needs no server
     workplace = find_workplace(options)
-    with opened_store(workplace) as store:
-        kept, pages = _of_page(store, workplace, target) if is_page else _of_host(store, target)
+    with opened_namespace(workplace) as namespace:
+        kept, pages = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, target)
     answer = {"target": target, "pages": pages, **_answer(kept, workplace.settings, is_page=is_page)}
     if as_json:
         show_json(answer)
@@ -61,23 +64,29 @@ def noise(options: Options, target: str, as_json: bool) -> None:
         _show(answer)
 
 
-def _of_page(store: Store, workplace: Workplace, url: str) -> tuple[list[_Kept], int]:
-    reading = read_page(store, identified_in(store, workplace)(url))
+def _of_page(namespace: Namespace, workplace: Workplace, url: str) -> tuple[list[_Kept], int]:
+    reading = read_page(namespace, identified_in(namespace, workplace)(url)[:PAGE_BYTES], host_of(url))
     if reading is None:
         raise StateError(f"{url} is not known in namespace {workplace.settings.namespace!r}")
     kept = noise_of_memory(reading.memory)
     return ([] if kept is None else [_Kept(str(reading.record.get("url", url)), kept, noise_of(kept.history))]), 1
 
 
-def _of_host(store: Store, host: str) -> tuple[list[_Kept], int]:
-    table = read_table(store)
-    numbers = [at for at, name in table.hosts.items() if name == host.lower()]
-    slots = np.flatnonzero(np.isin(table.page["host"], numbers) & (table.page["state"] == ACTIVE)).tolist()
-    if not slots:
+def _of_host(namespace: Namespace, host: str) -> tuple[list[_Kept], int]:
+    k = namespace.partition_of(host.lower())
+    numbers = [number for number, name in read_host_names(namespace, k).items() if name == host.lower()]
+    table = read_pages(namespace, k)
+    known = [
+        page.tobytes()
+        for page, of, state in zip(table.pages, table.heads["host"].tolist(), table.heads["state"].tolist(), strict=True)
+        if state == ACTIVE and of in numbers
+    ]
+    if not known:
         raise StateError(f"no page of host {host!r} is known; a host is named with its port, if that is not the default")
-    found = [(slot, kept) for slot, memory in zip(slots, read_memories(store, slots), strict=True) if (kept := noise_of_memory(memory))]
-    urls = read_urls(store, [slot for slot, _ in found])
-    return [_Kept(url, kept, noise_of(kept.history)) for url, (_, kept) in zip(urls, found, strict=True) if url], len(slots)
+    memories = [raw for part in batches(known) for raw in namespace.command("HMGET", namespace.key("memory", k), *part, partition=k)]
+    found = [(page, kept) for page, raw in zip(known, memories, strict=True) if (kept := noise_of_memory(Memory.unpack(raw)))]
+    urls = read_urls(namespace, [page for page, _ in found], [host.lower()] * len(found), k)
+    return [_Kept(url, kept, noise_of(kept.history)) for url, (_, kept) in zip(urls, found, strict=True) if url], len(known)
 
 
 def _answer(kept: Sequence[_Kept], settings: FrontierSettings, *, is_page: bool) -> dict[str, Any]:

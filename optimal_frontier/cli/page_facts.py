@@ -9,20 +9,20 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.detection.noise import Noise, noise_of
+from optimal_frontier.detection.noisy_sections import Noise, noise_of
 from optimal_frontier.estimation import RatePosterior, posterior_median
 from optimal_frontier.estimation.announcers import Announcer
 from optimal_frontier.estimation.bursts import LEAST_VARIANCE, REJECTED, Bursts
 from optimal_frontier.estimation.change_points import ALARM
 from optimal_frontier.estimation.trust import Trust
 from optimal_frontier.estimation.validators import ValidatorTrust
+from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.judging.gone import is_held
 from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
 from optimal_frontier.frontier.judging.outcomes import CAUSES
-from optimal_frontier.frontier.judging.update_times import Republished, betas_of, bought_times, interval_of_timed
+from optimal_frontier.frontier.judging.update_times import Republished, bought_times, interval_of_timed, key_of, republished
 from optimal_frontier.frontier.judging.validators import FOUND_OUT, USELESS
 from optimal_frontier.frontier.judging.waits import Terms, interval_of
-from optimal_frontier.frontier.patterns import pattern_of
 from optimal_frontier.scheduling.exploration import NEVER_S, Exploring
 from optimal_frontier.scheduling.numbers import Numbers, deadline, waits_at_price
 from optimal_frontier.settings import FrontierSettings
@@ -71,7 +71,7 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
     rate = None if interval is None else _inverse(interval)
     due = deadline_of(row, reading.log_price)
     is_past = due is not None and due < reading.now and not reading.is_leased
-    is_planned = published.number > 0
+    is_planned = "log_price" in published.fields
     waits = row.b == 0 and row.state not in (RETIRED, DONE) and not reading.is_leased
     policy = "periodic" if row.min_interval >= row.max_interval else settings.policy
     threshold = _exp(reading.log_price + published.host_prices.get(row.host, 0.0)) if is_planned else None
@@ -289,7 +289,7 @@ def _estimate(row: Row, published: Published) -> dict[str, Any]:
 
 def _update_times(reading: PageReading, settings: FrontierSettings) -> Republished | None:
     timetable = settings.rules.of(str(reading.record.get("url", ""))).update_times
-    return None if timetable is None else Republished(timetable, betas_of(timetable, reading.memory.betas))
+    return None if timetable is None else republished(timetable, reading.memory)
 
 
 def _interval(row: Row, terms: Terms, timed: Republished | None) -> float | None:
@@ -327,7 +327,7 @@ def _model(row: Row, reading: PageReading, timed: Republished | None, terms: Ter
             timetable.times, timed.probabilities, timetable.probabilities, bought_times(timed, row, terms), strict=True
         )
     ]
-    is_learned = len(reading.memory.betas) == len(timetable.times)
+    is_learned = bool(reading.memory.betas) and reading.memory.timetable == key_of(timetable)
     return {"name": "quasi-deterministic", "period": timetable.period, "is_learned": is_learned, "update_times": rows}
 
 

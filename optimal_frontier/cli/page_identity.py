@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from optimal_frontier.cli.project import Workplace, opened_store, project_fingerprinter
+from optimal_frontier.cli.project import Workplace, opened_namespace, project_fingerprinter
 from optimal_frontier.errors import ConfigurationError, StateError, StateUnavailableError
-from optimal_frontier.frontier.identity import SCRAPYS, claim_identity
-from optimal_frontier.state.store import Store
+from optimal_frontier.frontier.admitting.identity import SCRAPYS, claim_identity
+from optimal_frontier.state.namespace import Namespace
 
 #: URL -> identity of its page, 20 bytes.
 Identify = Callable[[str], bytes]
@@ -32,7 +32,7 @@ def identity(url: str, fingerprinter: Any = None) -> bytes:
     return bytes(fingerprint(request) if fingerprinter is None else fingerprinter.fingerprint(request))
 
 
-def identified_in(store: Store, workplace: Workplace) -> Identify:
+def identified_in(namespace: Namespace, workplace: Workplace) -> Identify:
     """Return the identity that URLs have in an open namespace.
 
     Raises
@@ -40,22 +40,22 @@ def identified_in(store: Store, workplace: Workplace) -> Identify:
     ConfigurationError
         Its pages are known by a fingerprinter of the user's that is not the one that the project sets.
     """
-    return _identify(store.hash("meta").get("identity"), workplace)
+    return _identify(namespace.hash("meta").get("identity"), workplace)
 
 
-def claimed_in(store: Store, workplace: Workplace) -> Identify:
+def claimed_in(namespace: Namespace, workplace: Workplace) -> Identify:
     """Return the same, and note it where nothing is stored yet, so that a crawl with another one is told."""
-    noted = store.hash("meta").get("identity")
+    noted = namespace.hash("meta").get("identity")
     if noted is None:
-        claim_identity(store, _projects(workplace))
+        claim_identity(namespace, _projects(workplace))
     return _identify(noted, workplace)
 
 
 def identified_at(workplace: Workplace) -> Identify:
     """Return the same of a namespace that need not be there yet, and is not begun."""
     try:
-        with opened_store(workplace) as store:
-            return identified_in(store, workplace)
+        with opened_namespace(workplace) as namespace:
+            return identified_in(namespace, workplace)
     except StateUnavailableError:
         raise
     except StateError:

@@ -74,7 +74,11 @@ def _why_rate(reading: PageReading, facts: dict[str, Any], settings: FrontierSet
         return f'Every {duration(explored)} at least: picked in phase {phase} (EXPLORATION "{facts["exploration"]}"); by the price every {every}.'
     if interval >= longest * (1 - _AT_BOUND):
         worth = f"the best that a visit could be worth is {best}, the price {price}"
-        return f"Every {every}: held to its longest interval; {worth}." if is_worthless else f"Every {every}: its longest interval (price {price})."
+        return (
+            f"Every {every}: held to its longest interval; {worth}."
+            if is_worthless
+            else f"Every {every}: its longest interval (price {price})."
+        )
     limit = ""
     if facts["price"] is not None and threshold > facts["price"] * (1 + _AT_BOUND):
         limit = f", more than in the crawl ({number(facts['price'])}): its host is at its limit (HOST_DELAY, HOST_MAX_RATE)"
@@ -87,7 +91,9 @@ def _why_timed(facts: dict[str, Any]) -> str:
     bought = [moment_of(row["seconds"], model["period"]) for row in model["update_times"] if row["bought"]]
     price = f" (price {number(threshold)})" if threshold is not None else ""
     if not bought:
-        return f"No visit at an update time is worth the price{price}; it is looked at once in {duration(facts['max_interval'] or math.inf)}."
+        return (
+            f"No visit at an update time is worth the price{price}; it is looked at once in {duration(facts['max_interval'] or math.inf)}."
+        )
     rest = len(model["update_times"]) - len(bought)
     left = "" if not rest else f"; a visit at the other {rest} would be worth less than that" if rest > 1 else "; one at the other is not"
     return f"Visited at or soon after {', '.join(bought)}, never shortly before: visits there are worth the price{price}{left}."

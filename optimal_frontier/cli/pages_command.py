@@ -15,7 +15,7 @@ from optimal_frontier.cli.output import duration, number, show_json, show_table
 from optimal_frontier.cli.page_facts import change_rates, mean_intervals
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
 from optimal_frontier.errors import StateError
-from optimal_frontier.frontier.judging.update_times import Republished, betas_of, interval_of_timed
+from optimal_frontier.frontier.judging.update_times import interval_of_timed, republished
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.scheduling.exploration import NEVER_S
 from optimal_frontier.scheduling.numbers import Numbers, deadlines
@@ -140,8 +140,7 @@ def _timed_intervals(namespace: Namespace, table: StoredPages, hosts: dict[int, 
         for at, url, raw in zip(part, urls, memories, strict=True):
             timetable = terms.settings.rules.of(url).update_times
             if timetable is not None:
-                page = Republished(timetable, betas_of(timetable, Memory.unpack(raw).betas))
-                yield at, interval_of_timed(page, Row._make(heads[at].item()), terms)
+                yield at, interval_of_timed(republished(timetable, Memory.unpack(raw)), Row._make(heads[at].item()), terms)
 
 
 def _rows(namespace: Namespace, part: _Part, places: Sequence[int]) -> Iterator[dict[str, Any]]:

@@ -11,9 +11,9 @@ import click
 
 from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.output import duration, moment, number, per_second, show_facts, show_json, show_json_line
-from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_store
+from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
 from optimal_frontier.errors import OptimalFrontierError, StateError, StateUnavailableError
-from optimal_frontier.frontier.planner import Planner, PlanReport
+from optimal_frontier.frontier.planning.planner import Planner, PlanReport
 
 #: Seconds between two looks while Redis is away or nothing was fetched yet.
 _RETRY_S = 1.0
@@ -31,7 +31,7 @@ def _interval(ctx: click.Context, parameter: click.Parameter, value: float | Non
 @click.option("--json", "as_json", is_flag=True, help="As JSON; with --every a line per plan.")
 @click.pass_obj
 def plan(options: Options, once: bool, every: float | None, as_json: bool) -> None:
-    """Solve for the revisit rates and queue what falls due soon.
+    """Solve for the price of a visit, and move the deadlines that it changes.
 
     Spiders do so themselves; one plan at a time is made, whoever makes it.
     """
@@ -49,8 +49,8 @@ def plan(options: Options, once: bool, every: float | None, as_json: bool) -> No
 
 
 def _plan_once(workplace: Workplace) -> PlanReport:
-    with opened_store(workplace) as store:
-        planner = Planner(store, workplace.settings)
+    with opened_namespace(workplace) as namespace:
+        planner = Planner(namespace, workplace.settings)
         try:
             report = planner.plan()
         finally:
@@ -63,14 +63,14 @@ def _plan_once(workplace: Workplace) -> PlanReport:
 
 def _plan_on(workplace: Workplace, as_json: bool) -> None:
     # Stopped by a signal at any time from here on, the lock is given back.
-    with Interruption() as interruption, opened_store(workplace, create=True) as store:
-        planner = Planner(store, workplace.settings)
+    with Interruption() as interruption, opened_namespace(workplace, create=True) as namespace:
+        planner = Planner(namespace, workplace.settings)
         outage = ""
         wait = 0.0
         while not interruption.wait(wait):
             try:
                 if outage:
-                    store.connection.reconnect()
+                    namespace.connection.reconnect()
                     click.echo("Redis answers again", err=True)
                     outage = ""
                 wait = _plan_if_due(planner, lambda report: _tell(report, as_json))
@@ -105,7 +105,7 @@ def _tell(report: PlanReport, as_json: bool) -> None:
         said = [
             f"{number(report.pages)} pages in {duration(report.seconds)}",
             f"{per_second(report.planned_rate)} planned",
-            f"{number(report.queued)} queued",
+            f"{number(report.written)} deadlines moved",
             f"freshness {report.estimated_freshness:.1%}",
         ]
         click.echo(f"{moment(report.time)}  {', '.join(said)}{'' if report.feasible else ', NOT FEASIBLE'}")
@@ -113,7 +113,7 @@ def _tell(report: PlanReport, as_json: bool) -> None:
 
 def _rows(report: PlanReport) -> list[tuple[str, str]]:
     return [
-        ("pages", f"{number(report.pages)}, {number(report.queued)} queued for soon"),
+        ("pages", f"{number(report.pages)}, {number(report.read)} of them read; {number(report.written)} deadlines moved"),
         ("took", duration(report.seconds)),
         ("budget", f"{per_second(report.budget)}, {per_second(report.revisit_budget)} for revisits"),
         (

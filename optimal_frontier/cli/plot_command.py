@@ -12,10 +12,10 @@ import numpy as np
 
 from optimal_frontier.cli.drawing import check_drawable, figure, save
 from optimal_frontier.cli.output import number, per_second
-from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_store
-from optimal_frontier.cli.whatif import why_no_more
+from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
+from optimal_frontier.cli.whatif_command import why_no_more
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.budget_curve import CrawlCurve, read_crawl_curve
+from optimal_frontier.frontier.planning.crawl_curve import CrawlCurve, read_crawl_curve
 from optimal_frontier.settings import FrontierSettings
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def plot(options: Options, kind: str, path: Path) -> None:
         raise ConfigurationError(f"plot {kind}: unknown; known are {', '.join(sorted(KINDS))}")
     check_drawable(path)
     workplace = find_workplace(options)
-    with opened_store(workplace) as store:
-        drawn = draw(read_crawl_curve(store, workplace.settings), workplace)
+    with opened_namespace(workplace) as namespace:
+        drawn = draw(read_crawl_curve(namespace, workplace.settings), workplace)
     save(drawn, path)
     click.echo(f"written: {path}")
 

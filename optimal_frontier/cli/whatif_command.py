@@ -10,8 +10,8 @@ from typing import Any, Final
 import click
 
 from optimal_frontier.cli.output import number, per_second, show_facts, show_json, show_table
-from optimal_frontier.cli.project import Options, find_workplace, opened_store
-from optimal_frontier.frontier.budget_curve import CrawlCurve, Limit, read_crawl_curve
+from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.frontier.planning.crawl_curve import CrawlCurve, Limit, read_crawl_curve
 from optimal_frontier.settings import FrontierSettings
 
 #: Budgets that are shown unless some are asked for, in units of the present one.
@@ -80,8 +80,8 @@ def whatif(options: Options, rates: tuple[float, ...], shares: tuple[float, ...]
     Without --rate and --freshness, budgets around the present one. Nothing is changed.
     """
     workplace = find_workplace(options)
-    with opened_store(workplace) as store:
-        answer = forecast(read_crawl_curve(store, workplace.settings), workplace.settings, rates, shares)
+    with opened_namespace(workplace) as namespace:
+        answer = forecast(read_crawl_curve(namespace, workplace.settings), workplace.settings, rates, shares)
     if as_json:
         show_json(answer)
         return
