@@ -15,7 +15,7 @@ from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.messages import KEEP, REST, Change, Handout, Observation
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, DONE, TIMED, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, DONE, FAR_S, TIMED, UNCONDITIONAL, Row
 
 #: Where the fields of a row stand.
 _PLACE: Final = {name: at for at, name in enumerate(Row._fields)}
@@ -104,9 +104,9 @@ class Judgement:
             "state": ACTIVE if rule.revisit else DONE,
             "flags": row.flags & UNCONDITIONAL,
             "b": max(float(round(at * 1e6)), row.b + 1.0),
-            "importance": handout.stated or rule.importance or 1.0,
-            "min_interval": shortest,
-            "max_interval": longest,
+            "importance": min(handout.stated or rule.importance or 1.0, FAR_S),
+            "min_interval": min(shortest, FAR_S),
+            "max_interval": min(longest, FAR_S),
         }
         interval = at - row.b / 1e6 + row.unseen if row.visits else -1.0
         return cls(handout, visit, context, rule, at, interval, context.recent.words_of(handout), fields)

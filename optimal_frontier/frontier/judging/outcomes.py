@@ -75,13 +75,15 @@ def outcome_of(error: str) -> str:
     Parameters
     ----------
     error : str
-        An HTTP status, the name of an exception, or one of the names of this module.
+        An HTTP status, the name of an exception, or one of the names of this module; empty: it ended well.
 
     Examples
     --------
     >>> outcome_of("410"), outcome_of("503"), outcome_of("IgnoreRequest")
     ('gone', 'failed', 'refused')
     """
+    if not error:
+        return "ok"
     if error in GONE:
         return "gone"
     if error in _REFUSED:

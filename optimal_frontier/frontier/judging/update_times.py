@@ -111,7 +111,7 @@ def numbers_of_timed(page: Republished, row: Row, identity: bytes, terms: Terms)
         return fixed(shortest)
     if row.failures:
         shortest = max(shortest, backoff_s(identity, row.failures))
-    longest = row.max_interval * terms.published.stretch
+    longest = min(row.max_interval * terms.published.stretch, FAR_S)
     seen = now - row.unseen
     due = float(
         visit_deadline(page.timetable, bought_times(page, row, terms), seen, now + shortest, longest if longest < FAR_S else math.inf)[0]
@@ -125,5 +125,5 @@ def numbers_of_timed(page: Republished, row: Row, identity: bytes, terms: Terms)
 def interval_of_timed(page: Republished, row: Row, terms: Terms) -> float:
     """Return the mean interval (s) at which it is visited: its longest one where no time is worth a visit."""
     count = sum(bought_times(page, row, terms))
-    longest = row.max_interval * terms.published.stretch
+    longest = min(row.max_interval * terms.published.stretch, FAR_S)
     return page.timetable.period / count if count else longest

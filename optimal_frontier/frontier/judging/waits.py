@@ -28,12 +28,14 @@ from optimal_frontier.scheduling.numbers import (
 )
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, TIMED, Row
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, FAR_S, TIMED, Row
 
 #: A pinned page may come back after this share of its interval, so that a visit that was late does not push all later ones.
 PINNED_SLACK: Final = 0.5
 #: Flags of pages whose numbers do not come from the price.
 _APART: Final = ANNOUNCED | CHECKED | TIMED
+#: Waits, seconds, from which on a visit is never worth the price: rows hold 32 bits.
+NEVER_S: Final = 1e30
 #: Relative error of what a row holds in 32 bits.
 _ROUNDING: Final = 1e-6
 
@@ -77,7 +79,7 @@ def numbers_of(row: Row, page: bytes, terms: Terms, since: float = 0.0, late: fl
     if row.flags & (CHECKED | ANNOUNCED):
         return fixed(shortest_wait(row))
     published = terms.published
-    longest = row.max_interval * published.stretch
+    longest = min(row.max_interval * published.stretch, FAR_S)
     if row.min_interval >= row.max_interval:
         return fixed(longest - min(max(late, 0.0), (1.0 - PINNED_SLACK) * longest))
     if published.number == 0:
@@ -118,7 +120,8 @@ def numbers_of_rows(rows: NDArray[np.void], pages: NDArray[np.void], terms: Term
     if published.number == 0 or not priced.any():
         return stored
     some, ids = rows[priced], pages[priced]
-    longest, least = some["max_interval"] * float(published.stretch), some["min_interval"].astype(np.float64)
+    least, longest = some["min_interval"].astype(np.float64), some["max_interval"].astype(np.float64)
+    longest = np.minimum(longest * published.stretch, FAR_S)
     exploring = Exploring.of(published.exploration, published.prior_time)
     is_memoryless = terms.settings.policy == "poisson"
     draws: Floats | float = 1.0
@@ -189,7 +192,7 @@ def change_rate_of(row: Row, published: Published) -> float | None:
 def interval_of(row: Row, terms: Terms) -> float | None:
     """Return the mean interval (s) at which a page without update times is revisited while it does not fail; None before the first plan."""
     published = terms.published
-    longest = row.max_interval * published.stretch
+    longest = min(row.max_interval * published.stretch, FAR_S)
     if row.min_interval >= row.max_interval:
         return longest
     if published.number == 0:
@@ -205,7 +208,8 @@ def _wait(row: Row, terms: Terms) -> tuple[float, float]:
     if rate is None:
         return math.inf, 0.0
     log_price = terms.log_price + published.host_prices.get(row.host, 0.0)
-    return wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)
+    wait, slope = wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)
+    return (wait, slope) if wait < NEVER_S else (math.inf, 0.0)
 
 
 def _waits(rows: NDArray[np.void], terms: Terms) -> tuple[Floats, Floats]:
@@ -223,7 +227,10 @@ def _waits(rows: NDArray[np.void], terms: Terms) -> tuple[Floats, Floats]:
     if published.host_prices:
         hosts, at = np.unique(rows["host"], return_inverse=True)
         extra = np.array([published.host_prices.get(host, 0.0) for host in hosts.tolist()])[at]
-    return waits_at_price(terms.log_price + extra, rows["importance"].astype(np.float64), rate, settings.objective, settings.policy)
+    importance = rows["importance"].astype(np.float64)
+    wait, slope = waits_at_price(terms.log_price + extra, importance, rate, settings.objective, settings.policy)
+    never = wait >= NEVER_S
+    return np.where(never, np.inf, wait), np.where(never, 0.0, slope)
 
 
 def _ids(pages: NDArray[np.void]) -> list[bytes]:

@@ -34,3 +34,14 @@ def test_no_header_breaks_it(header: bytes) -> None:
     held = hold_s(503, header, now=1e9)
     assert held is not None
     assert 0 <= held <= LONGEST_HOLD_S
+
+
+@pytest.mark.parametrize("value", [b"99999999999999999999", b"Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_absurd_holds_are_bounded(value):
+    """By an hour."""
+    assert hold_s(429, value, 2e9) == LONGEST_HOLD_S
+
+
+@pytest.mark.parametrize("value", [b"-1", b"soon", b"1e9", b"", b"\xff", b"Fri, 31 Dec 99999 23:59:59 GMT"])
+def test_what_is_no_time_counts_as_none(value):
+    assert hold_s(503, value, 2e9) == DEFAULT_HOLD_S

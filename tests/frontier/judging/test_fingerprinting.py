@@ -10,14 +10,10 @@ import pytest
 
 from optimal_frontier.detection import fingerprint, settings_tag
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.fingerprinting import FAILED, MISSED, Fingerprinting
-from optimal_frontier.frontier.judgement import change_bit, judge_visit
+from optimal_frontier.frontier.judging.fingerprinting import FAILED, MISSED, Fingerprinting
 from optimal_frontier.settings import PREFIX, FrontierSettings
-from optimal_frontier.state.columns import ACTIVE
-from optimal_frontier.state.records import Handout, Published
 
 HERE = __name__
-TAG = 7
 
 
 def prices(response: Any) -> Any:
@@ -63,6 +59,10 @@ def test_rules_say_what_counts_page_by_page() -> None:
     assert made.way("http://a/").recipe.tag == settings_tag("text", exclude=["i"])
     assert made.way("http://a/b").recipe.tag == settings_tag("body")
     assert made.way("http://a/c").recipe.tag == settings_tag(f"{HERE}.prices")
+    tags = {made.way(url).tag for url in ways}
+    assert len(tags) == 5
+    assert all(0 < tag < 2**16 for tag in tags)
+    assert made.take(page, "http://a/b").tag == made.way("http://a/b").tag
     assert made.way("http://other/") is made.way("http://a/")
 
 
@@ -93,40 +93,3 @@ def test_a_callable_that_cannot_be_had_is_refused_at_the_start(dotted: str) -> N
     assert "\n" not in str(caught.value)
     with pytest.raises(ConfigurationError, match=rf"^OPTIMAL_FRONTIER_RULES\[1\]\['fingerprint'\] = '{dotted}': expected"):
         fingerprinting(RULES=[{"host": "a"}, {"host": "a", "fingerprint": dotted}])
-
-
-def handout(content: bytes, **values: Any) -> Handout:
-    known: dict[str, Any] = {"lateness": 0.0, "elapsed": 10.0, "importance": 1.0, "min_rate": 0.0, "max_rate": 1.0, "kind": ACTIVE}
-    known |= {"shape": 1.0, "time": 10.0, "visits": 3, "attempts": 3, "rate": 0.1, "planned": True, "content_tag": TAG, "received": 100.0}
-    return Handout(1, b"t", content=content, record={}, **(known | values))
-
-
-def judged(old: bytes, new: bytes | None, distance: int = 0, **values: Any) -> Any:
-    return judge_visit(handout(old, **values), new, TAG, 101.0, Published(), distance=distance)
-
-
-def test_the_reference_does_not_drift() -> None:
-    """Small differences add up: each is tolerated, but not their sum."""
-    reference, bits = bytes(16), []
-    for at in range(1, 9):
-        new = ((1 << (3 * at)) - 1).to_bytes(16, "big")  # three bits more each time
-        observation = judged(reference, new, distance=10)
-        bits.append(observation.bit)
-        assert observation.content[4:] == (new if observation.bit else reference)
-        reference = observation.content[4:]
-    assert bits == [0, 0, 0, 1, 0, 0, 0, 1]
-
-
-def test_without_a_distance_any_bit_is_a_change() -> None:
-    assert change_bit(handout(bytes(16)), bytes(15) + b"\x01", TAG) == 1
-    assert change_bit(handout(bytes(16)), bytes(15) + b"\x01", TAG, 1) == 0
-    assert change_bit(handout(bytes(16)), bytes(16), TAG + 1, 1) == -1
-    assert change_bit(handout(bytes(16)), None, TAG) == -1
-
-
-def test_a_visit_without_a_fingerprint_leaves_all_as_it_was() -> None:
-    """The next bit is about the time since the one that is stored; a first visit has been one all the same."""
-    observation = judged(bytes(16), None)
-    assert (observation.outcome, observation.bit, observation.content) == ("ok", -1, b"")
-    assert (observation.shape, observation.time, observation.responded) == (1.0, 10.0, 90.0)
-    assert judged(bytes(16), None, visits=0, elapsed=-1.0).responded == 101.0
