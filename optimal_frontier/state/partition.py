@@ -161,9 +161,7 @@ def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
             result.damaged.append(page)
             continue
         late = None if row.b == 0 else max(0.0, lateness[i] / 1e6)
-        result.handouts.append(
-            Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, said, memory, value)
-        )
+        result.handouts.append(Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, said, memory, value))
     return result
 
 
@@ -172,7 +170,9 @@ def observe_calls(partition: int, observations: Sequence[Observation], tokens: S
 
     ``tokens`` are those of the leases now, after renewals.
     """
-    return [_observe_call(partition, observations[at : at + BATCH], tokens[at : at + BATCH]) for at in range(0, len(observations), BATCH)]
+    return [
+        _observe_call(partition, observations[at : at + BATCH], tokens[at : at + BATCH]) for at in range(0, len(observations), BATCH)
+    ]
 
 
 def _observe_call(partition: int, observations: Sequence[Observation], tokens: Sequence[float]) -> Call:

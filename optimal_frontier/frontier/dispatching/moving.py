@@ -101,7 +101,7 @@ def carry_out(namespace: Namespace, move: Move, token: float, *, at_last: bool =
     there = namespace.partition_of(target.host)
     if observation.op != KEEP or target.row.state != ACTIVE or observation.row.state != ACTIVE or (there, target.page) == source:
         return _observe(namespace, observation, token)
-    own = observation.memory if observation.memory is not None else observation.handout.memory
+    own = _own_memory(observation)
     place = follow(namespace, there, target.page)
     is_own = place is not None and (place.partition, place.page) == source
     if is_own:
@@ -135,7 +135,7 @@ def _join(namespace: Namespace, move: Move, token: float, place: Place, *, at_la
     row = Row.unpack(place.value)
     if row.state not in (ACTIVE, RETIRED):
         return _observe(namespace, observation, token)
-    own = observation.memory if observation.memory is not None else observation.handout.memory
+    own = _own_memory(observation)
     known = _memory_of(namespace, place)
     names, given_up = _names(known, observation, (place.partition, place.page), own)
     merged = merge(row, observation.row, observation.row.b / 1e6)
@@ -238,6 +238,12 @@ def _observe(namespace: Namespace, observation: Observation, token: float, count
     if observation.announced is not None:
         settle(namespace, *observation.announced)
     return True
+
+
+def _own_memory(observation: Observation) -> Memory:
+    """Return what is remembered of the page that moves, with its other names."""
+    before = observation.handout.memory
+    return before if observation.memory is None else replace(observation.memory, aliases=before.aliases)
 
 
 def _memory_of(namespace: Namespace, place: Place) -> Memory:
