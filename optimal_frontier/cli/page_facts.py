@@ -30,7 +30,7 @@ from optimal_frontier.state.host_words import Counts
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.reading import PageReading
-from optimal_frontier.state.rows import ACTIVE, DONE, RETIRED, STATE_NAMES, Row
+from optimal_frontier.state.rows import ACTIVE, DONE, FAR_S, RETIRED, STATE_NAMES, Row
 
 #: Probability inside the interval of the change rate.
 LEVEL: Final = 0.95
@@ -171,7 +171,8 @@ def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms) -> Floa
         Seconds; nan for what is not visited again, or not known yet.
     """
     published, settings = terms.published, terms.settings
-    least, longest = heads["min_interval"].astype(np.float64), heads["max_interval"] * float(published.stretch)
+    least, longest = (heads[name].astype(np.float64) for name in ("min_interval", "max_interval"))
+    longest = np.minimum(longest * published.stretch, FAR_S)
     pinned = heads["min_interval"] >= heads["max_interval"]
     wait = np.full(len(heads), np.nan)
     if published.number:

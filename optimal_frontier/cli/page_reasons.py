@@ -63,15 +63,15 @@ def _why_rate(reading: PageReading, facts: dict[str, Any], settings: FrontierSet
     if interval is None:
         what = "importance / change rate = " if settings.objective == "freshness" else "its importance = "
         if facts["exploration_interval"] is not None:
-            longest_wait = duration(facts["exploration_interval"])
-            return f"Every {longest_wait}, so that it goes on being learned: the best that a visit could be worth is {best}, the price {price}."
+            learning = f"Every {duration(facts['exploration_interval'])}, so that it goes on being learned"
+            return f"{learning}: the best that a visit could be worth is {best}, the price {price}."
         return f"Not revisited: the best that a visit could be worth, {what}{best}, is below the price {price}."
     if interval <= row.min_interval * (1 + _AT_BOUND):
         return f"Every {every}: worth more than that (price {price}), but held to its shortest interval."
     explored = facts["exploration_interval"]
     if explored is not None and explored < interval * (1 - _AT_BOUND):
-        phase = published.exploration.get("exploration_number", "")
-        return f'Every {duration(explored)} at least: picked in phase {phase} (EXPLORATION "{facts["exploration"]}"); by the price every {every}.'
+        picked = f'picked in phase {published.exploration.get("exploration_number", "")} (EXPLORATION "{facts["exploration"]}")'
+        return f"Every {duration(explored)} at least: {picked}; by the price every {every}."
     if interval >= longest * (1 - _AT_BOUND):
         worth = f"the best that a visit could be worth is {best}, the price {price}"
         return (

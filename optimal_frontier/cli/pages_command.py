@@ -26,6 +26,8 @@ from optimal_frontier.state.reading import read_now, read_published
 from optimal_frontier.state.rows import ACTIVE, RETIRED, STATE_NAMES, TIMED, Row
 from optimal_frontier.state.scanning import StoredPages, batches, read_host_names, read_pages, read_scores, read_urls
 
+#: An identity, as numpy can sort it.
+_NAME = np.dtype([("first", ">u8"), ("rest", ">u4")])
 SORTED_BY = ("rate", "importance", "change_rate", "lateness")
 
 
@@ -98,7 +100,9 @@ def list_pages(
     for at, part in enumerate(parts):
         state = part.table.heads["state"]
         listed = np.flatnonzero((state == ACTIVE) | (state == RETIRED) if wanted is None else state == STATE_NAMES.index(wanted))
-        best = listed[np.argsort(-keys[at][listed], kind="stable")][: limit or len(listed)]
+        # Equal keys come in the order of their identities, which is the same each time.
+        names = np.frombuffer(part.table.pages[listed].tobytes(), _NAME)
+        best = listed[np.lexsort((names["rest"], names["first"], -keys[at][listed]))][: limit or len(listed)]
         chosen += [(-float(keys[at][place]), part.table.pages[place].tobytes(), at, place) for place in best.tolist()]
     chosen = sorted(chosen)[: limit or len(chosen)]
     rows: dict[tuple[int, int], dict[str, Any]] = {}

@@ -6,6 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +14,10 @@ from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.output import duration, moment, number, per_second, show_facts, show_json, show_json_line
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
 from optimal_frontier.errors import OptimalFrontierError, StateError, StateUnavailableError
-from optimal_frontier.frontier.planning.planner import Planner, PlanReport
+
+# The solver takes long to import, and few commands need it.
+if TYPE_CHECKING:
+    from optimal_frontier.frontier.planning.planner import Planner, PlanReport
 
 #: Seconds between two looks while Redis is away or nothing was fetched yet.
 _RETRY_S = 1.0
@@ -49,6 +53,8 @@ def plan(options: Options, once: bool, every: float | None, as_json: bool) -> No
 
 
 def _plan_once(workplace: Workplace) -> PlanReport:
+    from optimal_frontier.frontier.planning.planner import Planner
+
     with opened_namespace(workplace) as namespace:
         planner = Planner(namespace, workplace.settings)
         try:
@@ -62,6 +68,8 @@ def _plan_once(workplace: Workplace) -> PlanReport:
 
 
 def _plan_on(workplace: Workplace, as_json: bool) -> None:
+    from optimal_frontier.frontier.planning.planner import Planner
+
     # Stopped by a signal at any time from here on, the lock is given back.
     with Interruption() as interruption, opened_namespace(workplace, create=True) as namespace:
         planner = Planner(namespace, workplace.settings)

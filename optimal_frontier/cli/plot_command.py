@@ -15,12 +15,13 @@ from optimal_frontier.cli.output import number, per_second
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
 from optimal_frontier.cli.whatif_command import why_no_more
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.planning.crawl_curve import CrawlCurve, read_crawl_curve
 from optimal_frontier.settings import FrontierSettings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from optimal_frontier.frontier.planning.crawl_curve import CrawlCurve
 
 #: Dots of a picture; of a larger crawl so many pages are drawn at random.
 MOST_DOTS: Final = 20_000
@@ -60,6 +61,9 @@ def plot(options: Options, kind: str, path: Path) -> None:
     if draw is None:
         raise ConfigurationError(f"plot {kind}: unknown; known are {', '.join(sorted(KINDS))}")
     check_drawable(path)
+    # The solver takes long to import, and few commands need it.
+    from optimal_frontier.frontier.planning.crawl_curve import read_crawl_curve
+
     workplace = find_workplace(options)
     with opened_namespace(workplace) as namespace:
         drawn = draw(read_crawl_curve(namespace, workplace.settings), workplace)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from optimal_frontier.cli.output import number, per_second, show_facts, show_json, show_table
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
-from optimal_frontier.frontier.planning.crawl_curve import CrawlCurve, Limit, read_crawl_curve
 from optimal_frontier.settings import FrontierSettings
+
+# The solver takes long to import, and few commands need it.
+if TYPE_CHECKING:
+    from optimal_frontier.frontier.planning.crawl_curve import CrawlCurve, Limit
 
 #: Budgets that are shown unless some are asked for, in units of the present one.
 LADDER: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -79,6 +82,8 @@ def whatif(options: Options, rates: tuple[float, ...], shares: tuple[float, ...]
 
     Without --rate and --freshness, budgets around the present one. Nothing is changed.
     """
+    from optimal_frontier.frontier.planning.crawl_curve import read_crawl_curve
+
     workplace = find_workplace(options)
     with opened_namespace(workplace) as namespace:
         answer = forecast(read_crawl_curve(namespace, workplace.settings), workplace.settings, rates, shares)
@@ -168,6 +173,8 @@ def _show(answer: dict[str, Any]) -> None:
         show_facts([("present", f"{per_second(now['budget'])} gives {_percent(now['freshness'])}")])
     if answer["exploration"] not in ("median", "epsilon"):
         click.echo(f'(by the change rates that EXPLORATION "{answer["exploration"]}" plans with; `status` goes by the medians)')
+    from optimal_frontier.frontier.planning.crawl_curve import Limit
+
     limit = Limit(**answer["limit"])
     for target in answer["targets"]:
         click.echo(_sentence(target, answer, limit))

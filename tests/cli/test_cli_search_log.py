@@ -9,11 +9,11 @@ import time
 
 import numpy as np
 import pytest
+from optimal_frontier.cli.page_lists import MAX_LINE
+from optimal_frontier.frontier.session import apply_bounds
 
-from optimal_frontier.cli.rows import MAX_LINE
 from optimal_frontier.cli.search_log import weigh_pages
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.frontier.session import apply_bounds
 from optimal_frontier.optimization import embarrassment_weights
 from optimal_frontier.papers.wolf.result_counts import LEAST_IMPORTANCE
 from optimal_frontier.settings import FrontierSettings
