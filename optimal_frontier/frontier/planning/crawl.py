@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.estimation import posterior_median
-from optimal_frontier.frontier.judging.waits import goes_by_price
 from optimal_frontier.frontier.planning.bounds import BoundsRevision
 from optimal_frontier.frontier.planning.budget import Budget
 from optimal_frontier.frontier.planning.exploring import Progress
@@ -19,14 +18,17 @@ from optimal_frontier.frontier.planning.host_prices import host_limits
 from optimal_frontier.frontier.planning.priors import PriorFits, Priors
 from optimal_frontier.frontier.planning.republished import RepublishedPages
 from optimal_frontier.frontier.planning.solving import Problem
-from optimal_frontier.frontier.planning.table import PageTable, share_to_read
+from optimal_frontier.frontier.planning.table import Pages, PageTable, share_to_read
 from optimal_frontier.frontier.planning.timed import TimedPages
+from optimal_frontier.scheduling.numbers import waits_at_price
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import ACTIVE, FAR_S, RETIRED
 
 #: A stretch that differs by more moves longest intervals.
 _MOVED_STRETCH: Final = 0.02
+#: Pages of which it is asked how a partition answers to a price.
+_SAMPLE: Final = 10_000
 _CLOCK: Final = struct.Struct("<d")
 
 Floats = NDArray[np.float64]
@@ -57,6 +59,14 @@ class CrawlPages:
         Pages that are planned, as positions in the tables laid end to end.
     priors, budget, progress
         Of the last `problem`.
+    median, failing, calm_max_rate : ndarray (n,)
+        Of the planned pages: believed change rates (1/s), whether they fail, and highest rates (1/s) if they did not.
+    active, importance : int, float
+        Number of pages that are revisited or will be, and the sum of their importance.
+    pending : dict of int to int
+        Pages that wait for their first visit, by partition.
+    read_rows : int
+        Pages that the last reads brought.
     priors_moved, exploration_moved : bool
         Whether the first and the last of these differ from those of the plan before.
     """
@@ -77,6 +87,8 @@ class CrawlPages:
         self.active = 0
         self.importance = 0.0
         self.median: Floats = np.zeros(0)
+        self.failing: NDArray[np.bool_] = np.zeros(0, bool)
+        self.calm_max_rate: Floats = np.zeros(0)
         self.read_rows = 0
         self.priors_moved = self.exploration_moved = True
         self._fits = PriorFits()
@@ -109,7 +121,7 @@ class CrawlPages:
         """Bring one partition up to date: all of a small one, of a large one as much as was visited, twice over."""
         table, counts = self.tables[k], self.namespace.counts(k)
         touched = counts.get("ended", 0) + counts.get("arrivals", 0)
-        share = share_to_read(len(table.pages), touched - self._touched.get(k, 0))
+        share = share_to_read(table.pages.count, touched - self._touched.get(k, 0))
         self._touched[k] = touched
         revision = self._revised.pop(k, None)
         self.fresh[k] = table.read(1.0 if revision else share, log_price, each, revision.see if revision else None)
@@ -147,29 +159,37 @@ class CrawlPages:
         )
         before = self.priors
         active = np.flatnonzero(is_active)
-        self.priors = self._fits.after(pages[active], hosts[active], self.read_rows, round_s)
+        self.priors = self._fits.after(pages, active, hosts, self.read_rows, round_s)
         self.priors_moved = self.priors is not before
         progress = Progress.of_plan(previous).under(settings.exploration, settings.close_after)
         progress = progress.after(self.counts.get("observations", 0), len(self.planned))
         moved = (progress.exploration, progress.number, progress.is_exploring)
         self.exploration_moved = moved != (self.progress.exploration, self.progress.number, self.progress.is_exploring)
         self.progress = progress
-        some, host = pages[self.planned], hosts[self.planned]
-        min_interval = some["min_interval"].astype(np.float64)
-        max_interval = some["max_interval"].astype(np.float64)
-        failing = some["failures"] > 0
+        everything = len(self.planned) == pages.count
+
+        def of(name: str) -> NDArray[Any]:
+            return pages[name] if everything else pages[name][self.planned]
+
+        host = hosts if everything else hosts[self.planned]
+        min_interval, max_interval = of("min_interval").astype(np.float64), of("max_interval").astype(np.float64)
+        failing = np.flatnonzero(of("failures") > 0)
         # What a failing page cannot use for its backoff is worth more elsewhere.
-        min_interval[failing] = np.maximum(min_interval[failing], some["l"][failing])
+        self.failing = np.zeros(len(host), bool)
+        self.failing[failing] = True
+        with np.errstate(divide="ignore"):
+            self.calm_max_rate = 1.0 / min_interval
+        min_interval[failing] = np.maximum(min_interval[failing], of("l")[failing])
         with np.errstate(divide="ignore"):
             min_rate = np.where(max_interval < FAR_S / 2, 1.0 / max_interval, 0.0)
             max_rate = 1.0 / min_interval
         min_rate = np.minimum(min_rate, max_rate)
         exploring = progress.waits(round_s)
-        ids = some["id"].view("V12")
         with np.errstate(divide="ignore"):
-            asked = 1.0 / (np.full(len(some), exploring.interval) if exploring.is_even else exploring.longest_of_many(ids, max_interval))
-        self.median = self._medians(some)
-        importance = some["importance"].astype(np.float64)
+            even = np.full(len(host), exploring.interval)
+            asked = 1.0 / (even if exploring.is_even else exploring.longest_of_many(of("id"), max_interval))
+        self.median = self._medians(of)
+        importance = of("importance").astype(np.float64)
         timed = self._timed(importance, min_rate, max_rate)
         return Problem(
             importance,
@@ -196,13 +216,17 @@ class CrawlPages:
         return values[first : min(later)] if later else values[first:]
 
     def answer_at(self, k: int, log_price: float) -> float:
-        """Return how many visits' worth of waits in partition ``k`` answer to a change of the price at that price."""
-        pages = self.tables[k].pages
-        some = pages[goes_by_price(pages)]
-        with np.errstate(invalid="ignore"):
-            wait = some["a"].astype(np.float64) + some["s"] * log_price
-            free = (some["s"] > 0) & (wait > some["e"]) & (wait < some["l"])
-        return float((some["s"][free] / wait[free]).sum())
+        """Return how many visits' worth of waits in partition ``k`` answer to a change of the price at that price, by a sample."""
+        rows = self.rows_of(k)
+        every = max(1, len(rows) // _SAMPLE)
+        some, first = rows[::every], sum(self.tables[j].pages.count for j in self.partitions if j < k)
+        pages = self.tables[k].pages.take(self.planned[some] - first)
+        settings = self.settings
+        wait, slope = waits_at_price(
+            log_price, pages["importance"].astype(np.float64), self.median[some], settings.objective, settings.policy
+        )
+        free = (slope > 0) & (wait > pages["min_interval"]) & (wait < pages["max_interval"]) & (pages["failures"] == 0)
+        return float((slope[free] / wait[free]).sum()) * every
 
     def stretch_moved(self, stretch: float) -> bool:
         """Tell whether longest intervals are others than by the plan before."""
@@ -218,12 +242,12 @@ class CrawlPages:
         except StateUnavailableError:
             return now
 
-    def _together(self) -> NDArray[Any]:
+    def _together(self) -> Pages:
         parts = [self.tables[k].pages for k in self.partitions]
-        self._partition = np.repeat(self.partitions, [len(part) for part in parts])
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        self._partition = np.repeat(self.partitions, [part.count for part in parts])
+        return Pages.joined(parts)
 
-    def _hosts(self, pages: NDArray[Any]) -> Ints:
+    def _hosts(self, pages: Pages) -> Ints:
         hosts = pages["host"].astype(np.int64)
         first = 0
         for k in self.partitions:
@@ -234,31 +258,31 @@ class CrawlPages:
             first += size
         return hosts
 
-    def _medians(self, some: NDArray[Any]) -> Floats:
+    def _medians(self, of: Callable[[str], NDArray[Any]]) -> Floats:
         """Return the believed change rates of pages; those of posteriors are found once for each."""
-        median = some["median"].copy()
-        unknown = np.isnan(median)
-        bits = unknown & (some["shape"] > 0)
-        median[bits] = posterior_median(some["shape"][bits].astype(np.float64), some["time"][bits].astype(np.float64))
-        self._keep_medians(median, bits)
-        none = some["shape"] <= 0
-        median[none] = self.priors.medians(some["pattern"][none])
+        median, shape = of("median").copy(), of("shape")
+        bits = np.flatnonzero(np.isnan(median) & (shape > 0))
+        if len(bits):
+            median[bits] = posterior_median(shape[bits].astype(np.float64), of("time")[bits].astype(np.float64))
+            self._keep_medians(median, bits)
+        none = np.flatnonzero(shape <= 0)
+        median[none] = self.priors.medians(of("pattern")[none])
         return median
 
-    def _keep_medians(self, median: Floats, found: NDArray[np.bool_]) -> None:
-        start = 0
+    def _keep_medians(self, median: Floats, found: Ints) -> None:
+        start, rows = 0, self.planned[found]
         for k in self.partitions:
             pages = self.tables[k].pages
-            inside = (self.planned >= start) & (self.planned < start + len(pages)) & found
-            pages["median"][self.planned[inside] - start] = median[inside]
-            start += len(pages)
+            inside = (rows >= start) & (rows < start + pages.count)
+            pages["median"][rows[inside] - start] = median[found[inside]]
+            start += pages.count
 
     def _timed(self, importance: Floats, min_rate: Floats, max_rate: Floats) -> TimedPages | None:
         parts, start = [], 0
         places = np.full(len(self._partition), -1, np.int64)
         places[self.planned] = np.arange(len(self.planned))
         for k in self.partitions:
-            size = len(self.tables[k].pages)
+            size = self.tables[k].pages.count
             part = self.republished[k].of_plan(places[start : start + size], importance, (min_rate, max_rate))
             if part is not None:
                 parts.append(part)

@@ -40,6 +40,8 @@ _GROWTH: Final = 1.1
 _SWITCH_S: Final = 1.0
 #: The price of a partition is set anew when fewer than this share of the visits that would answer to the plan's price answer to its own.
 _LEAST_ANSWER: Final = 0.1
+#: That is not asked where the two are nearer than this, in logarithms.
+_NEAR: Final = 0.5
 #: Additions of hosts that moved by more, in logarithms, move the deadlines of their pages.
 _MOVED_EXTRA: Final = 0.02
 _NUMBERS: Final = struct.Struct("<dffff")
@@ -209,7 +211,7 @@ class Planner:
         for k, price in live.items():
             rows = self.crawl.rows_of(k)
             answer = float(solved.response[rows].sum())
-            if not sets[k] and answer > 0:
+            if not sets[k] and answer > 0 and abs(price.log_price - solved.log_price) > _NEAR:
                 here = self.crawl.answer_at(k, price.log_price)
                 sets[k] = here < _LEAST_ANSWER * answer
             is_set = sets[k] and len(self.crawl.planned) > 0
@@ -234,7 +236,7 @@ class Planner:
         """Return whether the price of the partition is set, and the pages of it to write."""
         table = self.crawl.tables[k]
         pages = table.pages
-        look = np.zeros(len(pages), bool)
+        look = np.zeros(pages.count, bool)
         look[self.crawl.fresh[k]] = True
         look |= is_displaced(pages, terms)
         if self.crawl.priors_moved:

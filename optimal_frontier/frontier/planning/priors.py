@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -65,15 +66,17 @@ class Priors:
         return self.table.tobytes()
 
 
-def fit_priors(pages: NDArray[Any], host: NDArray[np.int64], default_time: float) -> Priors:
+def fit_priors(pages: Mapping[str, NDArray[Any]], active: NDArray[np.int64], host: NDArray[np.int64], default_time: float) -> Priors:
     """Fit the priors of all patterns.
 
     Parameters
     ----------
-    pages : ndarray of `table.PAGE`
-        Active pages. Those that were not visited yet teach nothing, but say of which host their pattern is.
+    pages : mapping of str to ndarray
+        Columns ``pattern``, ``shape`` and ``time`` (s) of all pages.
+    active : ndarray of int
+        Which of them count. Those that were not visited yet teach nothing, but say of which host their pattern is.
     host : ndarray of int
-        Host of each, numbered over all partitions.
+        Host of each of all, numbered over all partitions.
     default_time : float
         Time of the default prior, seconds: that in which all pages can be visited once.
 
@@ -81,9 +84,10 @@ def fit_priors(pages: NDArray[Any], host: NDArray[np.int64], default_time: float
     -----
     Pattern 0 stands for "none". Priors are rounded as they are published, so that planner and judges go by the same.
     """
-    patterns, inverse, counts = np.unique(pages["pattern"], return_inverse=True, return_counts=True)
+    patterns, inverse, counts = np.unique(pages["pattern"][active], return_inverse=True, return_counts=True)
     numbers = inverse + (0 if len(patterns) and patterns[0] == 0 else 1)
-    fitted = sibling_priors(pages["shape"].astype(np.float64), pages["time"].astype(np.float64), host, numbers, default_time)
+    shape, time = (pages[name][active].astype(np.float64) for name in ("shape", "time"))
+    fitted = sibling_priors(shape, time, host[active], numbers, default_time)
     if not fitted.siblings.any():
         return Priors(default_time)
     first = int(numbers.min())
@@ -103,10 +107,12 @@ class PriorFits:
         self._read = 0
         self._is_fitted = False
 
-    def after(self, pages: NDArray[Any], host: NDArray[np.int64], read: int, default_time: float) -> Priors:
-        """Return the priors when so many of these active pages were read since the last plan."""
+    def after(
+        self, pages: Mapping[str, NDArray[Any]], active: NDArray[np.int64], host: NDArray[np.int64], read: int, default_time: float
+    ) -> Priors:
+        """Return the priors when so many pages were read since the last plan; see `fit_priors` for the others."""
         self._read += read
-        is_stale = self._read > STALE_SHARE * len(pages) or abs(default_time / self.priors.default_time - 1) > STALE_SHARE
-        if is_stale or not self._is_fitted or len(pages) <= FEW:
-            self.priors, self._read, self._is_fitted = fit_priors(pages, host, default_time), 0, True
+        is_stale = self._read > STALE_SHARE * len(active) or abs(default_time / self.priors.default_time - 1) > STALE_SHARE
+        if is_stale or not self._is_fitted or len(active) <= FEW:
+            self.priors, self._read, self._is_fitted = fit_priors(pages, active, host, default_time), 0, True
         return self.priors

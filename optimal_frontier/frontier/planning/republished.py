@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.frontier.judging.update_times import Republished, betas_of, bought_times, numbers_of_timed
 from optimal_frontier.frontier.judging.waits import Terms
+from optimal_frontier.frontier.planning.table import Pages
 from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.scheduling.numbers import Numbers
 from optimal_frontier.settings import FrontierSettings, Timetable
@@ -53,10 +54,10 @@ class RepublishedPages:
         self._known: dict[bytes, _Known] = {}
         self._pages: list[tuple[int, bytes]] = []
 
-    def read(self, pages: NDArray[Any]) -> None:
+    def read(self, pages: Pages) -> None:
         """Read what is stored of those among the `pages` of the table that were visited since."""
         timed = np.flatnonzero((pages["flags"] & TIMED > 0) & (pages["state"] == ACTIVE) & (pages["visits"] > 0))
-        ids = [name.ljust(12, b"\0") for name in pages["id"][timed].tolist()]
+        ids: list[bytes] = pages["id"][timed].tolist()
         at = dict(zip(ids, timed.tolist(), strict=True))
         self._known = {page: known for page, known in self._known.items() if page in at}
         old = [page for page in ids if page not in self._known or self._known[page].row.b != float(pages["b"][at[page]])]
@@ -87,7 +88,7 @@ class RepublishedPages:
             parts.append(TimedPages.of_timetable(timetable, rows, believed, importance[rows], own, self.settings.objective))
         return TimedPages.together(parts) if parts else None
 
-    def moved(self, pages: NDArray[Any], terms: Terms) -> list[tuple[bytes, float, Numbers]]:
+    def moved(self, pages: Pages, terms: Terms) -> list[tuple[bytes, float, Numbers]]:
         """Return page, b and new numbers of those for which other times are bought at this price than before."""
         found = []
         for at, page in self._pages:

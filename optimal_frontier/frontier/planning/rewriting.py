@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.frontier.judging.waits import Terms, goes_by_price, numbers_of_rows
+from optimal_frontier.frontier.planning.table import Pages
 from optimal_frontier.scheduling.numbers import ManyNumbers, deadlines
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import NUMBERS_BYTES
@@ -36,12 +37,12 @@ class Moved(NamedTuple):
     rows: NDArray[Any]
 
 
-def is_displaced(pages: NDArray[Any], terms: Terms) -> NDArray[np.bool_]:
+def is_displaced(pages: Pages, terms: Terms) -> NDArray[np.bool_]:
     """Tell of each page whether it may have moved without being visited: the price has, or a visit has become worth while.
 
     Parameters
     ----------
-    pages : ndarray of `table.PAGE`
+    pages : Pages
         As they are known.
     terms : Terms
         The price by which the partition dispatches from now on, and the plan.
@@ -54,15 +55,15 @@ def is_displaced(pages: NDArray[Any], terms: Terms) -> NDArray[np.bool_]:
         worth = np.log(pages["importance"]) - (np.log(pages["median"]) if terms.settings.objective == "freshness" else 0.0)
         # What has no bit has no number here.
         drifted |= worthless & ~(worth <= price)
-    return np.asarray(drifted & goes_by_price(pages))
+    return np.asarray(drifted & goes_by_price(pages))  # type: ignore[arg-type]  # columns by name will do
 
 
-def moved_pages(pages: NDArray[Any], at: Indices, terms: Terms, now: float) -> Moved:
+def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float) -> Moved:
     """Make numbers anew, and choose the pages that they move.
 
     Parameters
     ----------
-    pages : ndarray of `table.PAGE`
+    pages : Pages
         As they are known.
     at : ndarray of int
         Which of them to look at.
@@ -71,11 +72,12 @@ def moved_pages(pages: NDArray[Any], at: Indices, terms: Terms, now: float) -> M
     now : float
         Server's time, seconds since the epoch.
     """
-    at = at[goes_by_price(pages[at])]
-    some = pages[at]
+    some = pages.take(at)
+    priced = goes_by_price(some)
+    at, some = at[priced], some[priced]
     if not len(at):
         return Moved(at, np.zeros(0, WRITTEN))
-    ids = some["id"].astype(f"S{PAGE_BYTES}").view(f"V{PAGE_BYTES}")
+    ids = np.ascontiguousarray(some["id"])
     old = ManyNumbers(*(some[name].astype(np.float64) for name in ("a", "s", "e", "l")))
     b = some["b"] / 1e6
     plain = numbers_of_rows(some, ids, terms, -np.inf)

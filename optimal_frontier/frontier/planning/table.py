@@ -12,7 +12,7 @@ HSCAN returns every page that is there throughout a cycle, whatever happens mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -50,16 +50,70 @@ _USED: Final = (
     "failures",
     "pattern",
 )
-#: A page in the table: those, its identity, the median of its own posterior (1/s; 0 without a bit), the log price at which its place in the
-#: queue was found, and the number of the cycle that showed it last.
+#: A page in the table: those, its identity, the median of its own posterior (1/s; nan: not found yet), the log price at which its place in
+#: the queue was found, and the number of the cycle that showed it last.
 PAGE: Final = np.dtype(
-    [(name, LAYOUT[name]) for name in _USED] + [("id", f"S{PAGE_BYTES}"), ("median", "f8"), ("placed", "f8"), ("cycle", "u4")]
+    [(name, LAYOUT[name]) for name in _USED] + [("id", f"V{PAGE_BYTES}"), ("median", "f8"), ("placed", "f8"), ("cycle", "u4")]
 )
 _KEY_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _WORDS: Final = np.dtype([("first", "<u8"), ("rest", "<u4")])
 
-Rows = NDArray[Any]
 Indices = NDArray[np.int64]
+
+
+class Pages(Mapping[str, NDArray[Any]]):
+    """Columns of pages by their names in `PAGE`, each an array of its own: plans look at few of them, of all pages."""
+
+    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        self.columns = dict(columns)
+
+    @classmethod
+    def none(cls) -> Pages:
+        """Return no pages."""
+        return cls({name: np.zeros(0, PAGE[name]) for name in PAGE.names or ()})
+
+    @classmethod
+    def joined(cls, parts: Sequence[Pages]) -> Pages:
+        """Return pages laid end to end."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls({name: np.concatenate([part[name] for part in parts]) for name in PAGE.names or ()})
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def count(self) -> int:
+        """How many pages there are."""
+        return len(next(iter(self.columns.values())))
+
+    def take(self, at: NDArray[Any]) -> NDArray[Any]:
+        """Return some of them as records of `PAGE`."""
+        some = np.zeros(int(np.count_nonzero(at)) if at.dtype == bool else len(at), PAGE)
+        for name, values in self.columns.items():
+            some[name] = values[at]
+        return some
+
+    def keep(self, wanted: NDArray[np.bool_]) -> None:
+        """Let go of all others."""
+        self.columns = {name: values[wanted] for name, values in self.columns.items()}
+
+    def insert(self, where: NDArray[np.int64], **values: float) -> None:
+        """Make room for pages in front of these positions; columns that are not named are 0."""
+        self.columns = {
+            name: np.insert(
+                column,
+                where,
+                np.array(values.get(name, 0), column.dtype) if column.dtype.kind != "V" else np.zeros(len(where), column.dtype),
+            )
+            for name, column in self.columns.items()
+        }
 
 
 def keys_of(ids: NDArray[Any]) -> NDArray[np.uint64]:
@@ -81,14 +135,14 @@ class PageTable:
 
     Attributes
     ----------
-    pages : ndarray of `PAGE`
+    pages : Pages
         As they were read, in no order that means anything; positions change with every `read`.
     """
 
     def __init__(self, namespace: Namespace, partition: int) -> None:
         self.namespace = namespace
         self.partition = partition
-        self.pages: Rows = np.zeros(0, PAGE)
+        self.pages = Pages.none()
         self._keys: NDArray[np.uint64] = np.zeros(0, np.uint64)
         self._cursor = 0
         self._cycle = 0
@@ -114,10 +168,10 @@ class PageTable:
         see : callable, optional
             Gets pages and stored values of every call, and returns the values that are stored from then on.
         """
-        everything = share >= 1.0 or not self._is_whole or len(self.pages) <= SMALL
+        everything = share >= 1.0 or not self._is_whole or self.pages.count <= SMALL
         if everything:
             self._cursor = 0
-        most = np.inf if everything else share * len(self.pages)
+        most = np.inf if everything else share * self.pages.count
         ids: list[bytes] = []
         heads: list[bytes] = []
         is_done = False
@@ -148,40 +202,43 @@ class PageTable:
         return cursor, [page for page, _ in sound], [value for _, value in sound]
 
     def _merge(self, ids: list[bytes], heads: list[bytes], placed: float) -> Indices:
-        read = np.frombuffer(b"".join(heads), LAYOUT)
-        names = np.frombuffer(b"".join(ids), f"S{PAGE_BYTES}")
-        keys, first = np.unique(keys_of(names), return_index=True)
-        read, names = read[first], names[first]
-        at = np.searchsorted(self._keys, keys)
-        known = np.zeros(len(keys), bool)
-        inside = at < len(self._keys)
-        known[inside] = self._keys[at[inside]] == keys[inside]
-        if not known.all():
-            added = keys[~known]
-            where = at[~known]
-            self._keys = np.insert(self._keys, where, added)
-            new = np.zeros(len(added), PAGE)
-            new["median"] = np.nan
-            new["placed"] = placed
-            self.pages = np.insert(self.pages, where, new)
+        read, names = np.frombuffer(b"".join(heads), LAYOUT), np.frombuffer(b"".join(ids), f"V{PAGE_BYTES}")
+        keys = keys_of(names)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        # A page that HSCAN returned twice counts as it was last.
+        last = np.append(keys[1:] != keys[:-1], True) if len(keys) else np.zeros(0, bool)
+        if not last.all():
+            keys, order = keys[last], order[last]
+        if not np.array_equal(keys, self._keys):
             at = np.searchsorted(self._keys, keys)
+            known = np.zeros(len(keys), bool)
+            inside = at < len(self._keys)
+            known[inside] = self._keys[at[inside]] == keys[inside]
+            if not known.all():
+                where = at[~known]
+                self._keys = np.insert(self._keys, where, keys[~known])
+                self.pages.insert(where, median=np.nan, placed=placed)
+                at = np.searchsorted(self._keys, keys)
+        else:
+            at = np.arange(len(keys))
         table = self.pages
-        moved = table["b"][at] != read["b"]
-        is_learned = (table["shape"][at] != read["shape"]) | (table["time"][at] != read["time"])
+        table["placed"][at[table["b"][at] != read["b"][order]]] = placed
+        is_learned = (table["shape"][at] != read["shape"][order]) | (table["time"][at] != read["time"][order])
         table["median"][at[is_learned]] = np.nan
-        table["placed"][at[moved]] = placed
         for name in _USED:
-            table[name][at] = read[name]
-        table["id"][at] = names
+            table[name][at] = read[name][order]
+        table["id"][at] = names[order]
         table["cycle"][at] = self._cycle
-        return at
+        return np.asarray(at, np.int64)
 
     def _forget(self, rows: Indices) -> Indices:
         there = self.pages["cycle"] == self._cycle
         if there.all():
             return rows
         place = np.cumsum(there) - 1
-        self.pages, self._keys = self.pages[there], self._keys[there]
+        self.pages.keep(there)
+        self._keys = self._keys[there]
         return np.asarray(place[rows[there[rows]]], np.int64)
 
 

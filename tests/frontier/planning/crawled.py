@@ -17,7 +17,7 @@ from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.records import pack_record
-from optimal_frontier.state.rows import ACTIVE, LAYOUT, HEAD_BYTES, Row
+from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, LAYOUT, Row
 
 #: Where tests start, seconds since the epoch: the year 2033. Scripts never go behind the time that a partition was told last.
 START = 2_000_000_000.0
@@ -88,13 +88,24 @@ class Crawl:
         reply = self.namespace.run([dispatch_call(k, Ask(n, **({"lease": 1e6} | ask)))])[0]
         return parse_dispatch(k, reply).handouts
 
-    def dispatch_all(self, **ask: Any) -> list[Handout]:
-        """Hand out all that can be handed out now."""
+    def firsts(self) -> list[Handout]:
+        """Hand out all first visits, and nothing else."""
         found: list[Handout] = []
         for k in range(self.namespace.partitions):
-            while some := self.dispatch(64, k, **ask):
+            left = self.namespace.counts(k).get("pending", 0)
+            while left > 0:
+                some = self.dispatch(min(left, 64), k, share=1.0)
+                left -= len(some)
                 found += some
         return found
+
+    def take(self, name: str) -> Handout:
+        """Hand one page out, as one whose lease was lost."""
+        k = self.namespace.partition_of(name.partition("/")[0])
+        self.namespace.command("ZADD", self.namespace.key("q", k), 1, page_of(name), partition=k)
+        (handout,) = self.dispatch(1, k)
+        assert handout.page == page_of(name)
+        return handout
 
     def observe(self, handout: Handout, settings: FrontierSettings | None = None, bit: int = -1, op: int = KEEP, **row: Any) -> int:
         """End a lease now, as a judge does; ``row``: fields that the visit changed."""
@@ -131,7 +142,7 @@ class Crawl:
         """Add ``n`` pages and fetch each once, with a posterior."""
         rng = np.random.default_rng(seed)
         self.add(*(new_page(f"h{i % hosts}/{i}", **({"importance": float(rng.uniform(0.1, 5))} | row)) for i in range(n)))
-        handouts = [handout for handout in self.dispatch_all(share=1.0) if handout.row.visits == 0]
+        handouts = self.firsts()
         self.observe_many(
             [(handout, {"shape": rng.uniform(0.5, 9), "time": 10 ** rng.uniform(0, 4)} | row) for handout in handouts], settings
         )
