@@ -11,7 +11,7 @@ import click
 
 from optimal_frontier.cli.output import number, printable, show_facts, show_json
 from optimal_frontier.cli.page_identity import Identify, claimed_in, identified_at, identity
-from optimal_frontier.cli.page_lists import RejectedLineError, Row, read_rows
+from optimal_frontier.cli.page_lists import ListedPage, RejectedLineError, read_rows
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
 from optimal_frontier.cli.search_log import WeighedPages, weigh_pages
 from optimal_frontier.frontier.admitting.bounds import digest_of
@@ -19,7 +19,8 @@ from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.partition import NEW, add_calls
+from optimal_frontier.state.partition import NEW, REPLACED, add_calls, revise_calls
+from optimal_frontier.state.rows import ACTIVE, Row
 
 #: Pages per round trip.
 _BATCH: Final = 1000
@@ -60,7 +61,7 @@ def import_pages(ctx: click.Context, file: IO[bytes], is_search_log: bool, as_js
 
     report = ImportReport()
 
-    def accepted() -> Iterator[Row]:
+    def accepted() -> Iterator[ListedPage]:
         for line, row in read_rows(file, shown):
             if isinstance(row, RejectedLineError):
                 report.rejected += 1
@@ -81,7 +82,7 @@ def import_pages(ctx: click.Context, file: IO[bytes], is_search_log: bool, as_js
 def _import_search_log(workplace: Workplace, log: WeighedPages, as_json: bool) -> None:
     """Give the pages of a search log their importance, and say what came of it."""
     report = ImportReport()
-    rows = (Row(url, importance) for url, importance in log.importance.items())
+    rows = (ListedPage(url, importance) for url, importance in log.importance.items())
     with opened_namespace(workplace, create=True) as namespace:
         add_rows(namespace, workplace.settings, rows, report, claimed_in(namespace, workplace))
         known = (namespace.command("HLEN", namespace.key("pages", k), partition=k) for k in range(namespace.partitions))
@@ -118,7 +119,7 @@ def _import_search_log(workplace: Workplace, log: WeighedPages, as_json: bool) -
 
 
 def add_rows(
-    namespace: Namespace, settings: FrontierSettings, rows: Iterable[Row], report: ImportReport, identify: Identify = identity
+    namespace: Namespace, settings: FrontierSettings, rows: Iterable[ListedPage], report: ImportReport, identify: Identify = identity
 ) -> None:
     """Add pages as a spider's plain ``Request(url, meta={"importance": ...})`` from its start would, and count them in ``report``."""
     batch: list[Any] = []
@@ -134,14 +135,27 @@ def _add(namespace: Namespace, batch: list[NewPage], report: ImportReport) -> No
     by_partition: dict[int, list[NewPage]] = defaultdict(list)
     for page in batch:
         by_partition[namespace.partition_of(page.host)].append(page)
-    replies = namespace.run([call for partition, pages in by_partition.items() for call in add_calls(partition, pages)])
-    new = sum(said == NEW for reply in replies for said in reply)
-    report.new += new
-    report.known += len(batch) - new
+    for partition, pages in by_partition.items():
+        said = [answer for reply in namespace.run(add_calls(partition, pages)) for answer in reply]
+        new = sum(answer == NEW for answer in said)
+        report.new += new
+        report.known += len(pages) - new
+        _weigh(namespace, partition, [page for page, answer in zip(pages, said, strict=True) if answer == REPLACED and page.stated])
     batch.clear()
 
 
-def _new_page(settings: FrontierSettings, row: Row, identify: Identify) -> NewPage:
+def _weigh(namespace: Namespace, partition: int, pages: list[NewPage]) -> None:
+    """Give pages that were known the importance that is stated now, so that the next plan goes by it; others take it at their next visit."""
+    key, revisions = namespace.key("pages", partition), []
+    values = namespace.command("HMGET", key, *(page.page for page in pages), partition=partition) if pages else []
+    for page, value in zip(pages, values, strict=True):
+        row = Row.unpack(value) if value is not None else None
+        if row is not None and row.state == ACTIVE and row.importance != page.row.importance:
+            revisions.append((page.page, row.b, row._replace(importance=page.stated), None))
+    namespace.run(revise_calls(partition, revisions))
+
+
+def _new_page(settings: FrontierSettings, row: ListedPage, identify: Identify) -> NewPage:
     record: dict[str, Any] = {"url": row.url}
     if row.importance is not None:
         record["meta"] = {b"scrapy_meta": {"importance": row.importance}}

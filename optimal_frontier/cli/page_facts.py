@@ -62,7 +62,8 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
         ``threshold`` the same on the page's host, which is higher where that is at its limit. ``marginal`` is what one more visit per
         second to this page would add at its rate, ``marginal_at_rate_0`` at none. ``numbers`` are those of the deadline.
     """
-    row, published = reading.row, reading.published
+    # What a request states counts from the next visit on, or the next plan.
+    row, published = reading.row._replace(importance=reading.stated or reading.row.importance), reading.published
     terms = Terms(reading.log_price, published, settings)
     estimate = _estimate(row, published)
     used = estimate["change_rate"]

@@ -23,7 +23,7 @@ class RejectedLineError(ValueError):
 
 
 @dataclass(frozen=True)
-class Row:
+class ListedPage:
     """A page to import. ``url`` as Scrapy writes it; ``importance`` None where the line has none."""
 
     url: str
@@ -38,7 +38,7 @@ def format_of(name: str, first_line: bytes) -> str:
     return "jsonl" if first_line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{") else "csv"
 
 
-def read_rows(stream: IO[bytes], name: str) -> Iterator[tuple[int, Row | RejectedLineError]]:
+def read_rows(stream: IO[bytes], name: str) -> Iterator[tuple[int, ListedPage | RejectedLineError]]:
     """Yield line number and page, or what is wrong with the line; empty lines are passed over.
 
     Parameters
@@ -87,7 +87,7 @@ class _CsvLines:
         self._url, self._importance = 0, 1
         self._is_first = True
 
-    def __call__(self, text: str) -> Row | None:
+    def __call__(self, text: str) -> ListedPage | None:
         cells = csv_cells(text, "url[,importance]")
         is_first, self._is_first = self._is_first, False
         names = [cell.lower() for cell in cells]
@@ -97,14 +97,14 @@ class _CsvLines:
             return None
         url = cells[self._url] if self._url < len(cells) else ""
         importance = cells[self._importance] if self._importance < len(cells) else ""
-        return Row(page_url(url), page_importance(importance) if importance else None)
+        return ListedPage(page_url(url), page_importance(importance) if importance else None)
 
 
 class _JsonLines:
-    def __call__(self, text: str) -> Row:
+    def __call__(self, text: str) -> ListedPage:
         value = json_page(text, '{"url": ..., "importance": ...}')
         importance = value.get("importance")
-        return Row(page_url(value["url"].strip()), page_importance(importance) if importance is not None else None)
+        return ListedPage(page_url(value["url"].strip()), page_importance(importance) if importance is not None else None)
 
 
 def csv_cells(text: str, expected: str) -> list[str]:

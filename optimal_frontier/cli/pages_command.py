@@ -114,6 +114,8 @@ def list_pages(
 
 def _read_part(namespace: Namespace, k: int, settings: FrontierSettings, host: str | None) -> _Part:
     table, hosts = read_pages(namespace, k), read_host_names(namespace, k)
+    # What a request states counts from the next visit on, or the next plan.
+    table.heads["importance"] = np.where(table.stated > 0, table.stated, table.heads["importance"])
     if host is not None:
         numbers = [number for number, name in hosts.items() if name == host.lower()]
         table = table.chosen(np.isin(table.heads["host"], numbers))

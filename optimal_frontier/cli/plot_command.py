@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from optimal_frontier.frontier.planning.crawl_curve import CrawlCurve
+    from optimal_frontier.frontier.planning.curve import CrawlCurve
 
 #: Dots of a picture; of a larger crawl so many pages are drawn at random.
 MOST_DOTS: Final = 20_000
@@ -62,7 +62,7 @@ def plot(options: Options, kind: str, path: Path) -> None:
         raise ConfigurationError(f"plot {kind}: unknown; known are {', '.join(sorted(KINDS))}")
     check_drawable(path)
     # The solver takes long to import, and few commands need it.
-    from optimal_frontier.frontier.planning.crawl_curve import read_crawl_curve
+    from optimal_frontier.frontier.planning.curve import read_crawl_curve
 
     workplace = find_workplace(options)
     with opened_namespace(workplace) as namespace:

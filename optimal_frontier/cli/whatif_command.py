@@ -15,7 +15,7 @@ from optimal_frontier.settings import FrontierSettings
 
 # The solver takes long to import, and few commands need it.
 if TYPE_CHECKING:
-    from optimal_frontier.frontier.planning.crawl_curve import CrawlCurve, Limit
+    from optimal_frontier.frontier.planning.curve import CrawlCurve, Limit
 
 #: Budgets that are shown unless some are asked for, in units of the present one.
 LADDER: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -82,7 +82,7 @@ def whatif(options: Options, rates: tuple[float, ...], shares: tuple[float, ...]
 
     Without --rate and --freshness, budgets around the present one. Nothing is changed.
     """
-    from optimal_frontier.frontier.planning.crawl_curve import read_crawl_curve
+    from optimal_frontier.frontier.planning.curve import read_crawl_curve
 
     workplace = find_workplace(options)
     with opened_namespace(workplace) as namespace:
@@ -173,7 +173,7 @@ def _show(answer: dict[str, Any]) -> None:
         show_facts([("present", f"{per_second(now['budget'])} gives {_percent(now['freshness'])}")])
     if answer["exploration"] not in ("median", "epsilon"):
         click.echo(f'(by the change rates that EXPLORATION "{answer["exploration"]}" plans with; `status` goes by the medians)')
-    from optimal_frontier.frontier.planning.crawl_curve import Limit
+    from optimal_frontier.frontier.planning.curve import Limit
 
     limit = Limit(**answer["limit"])
     for target in answer["targets"]:

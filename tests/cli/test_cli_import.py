@@ -5,15 +5,16 @@ from __future__ import annotations
 import io
 
 import pytest
-from optimal_frontier.cli.page_lists import MAX_LINE, RejectedLineError, Row, read_rows
-from optimal_frontier.frontier.session import apply_bounds, bounds_digest
-from optimal_frontier.state.columns import ACTIVE
-from optimal_frontier.state.store import SCHEMA
-from scrapy import Request, Spider
+from judged_crawl import JudgedCrawl
+from scrapy import Request
 from scrapy.utils.request import fingerprint
 
-from optimal_frontier.integrations.frontera.requests import encode_request
+from optimal_frontier.cli.page_lists import MAX_LINE, ListedPage, RejectedLineError, read_rows
+from optimal_frontier.frontier.admitting.bounds import apply_bounds, digest_of
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.namespace import SCHEMA
+from optimal_frontier.state.reading import read_page
+from optimal_frontier.state.scanning import read_host_names
 
 from .test_cli_project import make_project
 
@@ -38,7 +39,7 @@ def read(data: bytes, name: str = "list.csv"):
 )
 def test_every_format_gives_the_same_pages(name, data):
     rows = [row for _, row in read(data.encode(), name)]
-    assert rows == [Row(A, 2.0), Row(B), Row(C, 0.5)]
+    assert rows == [ListedPage(A, 2.0), ListedPage(B), ListedPage(C, 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_a_broken_line_spoils_no_other(name, line, expected):
     good = b"http://good.example/" if name.endswith("csv") else b'{"url": "http://good.example/"}'
     (first, before), (second, broken), (third, after) = read(good + b"\n" + line + b"\n" + good + b"\n", name)
     assert (first, second, third) == (1, 2, 3)
-    assert before == after == Row("http://good.example/")
+    assert before == after == ListedPage("http://good.example/")
     assert isinstance(broken, RejectedLineError)
     assert expected in str(broken)
 
