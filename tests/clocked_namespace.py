@@ -15,7 +15,7 @@ from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, RELEASE, REST, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
+from optimal_frontier.state.partition import BATCH, Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
 from optimal_frontier.state.rows import RETIRED, Row
 
 #: Where tests start, seconds since the epoch: the year 2033.
@@ -60,8 +60,15 @@ class ClockedNamespace(Namespace):
         return told
 
     def dispatch(self, n: int = 1, partition: int = 0, **terms: Any) -> list[Handout]:
-        ask = Ask(n, **{"lease": 1e6, **terms})
-        return parse_dispatch(partition, self.run([dispatch_call(partition, ask)])[0]).handouts
+        """Hand out up to ``n`` requests of a partition."""
+        handouts: list[Handout] = []
+        while len(handouts) < n:
+            ask = Ask(min(BATCH, n - len(handouts)), **{"lease": 1e6, **terms})
+            some = parse_dispatch(partition, self.run([dispatch_call(partition, ask)])[0]).handouts
+            handouts += some
+            if len(some) < BATCH:
+                break
+        return handouts
 
     def end(self, handout: Handout, op: int = KEEP, **values: Any) -> int:
         """End a lease by a good visit now, or otherwise; the next one is due after ``wait`` seconds. Return whether that counted."""

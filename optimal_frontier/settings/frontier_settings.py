@@ -17,6 +17,8 @@ from optimal_frontier.settings.urls import UrlLimits
 
 #: Half-width of Scrapy's random download delay, as a share of it, unless it was switched off.
 _JITTER: Final = 0.5
+#: Relative difference of bounds that leave one interval, but do not pin the page.
+_APART: Final = 1e-6
 #: A slot that holds a request back is full until it is answered, and asks for the next one after that; 7% were measured at 0.5 s.
 _HAND_OVER: Final = 0.08
 
@@ -61,28 +63,17 @@ class FrontierSettings:
     host_period: float = 0.0
 
     def interval_bounds(self, rule: PageRule) -> tuple[float, float]:
-        """Return the least and most seconds between two visits of a page; equal where it is pinned.
+        """Return the least and most seconds between two visits of a page; equal where RULES pin it (``interval``), and nowhere else.
 
         The bounds of a rule go before MIN_INTERVAL and MAX_INTERVAL. Where they exclude each other, the rule's stand, and its max_interval
         before its min_interval.
         """
         longest = rule.max_interval if rule.max_interval is not None else self.max_interval
         shortest = rule.min_interval if rule.min_interval is not None else self.min_interval
-        if rule.max_interval is None:
-            longest = max(longest, shortest)
-        return min(shortest, longest), longest
-
-    def interval_bounds(self, rule: PageRule) -> tuple[float, float]:
-        """Return the least and most seconds between two visits of a page; equal where it is pinned.
-
-        The bounds of a rule go before MIN_INTERVAL and MAX_INTERVAL. Where they exclude each other, the rule's stand, and its max_interval
-        before its min_interval.
-        """
-        longest = rule.max_interval if rule.max_interval is not None else self.max_interval
-        shortest = rule.min_interval if rule.min_interval is not None else self.min_interval
-        if rule.max_interval is None:
-            longest = max(longest, shortest)
-        return min(shortest, longest), longest
+        if shortest < longest or (rule.min_interval is not None and rule.min_interval == rule.max_interval):
+            return shortest, longest
+        # A pinned page may come back sooner than its interval, others not: they are told apart by a difference that means nothing.
+        return (longest * (1.0 - _APART), longest) if rule.max_interval is not None else (shortest, shortest * (1.0 + _APART))
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> FrontierSettings:

@@ -29,7 +29,7 @@ def backoff_s(page: bytes, failures: int) -> float:
     Examples
     --------
     >>> [round(backoff_s(b"one page", failures), 1) for failures in (1, 2, 3, 40)]
-    [1.7, 2.6, 3.7, 50829.9]
+    [1.6, 3.7, 4.3, 49882.4]
     """
     jitter = (int.from_bytes(page[:4], "little") * 0.6180339887498949 + failures * 0.7548776662466927) % 1.0
     return float(min(LONGEST_BACKOFF_S, 2.0 ** min(failures, _MOST_DOUBLINGS)) * (1.0 - 0.5 * jitter))

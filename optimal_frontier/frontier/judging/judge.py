@@ -318,6 +318,13 @@ def _follow(judgement: Judgement) -> None:
         judgement.moved, judgement.is_canonical = visit.canonical, True
 
 
+def is_news(observation: Observation) -> bool:
+    """Tell whether a good response is for the callback where CALLBACK_ON is ``change``: all but an unchanged page and a block page are."""
+    if observation.outcome != "ok":
+        return False
+    return observation.bit != 0 or bool(observation.handout.row.flags & UNCONDITIONAL)
+
+
 def after_callback_error(observation: Observation) -> Observation:
     """Return the observation of a visit whose callback raised: the next one has to bring a full answer and a callback again."""
     row = observation.row

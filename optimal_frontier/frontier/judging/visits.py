@@ -109,7 +109,9 @@ def not_modified_visit(headers: Any, asked: Validators, responded: float, now: f
     return Visit(responded, status=NOT_MODIFIED, age=modified_age(headers, now), asked=asked, validators=validators_of(headers))
 
 
-def visit_of(response: Response, url: str, fingerprinting: Fingerprinting, responded: float, now: float) -> Visit:
+def visit_of(
+    response: Response, url: str, fingerprinting: Fingerprinting, responded: float, now: float, taken: Fingerprint | None = None
+) -> Visit:
     """Return the visit of a response that is there: its fingerprint, sections, age and validators.
 
     Parameters
@@ -122,6 +124,8 @@ def visit_of(response: Response, url: str, fingerprinting: Fingerprinting, respo
         What counts as content.
     responded, now : float
         Local monotonic time of the response, and wall-clock time, seconds.
+    taken : Fingerprint, optional
+        Of the response, where it was taken already.
 
     Notes
     -----
@@ -137,7 +141,7 @@ def visit_of(response: Response, url: str, fingerprinting: Fingerprinting, respo
     return Visit(
         responded,
         status=of.status,
-        fingerprint=fingerprinting.take(response, url),
+        fingerprint=fingerprinting.take(response, url) if taken is None else taken,
         sections=lambda: sections(response, fingerprinting.way(url).recipe),
         # What a cache answers has the headers of an earlier visit, also where it asked whether they still hold.
         age=None if is_cached else modified_age(headers, now),

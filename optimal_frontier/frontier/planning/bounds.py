@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from optimal_frontier.frontier.judging.update_times import Republished, betas_of, numbers_of_timed
+from optimal_frontier.frontier.judging.update_times import numbers_of_timed, republished
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
@@ -104,8 +104,7 @@ class BoundsRevision:
             return new
         if rule.update_times is not None and row.visits and not row.gone:
             raw = self.namespace.command("HGET", self.namespace.key("memory", self.partition), page, partition=self.partition)
-            republished = Republished(rule.update_times, betas_of(rule.update_times, Memory.unpack(raw).betas))
-            a, s, e, longest = numbers_of_timed(republished, new, page, self.terms)
+            a, s, e, longest = numbers_of_timed(republished(rule.update_times, Memory.unpack(raw)), new, page, self.terms)
         else:
             a, s, e, longest = numbers_of(new, page, self.terms, since=max(0.0, self.now - row.b / 1e6))
         return new._replace(a=a, s=s, e=e, l=longest)

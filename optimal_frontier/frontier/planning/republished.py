@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.frontier.judging.update_times import Republished, betas_of, bought_times, numbers_of_timed
+from optimal_frontier.frontier.judging.update_times import Republished, bought_times, numbers_of_timed, republished
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.frontier.planning.table import Pages
 from optimal_frontier.frontier.planning.timed import TimedPages
@@ -121,4 +121,4 @@ class RepublishedPages:
                 continue
             timetable = self.settings.rules.of(url_of_record(split_tail(value)[1], names.get(row.host, ""))).update_times
             if timetable is not None:
-                self._known[page] = _Known(row, Republished(timetable, betas_of(timetable, Memory.unpack(memory).betas)))
+                self._known[page] = _Known(row, republished(timetable, Memory.unpack(memory)))

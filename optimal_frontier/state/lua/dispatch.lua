@@ -50,7 +50,7 @@ local ready, id, host_of, row, score_of, due, z, is_free, is_lost = {}, {}, {}, 
 local function put(page, score) queue[m + 1], queue[m + 2], m = score, page, m + 2 end
 local function put_off(page, host, score)
   if score <= now then put(page, place(take_turn(host)) + score % 2) end
-  wait = math.min(wait, math.max(free[host] - now, 10000))
+  wait = math.min(wait, math.max((free[host] or 0) - now, 10000))
 end
 while want > 0 and c < want and from < 4 * want + 256 do
   local some, ids, scores, hosts, n_ids = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES'), {}, {}, {}, 0
@@ -61,12 +61,12 @@ while want > 0 and c < want and from < 4 * want + 256 do
   end
   local rows = n_ids > 0 and call('HMGET', P .. 'pages', unpack(ids)) or {}
   if is_paced then
-    for i = 1, n_ids do hosts[i] = rows[i] and up('<I4', rows[i]) or nil end
+    for i = 1, n_ids do hosts[i] = rows[i] and #rows[i] >= HEAD and up('<I4', rows[i]) or nil end
     learn_hosts(hosts)
   end
   for i = 1, n_ids do
     local score = scores[i]
-    if not rows[i] then call('ZREM', P .. 'q', ids[i]) else
+    if not rows[i] or #rows[i] < HEAD then call('ZREM', P .. 'q', ids[i]) else
       local host, _, _, b, a, s, e, l = up(QUEUE, rows[i])
       local lost, at, late, moves = score % 2 == 1, now, 1e9, false
       local first = lost and now or b + e * 1e6
@@ -110,7 +110,7 @@ if want > 0 and (share >= 1 or discovery + share * want >= 1 or c < want or z[re
   for _, host in ipairs(hosts) do
     if free[host] > now then call('ZADD', P .. 'f', free[host], host)
     elseif is_open(host) then
-      begun[host] = {list = call('ZRANGE', P .. 'f:' .. host, 0, pause > 0 and 0 or want - 1, 'WITHSCORES'), n = 0}
+      begun[host] = {list = call('ZRANGE', P .. 'f:' .. host, 0, pause > 0 and 0 or want, 'WITHSCORES'), n = 0}
       line_up(host, 1)
     end
   end

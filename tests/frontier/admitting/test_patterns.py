@@ -7,7 +7,7 @@ import string
 
 import pytest
 
-from optimal_frontier.frontier.patterns import pattern_of
+from optimal_frontier.frontier.admitting.patterns import pattern_of
 
 HOST = "https://www.example.org"
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
-from clocked_store import new_page
-from played_crawl import parse
+from clocked_namespace import ClockedNamespace, fingerprint, page_of, settings_of
 
-from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
-from optimal_frontier.frontier.traps import REASONS, TrapLog, is_trap
+from optimal_frontier.frontier.admitting.traps import REASONS, TrapLog, is_trap
+from optimal_frontier.frontier.dispatching.courier import Courier
+from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange
+from optimal_frontier.frontier.dispatching.revising import forget
 from optimal_frontier.settings import UrlLimits
 from optimal_frontier.settings.urls import NO_LIMITS
-from optimal_frontier.state.columns import ONCE, TRANSIENT
+from optimal_frontier.state.messages import DROP, KEEP, NewPage
+from optimal_frontier.state.rows import ONCE, TRANSIENT
 
 SANE = [
     "/",
@@ -63,52 +66,63 @@ def test_the_time_is_bounded_where_the_length_is_not():
     assert not is_trap("http://a.example/" + "/".join("seg-" + letter for letter in word), limits)
 
 
-def pages_of(store) -> dict[str, dict[str, str]]:
-    return {name: {k: v for k, v in store.hash(f"{name}:pages").items() if v != "0"} for name in ("hosts", "patterns")}
+def link(name: str, **limits: int) -> NewPage:
+    return replace(page_of(name), **limits)
+
+
+def kept(store: ClockedNamespace, kind: str) -> dict[str, str]:
+    """How many pages of each host, or of each pattern, are known."""
+    return {name[1:]: many for name, many in store.hash("kept").items() if name[0] == kind and many != "0"}
 
 
 def test_a_host_takes_no_more_links_than_it_may_and_start_requests_always(store):
-    """Known pages are known, others are refused; what is fetched once counts, what is forgotten after it does not."""
-    assert store.add(*(new_page(f"a/{n}", host_limit=3) for n in range(5)), new_page("b/1", host_limit=3)) == [1, 1, 1, -1, -1, 1]
-    assert store.add(new_page("a/1", host_limit=3), new_page("a/start"), new_page("a/6", host_limit=5, kind=ONCE)) == [0, 1, 1]
-    assert store.add(new_page("a/7", host_limit=5, kind=ONCE), new_page("a/8", kind=TRANSIENT)) == [-1, 1]
-    assert store.counts()["trapped_host"] == 3
-    assert pages_of(store)["hosts"] == {"1": "5", "2": "1"}
-    store.visit_all()
-    assert pages_of(store)["hosts"] == {"1": "5", "2": "1"}
+    """Known pages are known, others are refused; a page that is fetched once counts, one that is forgotten after it does not."""
+    assert store.add(*(link(f"a/{n}", host_limit=3) for n in range(5)), link("b/1", host_limit=3)) == [1, 1, 1, -1, -1, 1]
+    once = page_of("a/6", kind=ONCE)
+    assert store.add(link("a/1", host_limit=3), page_of("a/start"), replace(once, host_limit=5)) == [0, 1, 1]
+    assert store.add(replace(page_of("a/7", kind=ONCE), host_limit=5), page_of("a/8", kind=TRANSIENT)) == [-1, 1]
+    assert kept(store, "h") == {"1": "5", "2": "1"}
+    for handout in store.dispatch(20):
+        store.end(handout, DROP if handout.row.state == TRANSIENT else KEEP)
+    assert kept(store, "h") == {"1": "5", "2": "1"}
 
 
 def test_forgetting_a_page_makes_room(store):
-    store.add(*(new_page(f"a/{n}", host_limit=2, pattern="/*") for n in range(2)))
-    assert store.add(new_page("a/3", host_limit=2, pattern="/*")) == [-1]
-    store.run([("forget_page", [new_page("a/0").fingerprint])])
-    assert pages_of(store) == {"hosts": {"1": "1"}, "patterns": {"1": "1"}}
-    assert store.add(new_page("a/3", host_limit=2, pattern="/*")) == [1]
+    store.add(*(link(f"a/{n}", host_limit=2) for n in range(2)))
+    assert store.add(link("a/3", host_limit=2)) == [-1]
+    forget(store, [fingerprint("a/0")])
+    assert kept(store, "h") == {"1": "1"}
+    assert list(kept(store, "p").values()) == ["1"]
+    assert store.add(link("a/3", host_limit=2)) == [1]
 
 
 def test_a_pattern_is_full_on_its_own_host_only(store):
-    calendar = [new_page(f"a/{n}", pattern="/calendar/#/*", pattern_limit=2) for n in range(4)]
-    assert store.add(*calendar, new_page("a/x", pattern="/*", pattern_limit=2)) == [1, 1, -2, -2, 1]
-    assert store.add(new_page("b/1", pattern="/calendar/#/*", pattern_limit=2)) == [1]
-    assert store.counts()["trapped_pattern"] == 2
-
-
-def test_the_patterns_beyond_a_hosts_share_are_not_one_pattern(store):
-    """They would fill up at once, with pages that have nothing in common."""
-    store.add(*(new_page(f"a/{n}", pattern=f"/{n}/*") for n in range(200)))
-    others = [new_page(f"a/other{n}", pattern=f"/other{n}/*", pattern_limit=2) for n in range(5)]
-    assert store.add(*others) == [1] * 5
+    calendar = [link(f"a/calendar/{n}/x", pattern_limit=2) for n in range(4)]
+    assert store.add(*calendar, link("a/x", pattern_limit=2)) == [1, 1, -2, -2, 1]
+    assert store.add(link("b/calendar/1/x", pattern_limit=2)) == [1]
 
 
 def test_the_dispatcher_asks_for_caps_where_a_page_is_a_link(store):
-    dispatcher = Dispatcher(store, parse(HOST_MAX_PAGES=2, PATTERN_MAX_PAGES=1))
-
-    def page(path: str, is_link: bool = True):
-        return dispatcher.new_page(path.encode().rjust(20), f"http://a.example{path}", b"\x80", is_link=is_link)
-
-    outcome = dispatcher.exchange(Exchange(pages=[page("/x/1"), page("/x/2"), page("/y/1"), page("/z/1"), page("/z/1", False)]))
+    settings = settings_of(HOST_MAX_PAGES=2, PATTERN_MAX_PAGES=1)
+    pages = [page_of(f"a.example{path}", settings, is_link=True) for path in ("/x/1", "/x/2", "/y/1", "/z/1")]
+    outcome = Dispatcher(store, settings).exchange(Exchange(pages=[*pages, page_of("a.example/z/1", settings)]))
     assert outcome.new == 3
-    assert [(reason, refused.pattern) for reason, refused in outcome.trapped] == [("pattern", "/x/*"), ("host", "/z/*")]
+    assert [(reason, refused.page) for reason, refused in outcome.trapped] == [("pattern", pages[1].page), ("host", pages[3].page)]
+
+
+def test_the_courier_counts_and_names_what_was_refused(store, caplog):
+    settings = settings_of(HOST_MAX_PAGES=2, PATTERN_MAX_PAGES=1)
+    courier = Courier(Dispatcher(store, settings), lambda: None)
+    courier.start()
+    with caplog.at_level(logging.WARNING):
+        courier.add([page_of(f"a.example{path}", settings, is_link=True) for path in ("/x/1", "/x/2", "/x/3", "/y/1", "/z/1")])
+        courier.trap("depth", "http://a.example/deep")
+        assert courier.flush(10.0)
+    courier.draw()  # counters go along with work
+    assert courier.stop()
+    assert [message.split(" (")[0] for message in caplog.messages if "a.example/x/*" in message]
+    counts = store.counts()
+    assert (counts["trapped_pattern"], counts["trapped_host"], counts["trapped_depth"]) == (2, 1, 1)
 
 
 def test_each_reason_is_said_once_and_counted_always(caplog):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimal_frontier.frontier.url_folding import UrlFolding
+from optimal_frontier.frontier.admitting.url_folding import UrlFolding
 from optimal_frontier.settings.urls import FOLDS, IGNORED
 
 

@@ -15,7 +15,6 @@ from optimal_frontier.optimization import solve_periodic, solve_poisson
 from optimal_frontier.scheduling import LOAD
 from optimal_frontier.scheduling.exploration import EPSILON, Exploring
 from optimal_frontier.scheduling.numbers import Numbers
-from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, FAR_S, LAYOUT, RETIRED, TIMED, Row
 
@@ -247,16 +246,3 @@ def test_what_does_not_go_by_the_price():
     rows = [row(l=5.0), *(row(**({"l": 5.0} | values)) for values in apart)]
     table = np.frombuffer(b"".join(value.pack() for value in rows), LAYOUT)
     assert goes_by_price(table).tolist() == [True] + [False] * len(apart)
-
-
-def test_settings_know_the_bounds_of_a_page():
-    """A rule goes before MIN_INTERVAL and MAX_INTERVAL, and its max_interval before its min_interval."""
-
-    def bounds(rule: dict[str, float], **values: float) -> tuple[float, float]:
-        settings: FrontierSettings = parse(RULES=[{"host": "h", **rule}] if rule else [], **values)
-        return settings.interval_bounds(settings.rules.of("http://h/"))
-
-    assert bounds({}, MIN_INTERVAL=2.0, MAX_INTERVAL=9.0) == (2.0, 9.0)
-    assert bounds({"interval": 5.0}) == (5.0, 5.0)
-    assert bounds({"min_interval": 20.0}, MAX_INTERVAL=9.0) == (20.0, 20.0)
-    assert bounds({"max_interval": 0.5}, MIN_INTERVAL=2.0) == (0.5, 0.5)

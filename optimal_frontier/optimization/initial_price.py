@@ -19,7 +19,7 @@ _STEPS = 25
 _CLOSE_ENOUGH = 1.5e-4
 
 
-def first_guess(pages: PricedPages, budget: float, least: float, start: float | None = None) -> tuple[float, float]:
+def initial_price(pages: PricedPages, budget: float, least: float, start: float | None = None) -> tuple[float, float]:
     """A price to start from, and the highest price at which any page is worth more than its minimum.
 
     Parameters

@@ -30,7 +30,7 @@ class Equations(Protocol):
         """The equations of the pages where `keep` is true."""
 
 
-def climb(equations: Equations, start: Floats) -> Floats:
+def solve_newton(equations: Equations, start: Floats) -> Floats:
     """Solve the equations from rates that are positive and not above the roots.
 
     Raises
