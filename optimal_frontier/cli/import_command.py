@@ -14,7 +14,6 @@ from optimal_frontier.cli.page_identity import Identify, claimed_in, identified_
 from optimal_frontier.cli.page_lists import ListedPage, RejectedLineError, read_rows
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
 from optimal_frontier.cli.search_log import WeighedPages, weigh_pages
-from optimal_frontier.frontier.admitting.bounds import digest_of
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import NewPage
@@ -128,7 +127,6 @@ def add_rows(
         if len(batch) == _BATCH:
             _add(namespace, batch, report)
     _add(namespace, batch, report)
-    _note_bounds(namespace, settings, report)
 
 
 def _add(namespace: Namespace, batch: list[NewPage], report: ImportReport) -> None:
@@ -145,7 +143,7 @@ def _add(namespace: Namespace, batch: list[NewPage], report: ImportReport) -> No
 
 
 def _weigh(namespace: Namespace, partition: int, pages: list[NewPage]) -> None:
-    """Give pages that were known the importance that is stated now, so that the next plan goes by it; others take it at their next visit."""
+    """Give known pages the importance that is stated now, so that the next plan goes by it; those under way take it at their next visit."""
     key, revisions = namespace.key("pages", partition), []
     values = namespace.command("HMGET", key, *(page.page for page in pages), partition=partition) if pages else []
     for page, value in zip(pages, values, strict=True):
@@ -160,12 +158,3 @@ def _new_page(settings: FrontierSettings, row: ListedPage, identify: Identify) -
     if row.importance is not None:
         record["meta"] = {b"scrapy_meta": {"importance": row.importance}}
     return new_page(settings, identify(row.url), row.url, record, importance=row.importance)
-
-
-def _note_bounds(namespace: Namespace, settings: FrontierSettings, report: ImportReport) -> None:
-    """See to it that a spider with other RULES or interval bounds than ours brings the new pages in line when it starts."""
-    if report.new:
-        ours = digest_of(settings)
-        namespace.command("HSETNX", namespace.key("meta"), "bounds", ours)
-        if namespace.hash("meta").get("bounds") != ours:
-            namespace.command("HSET", namespace.key("meta"), "bounds", "mixed")

@@ -44,6 +44,7 @@ def test_people_get_a_line_each_and_are_told_of_repairs(run, ask, crawl):
     assert "1 repaired; check again" in result.stdout
     crawl.rewrite(HOT, importance=1.0)
     assert run("check").exit_code == 0
+    crawl.advance(10.0)
     assert HOT in [handout.record["url"] for handout in crawl.dispatch()]
 
 

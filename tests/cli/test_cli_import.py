@@ -10,7 +10,6 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 
 from optimal_frontier.cli.page_lists import MAX_LINE, ListedPage, RejectedLineError, read_rows
-from optimal_frontier.frontier.admitting.bounds import apply_bounds, digest_of
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.namespace import SCHEMA
 from optimal_frontier.state.reading import read_page
@@ -147,15 +146,13 @@ def test_a_page_is_stored_as_a_spider_would(run, store):
     assert read_host_names(store.namespace, 0) == {page.row.host: "b.example:8443"}
 
 
-def test_a_spider_with_other_rules_will_bring_imported_pages_in_line(run, store):
-    ours, theirs = FrontierSettings.parse({}), FrontierSettings.parse({"OPTIMAL_FRONTIER_MIN_INTERVAL": 7.0})
+def test_a_spider_with_other_bounds_brings_imported_pages_in_line(run, store):
+    """At their first visit, whatever the settings were here."""
     run("import", "-", input=f"{A}\n")
-    assert store.namespace.hash("meta")["bounds"] == digest_of(ours)
-    assert apply_bounds(store.namespace, ours) == 0
-    assert apply_bounds(store.namespace, theirs) == 1
-    assert store.namespace.hash("meta")["bounds"] == digest_of(theirs)
-    run("import", "-", input=f"{B}\n")
-    assert apply_bounds(store.namespace, theirs) == 2
+    store.settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_MIN_INTERVAL": 7.0})
+    assert store.row(A).min_interval == 1.0
+    store.see_all()
+    assert store.row(A).min_interval == 7.0
 
 
 def test_an_imported_importance_goes_before_rules(run, ask, store):
