@@ -1,6 +1,6 @@
 """Renders the tables of docs/redis.md from the one place in the code that has them: `state/keys.py` and `state/rows.py`.
 
-    python docs/render_redis.py            writes them
+python docs/render_redis.py            writes them
 """
 
 from __future__ import annotations

@@ -57,13 +57,14 @@ def test_what_was_learned_and_what_is_not_worth_a_visit_is_told(timed):
     timetable = settings_of(RULES=RULES).rules.of(HOT).update_times
     memory = Memory(betas=((1.0, 99.0), (30.0, 10.0)), timetable=key_of(timetable))
     timed.namespace.command("HSET", timed.key("memory"), timed.page(HOT), memory.pack())
-    timed.rewrite(HOT, importance=1e-4)
+    timed.add(HOT, importance=1e-4)
     answer = explained(timed, HOT, RULES=RULES)
     assert answer["model"]["is_learned"]
     assert [row["probability"] for row in answer["model"]["update_times"]] == pytest.approx([0.01, 0.75])
     assert [row["bought"] for row in answer["model"]["update_times"]] == [False, True]
     assert "one at the other is not" in answer["why"]
-    timed.rewrite(HOT, importance=1e-9, max_interval=3 * DAY)
+    timed.add(HOT, importance=1e-9)
+    timed.rewrite(HOT, max_interval=3 * DAY)
     answer = explained(timed, HOT, RULES=RULES)
     assert "No visit at an update time is worth the price" in answer["why"]
     assert "once in 3 d" in answer["why"]

@@ -18,6 +18,7 @@ from optimal_frontier.papers.wolf.result_counts import LEAST_IMPORTANCE
 from optimal_frontier.settings import FrontierSettings
 
 from .stored_crawl import HOT, UNSEEN, VISITED, WARM, WORTHLESS
+from .test_cli_project import make_project
 
 NEW = "http://new.example/"
 #: Query, URL, result page, position, clicked: three queries, the last of which went on to the second result page.
@@ -174,11 +175,13 @@ def test_known_pages_are_weighed_and_unknown_ones_added(run, ask, crawl, tmp_pat
     assert ask("check")["ok"] is True
 
 
-def test_the_next_plan_goes_by_it(run, crawl):
+def test_the_next_plan_goes_by_it(run, crawl, tmp_path):
     """The page that embarrasses most gets more visits than before, at the cost of the one that was important until then."""
 
+    project = str(make_project(tmp_path / "p", "OPTIMAL_FRONTIER_CRAWL_RATE = 1.0\n"))
+
     def rates() -> dict[str, float]:
-        assert run("plan", "--once").exit_code == 0
+        assert run("--project", project, "plan", "--once").exit_code == 0
         return {row["url"]: row["rate"] for row in json.loads(run("pages", "--json").stdout)}
 
     before = rates()
