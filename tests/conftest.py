@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import redis
 from clocked_namespace import ClockedNamespace, open_namespace
+from judged_crawl import JudgedCrawl
 
 from optimal_frontier.state.embedded import EmbeddedServer
 
@@ -63,6 +64,14 @@ def store(redis_socket: str, namespace: str) -> Iterator[ClockedNamespace]:
     opened = open_namespace(redis_socket, namespace)
     yield opened
     opened.connection.close()
+
+
+@pytest.fixture
+def judged(redis_socket: str, namespace: str) -> Iterator[JudgedCrawl]:
+    """A crawl without pages at the time START, whose visits are judged; nothing moves its clock but the test."""
+    crawl = JudgedCrawl(redis_socket, namespace)
+    yield crawl
+    crawl.close()
 
 
 def _accepts(socket_path: Path) -> bool:

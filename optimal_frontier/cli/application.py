@@ -8,21 +8,21 @@ from typing import Any
 import click
 
 from optimal_frontier import __version__
-from optimal_frontier.cli.changes import changes
-from optimal_frontier.cli.checking import check
+from optimal_frontier.cli.changes_command import changes
+from optimal_frontier.cli.check_command import check
 from optimal_frontier.cli.experiments import simulate
-from optimal_frontier.cli.importing import import_pages
-from optimal_frontier.cli.noise import noise
-from optimal_frontier.cli.page import page
-from optimal_frontier.cli.pages import pages
-from optimal_frontier.cli.planning import plan
-from optimal_frontier.cli.plotting import plot
+from optimal_frontier.cli.import_command import import_pages
+from optimal_frontier.cli.noise_command import noise
+from optimal_frontier.cli.page_command import page
+from optimal_frontier.cli.pages_command import pages
+from optimal_frontier.cli.plan_command import plan
+from optimal_frontier.cli.plot_command import plot
 from optimal_frontier.cli.project import Options
-from optimal_frontier.cli.revising import force, forget
-from optimal_frontier.cli.serving import server
-from optimal_frontier.cli.status import status
+from optimal_frontier.cli.revise_commands import force, forget
+from optimal_frontier.cli.server_command import server
+from optimal_frontier.cli.status_command import status
 from optimal_frontier.cli.tracing import trace_git
-from optimal_frontier.cli.whatif import whatif
+from optimal_frontier.cli.whatif_command import whatif
 from optimal_frontier.errors import ConfigurationError, OptimalFrontierError, StateUnavailableError
 
 #: Exit codes: the answer is bad, wrong usage, Redis not reachable.

@@ -1,4 +1,4 @@
-"""Where the command works: settings of the Scrapy project, and the store that they name."""
+"""Where the command works: settings of the Scrapy project, and the namespace that they name."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.settings import PREFIX, FrontierSettings
 from optimal_frontier.state.connection import ConnectionSpec, connect, parse_redis_url
+from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.reading import is_empty
-from optimal_frontier.state.store import Store
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def find_workplace(options: Options) -> Workplace:
 
 
 @contextlib.contextmanager
-def opened_store(workplace: Workplace, *, create: bool = False) -> Iterator[Store]:
+def opened_namespace(workplace: Workplace, *, create: bool = False) -> Iterator[Namespace]:
     """Connect and open the namespace; an embedded server runs as long as somebody uses it.
 
     Parameters
@@ -82,17 +82,19 @@ def opened_store(workplace: Workplace, *, create: bool = False) -> Iterator[Stor
     StateError
         Nothing is stored there yet, and `create` is False; nothing was made then.
     StateUnavailableError, SchemaMismatchError
-        See `connect` and `Store.open`.
+        See `connect` and `Namespace.open`.
     """
-    spec, namespace = workplace.spec, workplace.settings.namespace
+    spec, name = workplace.spec, workplace.settings.namespace
     if spec.data_dir is not None and not create and not (spec.data_dir.is_dir() and any(spec.data_dir.iterdir())):
         raise StateError(f"nothing is stored yet in {spec.data_dir}: run a crawl or an import first")
     with connect(spec) as connection:
-        store = Store(connection, namespace)
-        store.open(create=create)
-        if not create and is_empty(store):
-            raise StateError(f"nothing is stored yet under namespace {namespace!r} at {spec.display}; --namespace gives another one")
-        yield store
+        namespace = Namespace(connection, name)
+        namespace.open(create=False)
+        if is_empty(namespace):
+            if not create:
+                raise StateError(f"nothing is stored yet under namespace {name!r} at {spec.display}; --namespace gives another one")
+            namespace.open(partitions=workplace.settings.partitions)
+        yield namespace
 
 
 def project_fingerprinter(given: Path | None) -> Any:

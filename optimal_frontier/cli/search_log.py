@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any, Final
 
-from optimal_frontier.cli.identity import Identify, identity
-from optimal_frontier.cli.rows import RejectedLineError, as_number, csv_cells, json_page, page_url, parsed_lines
+from optimal_frontier.cli.page_identity import Identify, identity
+from optimal_frontier.cli.page_lists import RejectedLineError, as_number, csv_cells, json_page, page_url, parsed_lines
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.papers.wolf.result_counts import LEAST_IMPORTANCE, ResultCounts, importance_of_weights
 

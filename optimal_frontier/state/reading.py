@@ -5,352 +5,349 @@ What is read is given as it is stored; judging it (change rates, deadlines) is t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.settings import Timetable
-from optimal_frontier.state import columns
-from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
-from optimal_frontier.state.records import (
-    NO_CHECKS,
-    NOT_SURPRISED,
-    NOT_WATCHED,
-    Counts,
-    Surprises,
-    UpdateTimes,
-    Watched,
-    decode_record,
-    parse_counts,
-)
-from optimal_frontier.state.store import Store
-from optimal_frontier.state.troubles import PageTroubles, read_held_hosts, read_page_troubles
+from optimal_frontier.state.host_words import HostWords
+from optimal_frontier.state.memory import Memory
+from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.published import PRIORS, Published
+from optimal_frontier.state.records import unpack_record
+from optimal_frontier.state.rows import HEAD_BYTES, TAIL_BYTES, Row, split_tail
+from optimal_frontier.state.scanning import scan_hash
 
-#: Commands per pipeline and elements per scan.
-BATCH: Final = 1000
-#: An owner without a sign of life for this long counts as gone, seconds; as in ``lua/_prelude.lua``.
-OWNER_SILENCE_S: Final = 15.0
+#: Kinds of sources that announce changes.
+SOURCE_KINDS: Final = ("index", "sitemap", "feed")
+#: Moves that are followed from one name of a page to the next.
+_MOST_MOVES: Final = 16
 
-Raw = dict[str, Any]
+#: Revisits whose lateness is told: the last ones.
+_LATENESS: Final = 1000
+
+_D: Final = struct.Struct("<7d")
+_OPENS: Final = struct.Struct("<dd")
+_TARGET: Final = struct.Struct(f"<I{PAGE_BYTES}s")
 
 
 @dataclass(frozen=True)
-class StatusReading:
-    """The state of a namespace at a glance.
+class PartitionReading:
+    """The state of one partition at a glance.
 
     Attributes
     ----------
     now : float
-        The partition's time, seconds since the epoch.
-    meta, published, price : dict of str
-        The hashes of these names; ``published`` is empty before the first plan, ``price`` unless pages are dispatched by it.
+        Its time, seconds since the epoch; it never runs backwards.
+    log_price : float or None
+        Logarithm of what a visit has to be worth now; None before anything was handed out or planned.
     counts : dict of int
         The counters.
-    in_flight, due, hosts, crawlers : int
-        Leases; pages whose deadline has passed and that are not leased; hosts; owners that were heard of in the last 15 s.
+    due : int
+        Pages whose deadline has passed and that are not leased.
+    hosts, flagged_contents : int
+        Hosts; contents that were found to be no page's own.
     lateness : ndarray
-        Of the last 1,000 revisits, seconds.
-    held_hosts : list of str
-        That answer 404 or 410 for most of their pages.
-    flagged_contents : int
-        Contents that were found to be no page's own.
+        Of the last revisits, seconds.
+    published : Published
+        The last plan; its priors are left out.
+    words : dict of HostWords
+        Name of a host -> what is known of its own word, where anything is.
     """
 
     now: float
-    meta: dict[str, str]
-    published: dict[str, str]
-    price: dict[str, str]
+    log_price: float | None
     counts: dict[str, int]
-    in_flight: int
     due: int
     hosts: int
-    crawlers: int
-    lateness: np.ndarray
-    held_hosts: list[str]
     flagged_contents: int
+    lateness: np.ndarray
+    published: Published
+    words: dict[str, HostWords]
+
+    @property
+    def in_flight(self) -> int:
+        """Requests under way: leases that did not end."""
+        dispatched, *over = (self.counts.get(name, 0) for name in ("dispatched", "ended", "leases_expired"))
+        return max(0, dispatched - sum(over))
+
+
+@dataclass(frozen=True)
+class StatusReading:
+    """The state of a namespace at a glance: its hash ``meta``, and each partition."""
+
+    meta: dict[str, str]
+    partitions: list[PartitionReading]
+
+    @property
+    def now(self) -> float:
+        """The latest of the partitions' times, seconds since the epoch."""
+        return max(reading.now for reading in self.partitions)
+
+    def counts(self) -> dict[str, int]:
+        """Return the sums of the counters."""
+        sums: dict[str, int] = {}
+        for reading in self.partitions:
+            for name, count in reading.counts.items():
+                sums[name] = sums.get(name, 0) + count
+        return sums
 
 
 @dataclass(frozen=True)
 class PageReading:
-    """All that is stored of one page, at one moment.
+    """All that is stored of one page.
 
     Attributes
     ----------
-    page, seen, plan : dict
-        Its fields of these column groups, see `state.columns`.
-    content_tag : int
-        Tag of the settings that made the fingerprint; 0 if there is none.
-    content : bytes
-        The fingerprint, 16 bytes.
+    now : float
+        Time of its partition, seconds since the epoch.
+    partition : int
+    page : bytes
+        Its identity, 12 bytes: another than the one that was asked for if that is an alias.
+    row : Row
+    stated : float
+        Importance that its request stated; 0: none.
     record : dict
-        What a fetch needs; empty for a request that was fetched once and is done.
-    lease : dict of str or None
-        ``token``, ``owner``, ``at``, ``due``, ``first``.
-    queued : float or None
-        Deadline under which it is queued, seconds since the epoch.
+        What a fetch needs.
     host : str
         Name of its host.
-    host_opens : float or None
-        When its host, blocked now, opens, seconds since the epoch.
-    published : dict of str
-        The last plan.
-    committed : dict
-        See `state.columns`.
-    prior : dict
-        Of its pattern, see `state.columns`; shape 0 before the first plan.
-    shares_pattern : bool
-        Its pattern is the one of all pages of its host that have none of their own, as the host has too many.
-    header_trust, sitemap_trust : tuple of float
-        What checks of its host's Last-Modified and sitemaps found, see `NO_CHECKS`.
-    watch : Watched
-        What stands by in case that its habits change.
-    index : dict
-        See `state.columns`.
-    price : dict of str
-        The live price; empty unless pages are dispatched by it.
-    times : tuple or None
-        Of a page with update times: its timetable, what was learned of it, and which times are bought (column group *bought*).
-    surprises : Surprises
-        What the test of its bits for bursts keeps.
-    validator_trust : tuple of float
-        What is known of its host's 304s.
+    words : HostWords
+        What is known of its host's own word.
     memory : Memory
         What its last responses left for the next fetch.
-    troubles : PageTroubles
-        What is wrong with it, and its other names.
-    is_put_forward : bool
-        A source has announced a change of it, and its visit is still owed.
+    score : float or None
+        Where it stands in the queue ``q``, us: even: when it is looked at; odd: leased until then. None: not there.
+    host_opens : float
+        When its host is free, seconds since the epoch; 0: it is.
+    log_price : float
+        Of a visit to a page of a host that is not at its limit, now.
+    published : Published
+        The last plan of its partition.
+    aliases : tuple of str
+        URLs from which it has moved, newest first.
+    siblings : int
+        Pages that taught the prior of its pattern; 0 where there is none of its own.
     announcers : dict of str
         Of the sources of its host, by kind: what their announcements were worth, as stored.
     """
 
     now: float
-    slot: int
-    page: Raw
-    seen: Raw
-    plan: Raw
-    content_tag: int
-    content: bytes
-    record: Raw
-    lease: dict[str, str] | None
-    queued: float | None
+    partition: int
+    page: bytes
+    row: Row
+    stated: float
+    record: dict[Any, Any]
     host: str
-    host_opens: float | None
-    published: dict[str, str]
-    committed: Raw
-    prior: Raw
-    shares_pattern: bool
-    header_trust: Counts = NO_CHECKS
-    sitemap_trust: Counts = NO_CHECKS
-    index: Raw = field(default_factory=dict)
-    watch: Watched = NOT_WATCHED
-    price: dict[str, str] = field(default_factory=dict)
-    times: tuple[Timetable, UpdateTimes, float] | None = None
-    surprises: Surprises = NOT_SURPRISED
-    validator_trust: Counts = NO_CHECKS
-    memory: Memory = NOTHING_REMEMBERED
-    troubles: PageTroubles = field(default_factory=PageTroubles)
-    is_put_forward: bool = False
-    announcers: dict[str, str] = field(default_factory=dict)
+    words: HostWords
+    memory: Memory
+    score: float | None
+    host_opens: float
+    log_price: float
+    published: Published
+    aliases: tuple[str, ...] = ()
+    siblings: int = 0
+    announcers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_leased(self) -> bool:
+        """Whether a request for it is under way."""
+        return self.score is not None and self.score % 2 == 1 and self.score > self.now * 1e6
 
 
-@dataclass(frozen=True)
-class TableReading:
-    """The columns of all slots, and what goes with them.
-
-    Attributes
-    ----------
-    page, seen, plan, index : ndarray, shape (slots,)
-        See `state.columns`; not one snapshot.
-    leased : ndarray of bool, shape (slots,)
-        Whether a request for it is under way.
-    hosts : dict
-        Host number -> name.
-    priors : ndarray, shape (patterns,)
-        See `state.columns`.
-    price : dict of str
-        The live price; empty unless pages are dispatched by it.
-    """
-
-    now: float
-    page: np.ndarray
-    seen: np.ndarray
-    plan: np.ndarray
-    leased: np.ndarray
-    hosts: dict[int, str]
-    published: dict[str, str]
-    priors: np.ndarray
-    index: np.ndarray
-    price: dict[str, str]
-
-
-def is_empty(store: Store) -> bool:
+def is_empty(namespace: Namespace) -> bool:
     """Tell whether nothing was ever stored in the namespace."""
-    return not store.command("EXISTS", store.key("meta"))
+    return not namespace.command("EXISTS", namespace.key("meta"))
 
 
-def read_status(store: Store) -> StatusReading:
-    """Read the state at a glance. O(hosts)."""
-    now, counts = store.now(), store.counts()
-    in_flight, crawlers, lateness, hosts = store.commands(
+def read_status(namespace: Namespace) -> StatusReading:
+    """Read the state at a glance: two round trips a partition, and one per 1,000 hosts of which something is known."""
+    return StatusReading(namespace.hash("meta"), [_read_partition(namespace, k) for k in range(namespace.partitions)])
+
+
+def _read_partition(namespace: Namespace, k: int) -> PartitionReading:
+    def key(name: str) -> str:
+        return namespace.key(name, k)
+
+    clock, d, prices, hosts, flagged, lateness = namespace.commands(
         [
-            ["HLEN", store.key("leases")],
-            ["ZCOUNT", store.key("owners"), f"{now - OWNER_SILENCE_S:.6f}", "+inf"],
-            ["LRANGE", store.key("lateness"), 0, -1],
-            ["HKEYS", store.key("hosts:names")],
-        ]
+            ["TIME"],
+            ["GET", key("d")],
+            ["GET", key("prices")],
+            ["HLEN", key("hosts")],
+            ["ZCARD", key("flagged")],
+            ["LRANGE", key("lateness"), 0, -1],
+        ],
+        partition=k,
     )
-    due = 0
-    for part in batches(hosts):
-        due += sum(store.commands([["ZCOUNT", store.key(f"due:{host.decode()}"), "-inf", f"{now:.6f}"] for host in part]))
-    return StatusReading(
+    now, log_price = _time_and_price(clock, d)
+    due = namespace.command("ZCOUNT", key("q"), "-inf", f"({now * 1e6 + 1:.0f}", partition=k)
+    words = {int(number): HostWords.unpack(raw) for number, raw in scan_hash(namespace, "hosts:words", k) if number.isdigit()}
+    names = namespace.command("HMGET", key("hosts:names"), *words, partition=k) if words else []
+    return PartitionReading(
         now,
-        store.hash("meta"),
-        store.hash("published"),
-        store.hash("price"),
-        counts,
-        in_flight,
-        due,
-        len(hosts),
-        crawlers,
-        np.array([float(value) for value in lateness]),
-        read_held_hosts(store),
-        int(store.command("ZCARD", store.key("flagged"))),
+        log_price,
+        namespace.counts(k),
+        int(due),
+        int(hosts),
+        int(flagged),
+        np.array([float(value) for text in lateness for value in text.split()][:_LATENESS]),
+        Published.parse(namespace.hash("plan", k), None, prices),
+        {name.decode("utf-8", "replace"): said for name, said in zip(names, words.values(), strict=True) if name is not None},
     )
 
 
-def read_page(store: Store, fingerprint: bytes) -> PageReading | None:
-    """Read one page by its identity; None if it is not known. O(1)."""
-    reply = store.run([("read_page", [fingerprint])])[0]
-    if not reply:
-        return None
-    now, slot, page, seen, plan, content, record, lease, queued, host, host_opens, published, *trust = reply
-    of_page = _fields(page, columns.PAGE)
-    fields = ("token", "owner", "at", "due", "first")
-    return PageReading(
-        float(now),
-        int(slot),
-        of_page,
-        _fields(seen, columns.SEEN),
-        _fields(plan, columns.PLAN),
-        int.from_bytes(content[:4], "little"),
-        bytes(content[4:]),
-        _decoded(record) if record else {},
-        dict(zip(fields, lease.decode("utf-8", "replace").split(" "), strict=False)) if lease else None,
-        float(queued) if queued is not None else None,
-        host.decode("utf-8", "replace") if host else "",
-        float(host_opens) if host_opens is not None else None,
-        {k.decode(): v.decode() for k, v in zip(published[::2], published[1::2], strict=True)},
-        # Not of the same moment, but of the same slot and generation.
-        _fields(store.records_at("committed", [int(slot)]).tobytes(), columns.COMMITTED),
-        _fields(store.records_at("prior", [of_page["pattern"]]).tobytes(), columns.PRIOR),
-        of_page["pattern"] == int(store.command("HGET", store.key("patterns"), f"{of_page['host']} ") or -1),
-        parse_counts(trust[0]),
-        parse_counts(trust[1]),
-        index=_fields(store.records_at("index", [int(slot)]).tobytes(), columns.INDEX),
-        price=store.hash("price"),
-        watch=Watched(*_fields(store.records_at("watch", [int(slot)]).tobytes(), columns.WATCH).values()),
-        times=_times(store, int(slot)),
-        surprises=Surprises(*_fields(store.records_at("bursts", [int(slot)]).tobytes(), columns.BURSTS).values()),
-        validator_trust=parse_counts(trust[2]),
-        memory=Memory.unpack(trust[3]),
-        is_put_forward=bool(store.command("HEXISTS", store.key("announced"), slot)),
-        troubles=read_page_troubles(store, fingerprint, int(slot), of_page["host"]),
-        announcers=_announcers(store, host.decode("utf-8", "replace") if host else ""),
+def read_now(namespace: Namespace, partition: int = 0) -> float:
+    """Return the time of a partition, seconds since the epoch; it never runs backwards."""
+    clock, d = namespace.commands([["TIME"], ["GET", namespace.key("d", partition)]], partition=partition)
+    return _time_and_price(clock, d)[0]
+
+
+def read_published(namespace: Namespace, partition: int) -> tuple[Published, float]:
+    """Return the last plan of a partition, and the log price of a visit now: the plan's before the first request."""
+    d, priors, prices = namespace.command(
+        "MGET", *(namespace.key(name, partition) for name in ("d", "priors", "prices")), partition=partition
     )
+    published = Published.parse(namespace.hash("plan", partition), priors, prices)
+    return published, published.log_price if d is None else _D.unpack(d)[3]
 
 
-def _announcers(store: Store, host: str) -> dict[str, str]:
-    kinds = ("index", "sitemap", "feed")
-    kept = store.command("HMGET", store.key("announcers"), *(f"{host} {kind}" for kind in kinds))
-    return {kind: text.decode() for kind, text in zip(kinds, kept, strict=True) if text is not None}
+def find_page(namespace: Namespace, page: bytes, host: str) -> tuple[int, bytes] | None:
+    """Return partition and identity of the page that is known by ``page``, now or before it moved; None if there is none.
+
+    Parameters
+    ----------
+    namespace : Namespace
+        Opened.
+    page : bytes
+        12 bytes.
+    host : str
+        Of its URL; its partition is asked first.
+    """
+    first = namespace.partition_of(host)
+    others = (k for k in range(namespace.partitions) if k != first)
+    # A fingerprinter of the user's may know a URL as one of another host.
+    return next((found for k in (first, *others) if (found := _follow(namespace, k, page)) is not None), None)
 
 
-def _times(store: Store, slot: int) -> tuple[Timetable, UpdateTimes, float] | None:
-    raw = store.command("HGET", store.key("timed"), slot)
-    learned = UpdateTimes.unpack(raw) if raw else None
-    text = store.command("HGET", store.key("timetables:texts"), learned.number) if learned is not None else None
-    if learned is None or text is None:
+def _follow(namespace: Namespace, partition: int, page: bytes) -> tuple[int, bytes] | None:
+    for _ in range(_MOST_MOVES):
+        rows = [["HEXISTS", namespace.key("pages", partition), page], ["HGET", namespace.key("aliases", partition), page]]
+        is_known, alias = namespace.commands(rows, partition=partition)
+        if is_known:
+            return partition, page
+        if alias is None or len(alias) < _TARGET.size:
+            return None
+        partition, page = _TARGET.unpack_from(alias)
+        if partition >= namespace.partitions:
+            return None
+    return None
+
+
+def read_page(namespace: Namespace, page: bytes, host: str) -> PageReading | None:
+    """Read one page by its identity and the host of its URL, also under a name that it had; None if it is not known. O(1).
+
+    Raises
+    ------
+    StateError
+        What is stored of it cannot be read.
+    """
+    found = find_page(namespace, page, host)
+    if found is None:
         return None
-    return Timetable.of_text(text.decode()), learned, float(store.records_at("bought", [slot])["times"][0])
+    k, page = found
 
+    def key(name: str) -> str:
+        return namespace.key(name, k)
 
-def read_table(store: Store) -> TableReading:
-    """Read the columns of all slots. About 168 bytes a page."""
-    leased_slots, names = store.commands([["HKEYS", store.key("leases")], ["HGETALL", store.key("hosts:names")]])
-    page, seen, plan, index = store.columns("page", "seen", "plan", "index")
-    leased = np.zeros(len(page), bool)
-    at = np.array([int(slot) for slot in leased_slots], np.int64)
-    leased[at[at < len(leased)]] = True
-    hosts = {int(number): name.decode("utf-8", "replace") for number, name in names.items()}
-    return TableReading(store.now(), page, seen, plan, leased, hosts, store.hash("published"), store.priors(), index, store.hash("price"))
-
-
-def read_urls(store: Store, slots: Sequence[int]) -> list[str | None]:
-    """Return the URLs of slots, None where the record is gone."""
-    urls: list[str | None] = []
-    for part in batches(slots):
-        raw = store.command("HMGET", store.key("records"), *part)
-        urls += [str(_decoded(value).get("url", "")) if value is not None else None for value in raw]
-    return urls
-
-
-def read_memories(store: Store, slots: Sequence[int]) -> list[Memory]:
-    """Return what the last responses of slots left for the next fetch."""
-    return [Memory.unpack(raw) for part in batches(slots) for raw in store.command("HMGET", store.key("memory"), *part)]
-
-
-def read_queued(store: Store, slots: np.ndarray, hosts: np.ndarray) -> np.ndarray:
-    """Return the deadlines under which slots are queued, each at the host of the same place; nan where it is not queued."""
-    scores: list[float] = []
-    for at in range(0, len(slots), BATCH):
-        pairs = zip(slots[at : at + BATCH].tolist(), hosts[at : at + BATCH].tolist(), strict=True)
-        replies = store.commands([["ZSCORE", store.key(f"due:{host}"), slot] for slot, host in pairs])
-        scores += [np.nan if score is None else float(score) for score in replies]
-    return np.array(scores, np.float64)
-
-
-def batches(values: Sequence[Any], size: int = BATCH) -> Iterator[Sequence[Any]]:
-    """Cut a sequence into pieces."""
-    for at in range(0, len(values), size):
-        yield values[at : at + size]
-
-
-def scan_hash(store: Store, name: str) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the fields of a hash; one may come twice while the hash changes."""
-    cursor = 0
-    while True:
-        cursor, found = store.command("HSCAN", store.key(name), cursor, "COUNT", BATCH)
-        yield from found.items()
-        if not cursor:
-            return
-
-
-def scan_sets(store: Store, command: str, names: Sequence[str]) -> Iterator[tuple[int, Any]]:
-    """Yield ``(place in names, element)`` of many sets (``SSCAN``) or sorted sets (``ZSCAN``: pairs of member and score)."""
-    todo: list[tuple[int, int]] = [(at, 0) for at in range(len(names))]
-    while todo:
-        part, todo = todo[:BATCH], todo[BATCH:]
-        replies = store.commands([[command, store.key(names[at]), cursor, "COUNT", BATCH] for at, cursor in part])
-        for (at, _), (cursor, found) in zip(part, replies, strict=True):
-            for element in found:
-                yield at, element
-            if cursor:
-                todo.append((at, cursor))
-
-
-def _fields(raw: bytes, layout: np.dtype) -> Raw:
-    return dict(zip(layout.names or (), np.frombuffer(raw, layout)[0].item(), strict=True))
-
-
-def _decoded(raw: bytes) -> Raw:
+    rows: list[list[Any]] = [
+        ["HGET", key("pages"), page],
+        ["ZSCORE", key("q"), page],
+        ["HGET", key("memory"), page],
+        ["TIME"],
+        ["GET", key("d")],
+    ]
+    value, score, remembered, clock, d = namespace.commands(rows, partition=k)
+    if value is None:
+        return None
     try:
-        record = decode_record(raw)
-    except Exception as error:  # msgpack has a tree of its own
-        raise StateError(f"a stored record cannot be read ({error}); see what `optimal-frontier check` says") from error
-    if not isinstance(record, dict):
-        raise StateError("a stored record is no map; see what `optimal-frontier check` says")
-    return record
+        row, (stated, record), memory = Row.unpack(value), split_tail(value), Memory.unpack(remembered)
+    except (ValueError, TypeError, struct.error) as error:
+        raise _damaged(page, error) from error
+    name, words, opens = namespace.commands(
+        [
+            ["HGET", key("hosts:names"), row.host],
+            ["HGET", key("hosts:words"), row.host],
+            ["HGET", key("opens"), row.host],
+        ],
+        partition=k,
+    )
+    host = name.decode("utf-8", "replace") if name else ""
+    try:
+        unpacked = unpack_record(record, host)
+    except ValueError as error:
+        raise _damaged(page, error) from error
+    now, _ = _time_and_price(clock, d)
+    published, log_price = read_published(namespace, k)
+    return PageReading(
+        now,
+        k,
+        page,
+        row,
+        stated,
+        unpacked,
+        host,
+        HostWords.unpack(words),
+        memory,
+        None if score is None else float(score),
+        _OPENS.unpack(opens)[0] / 1e6 if opens else 0.0,
+        log_price,
+        published,
+        _former_urls(namespace, memory.aliases),
+        _siblings(namespace.command("GET", key("priors"), partition=k), row.pattern),
+        _announcers(namespace, host, k),
+    )
+
+
+def record_of(value: bytes) -> bytes:
+    """Return the record of a stored value (``head | tail``)."""
+    return value[HEAD_BYTES + TAIL_BYTES :]
+
+
+def _former_urls(namespace: Namespace, names: Sequence[bytes]) -> tuple[str, ...]:
+    """Return the URLs of other names (partition and page, 16 bytes) that a page had, the last one first."""
+    urls = []
+    for raw in reversed(names):
+        if len(raw) != _TARGET.size:
+            continue
+        k, name = _TARGET.unpack(raw)
+        value = namespace.command("HGET", namespace.key("aliases", k), name, partition=k) if k < namespace.partitions else None
+        if value is not None:
+            urls.append(value[_TARGET.size :].decode("utf-8", "replace"))
+    return tuple(urls)
+
+
+def _siblings(priors: bytes | None, pattern: int) -> int:
+    taught = np.frombuffer(priors or b"", PRIORS) if len(priors or b"") % PRIORS.itemsize == 0 else np.zeros(0, PRIORS)
+    return int(taught["siblings"][taught["pattern"] == pattern].sum())
+
+
+def _announcers(namespace: Namespace, host: str, partition: int) -> dict[str, str]:
+    fields = [f"{host} {kind}" for kind in SOURCE_KINDS]
+    kept = namespace.command("HMGET", namespace.key("announcers", partition), *fields, partition=partition)
+    return {kind: text.decode("utf-8", "replace") for kind, text in zip(SOURCE_KINDS, kept, strict=True) if text is not None}
+
+
+def _time_and_price(clock: tuple[int, int], d: bytes | None) -> tuple[float, float | None]:
+    now = int(clock[0]) + int(clock[1]) / 1e6
+    if d is None or len(d) != _D.size:
+        return now, None
+    at, _, _, log_price, *_ = _D.unpack(d)
+    return max(now, at / 1e6), log_price
+
+
+def _damaged(page: bytes, error: Exception) -> StateError:
+    return StateError(f"what is stored of page {page.hex()} cannot be read ({error}); see what `optimal-frontier check` says")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from clocked_store import ClockedStore, open_store
+from judged_crawl import JudgedCrawl
 
 from optimal_frontier.cli import main
 
@@ -17,16 +17,17 @@ from .stored_crawl import Crawl
 
 
 @pytest.fixture
-def store(redis_socket: str, namespace: str) -> Iterator[ClockedStore]:
+def store(judged: JudgedCrawl) -> JudgedCrawl:
     """An empty namespace whose clock stands still."""
-    opened = open_store(redis_socket, namespace)
-    yield opened
-    opened.connection.close()
+    return judged
 
 
 @pytest.fixture
-def crawl(store: ClockedStore) -> Crawl:
-    return Crawl(store)
+def crawl(redis_socket: str, namespace: str) -> Iterator[Crawl]:
+    """Four pages and a plan."""
+    stored = Crawl(redis_socket, namespace)
+    yield stored
+    stored.close()
 
 
 @pytest.fixture

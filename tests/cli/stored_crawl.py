@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from typing import Any
 
-from clocked_store import ClockedStore
+from judged_crawl import SETTINGS, JudgedCrawl, scrapys
 
-from optimal_frontier.cli.identity import identity
-from optimal_frontier.frontier.dispatcher import host_of
-from optimal_frontier.frontier.patterns import pattern_of
-from optimal_frontier.frontier.planner import Planner
-from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.records import Handout, NewPage, encode_record
+from optimal_frontier.frontier.admitting.pages import move_of
+from optimal_frontier.frontier.dispatching.moving import carry_out
+from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
+from optimal_frontier.frontier.judging.visits import Visit
+from optimal_frontier.frontier.judging.waits import Terms, numbers_of
+from optimal_frontier.scheduling.numbers import deadline
+from optimal_frontier.state.messages import Observation
+from optimal_frontier.state.reading import read_published
 
-SETTINGS = FrontierSettings.parse({"OPTIMAL_FRONTIER_CRAWL_RATE": 1.0, "OPTIMAL_FRONTIER_RESOLVE_INTERVAL": 10.0})
+__all__ = ["HOT", "SETTINGS", "UNSEEN", "VISITED", "WARM", "WORTHLESS", "Crawl"]
 
 HOT = "http://a.example/hot"
 WARM = "http://a.example/warm?x=1"
@@ -25,58 +30,73 @@ VISITED: dict[str, tuple[float, list[int], float, float]] = {
     WARM: (1.0, [0, 1], 2.0, 20.0),
     WORTHLESS: (0.001, [1], 5.0, 2.0),
 }
+#: Logarithm of the price by the plan: 1, of which WORTHLESS is worth at most 0.0004.
+LOG_PRICE = 0.0
 
 
-class Crawl:
-    """A stored crawl of four pages on two hosts; `store` is open on it."""
+class Crawl(JudgedCrawl):
+    """A stored crawl of four pages on two hosts."""
 
-    def __init__(self, store: ClockedStore) -> None:
-        self.store = store
-        store.add(*(self.page(url, importance=importance) for url, (importance, *_) in VISITED.items()))
-        store.visit_all(content=bytes([7] * 20))
+    def __init__(self, socket: str, name: str, **values: Any) -> None:
+        super().__init__(socket, name, **values)
+        self.contents: dict[str, int] = {}
+        for url, (importance, *_) in VISITED.items():
+            self.add(url, importance=importance)
+        for handout in self.dispatch(4):
+            self.see(handout, handout.record["url"])
         for turn in range(3):
-            store.advance(10.0)
-            for url, (_, bits, shape, time) in VISITED.items():
+            self.advance(10.0)
+            for url, (_, bits, _, _) in VISITED.items():
                 if turn < len(bits):
-                    self.visit(url, bit=bits[turn], shape=shape, time=time, lateness=0.1 * (turn + 1))
-        planner = Planner(store, SETTINGS)
-        self.report = planner.plan()
-        assert self.report is not None
-        planner.release()
-        store.add(self.page(UNSEEN))
-        store.advance(0.5)
+                    self.visit(url, bit=bits[turn], lateness=0.1 * (turn + 1))
+        for url, (_, _, shape, time) in VISITED.items():
+            self.rewrite(url, shape=shape, time=time)
+        self.replan()
+        self.add(UNSEEN)
+        self.advance(0.5)
 
-    def replan(self, **values: Any) -> None:
-        """Make a plan under other settings."""
-        given = {"CRAWL_RATE": 1.0, "RESOLVE_INTERVAL": 10.0} | values
-        settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_" + name: value for name, value in given.items()})
-        self.report = Planner(self.store, settings).plan()
-        assert self.report is not None
+    def replan(self, log_price: float = LOG_PRICE, **fields: Any) -> None:
+        """Publish a plan at a price, and give the pages that were seen their numbers, as the planner does."""
+        crawlwide = {"multiplier": math.exp(log_price), "estimated_freshness": 0.75, "feasible": 1, "unused": 0.0, "stretch": 1.0}
+        rates = {"change_rate_p10": 0.05, "change_rate_p50": 0.1, "change_rate_p90": 2.0}
+        ways = {"policy": self.settings.policy, "exploration": "median", "exploration_rounds": 3.0, "exploration_held": 0}
+        counts = {"pages": 3, "seconds": 0.01, "planned_rate": 0.97, "hosts_at_limit": 0}
+        self.publish(log_price, **{**crawlwide, **rates, **ways, **counts, **fields})
+        for url in VISITED:
+            self.renumber(url)
 
-    @staticmethod
-    def page(url: str, **values: Any) -> NewPage:
-        return NewPage(
-            identity(url), host_of(url), encode_record({"url": url}), **{"max_rate": 1.0, "gap": 1.0, "pattern": pattern_of(url), **values}
-        )
+    def renumber(self, url: str) -> None:
+        """Give a page its numbers by the last plan."""
+        k, row = self.partition(url), self.row(url)
+        published, price = read_published(self.namespace, k)
+        numbers = numbers_of(row, self.page(url), Terms(price, published, self.settings), since=self.time - row.b / 1e6)
+        a, s, e, longest = numbers
+        self.rewrite(url, a=a, s=s, e=e, l=longest)
+        due = deadline(row.b / 1e6, numbers, price)
+        place = min(int(due * 1e6 / 2) * 2, 9_000_000_000_000_000)
+        self.namespace.command("ZADD", self.key("q", k), "XX", place, self.page(url), partition=k)
 
-    def visit(self, url: str, outcome: str = "ok", **values: Any) -> None:
-        """Force a page, fetch it and observe it."""
-        self.force(url)
-        self.store.observe(self.lease(url), outcome, horizon=20.0, **values)
+    def visit(self, url: str, *, bit: int, **values: Any) -> Observation:
+        """Fetch a page now, with a content that makes this bit."""
+        self.make_due(url)
+        self.contents[url] = self.contents.get(url, 0) + bit
+        turn = self.contents[url]
+        return self.see(self.lease(url), url if not turn else f"{url} {turn}", **values)
 
-    def lease(self, url: str) -> Handout:
-        """Hand out one page that is due."""
-        mine = None
-        for handout in self.store.dispatch(100)[0]:
-            if handout.record["url"] == url:
-                mine = handout
-            else:
-                self.store.observe(handout, "released", horizon=20.0)
-        assert mine is not None
-        return mine
+    def fail_at(self, url: str, error: str) -> Observation:
+        """Fetch a page in vain, a little later."""
+        self.advance(0.001)
+        self.make_due(url)
+        return self.fail(self.lease(url), error)
 
-    def force(self, url: str) -> int:
-        return int(self.store.run([("force_page", [identity(url)])])[0])
+    def host_number(self, url: str) -> int:
+        return int(self.namespace.command("HGET", self.key("hosts", self.partition(url)), host_of(url), partition=self.partition(url)))
 
-    def slot_of(self, url: str) -> int:
-        return int(self.store.command("HGET", self.store.key("ids"), identity(url)))
+    def move(self, url: str, target: str) -> None:
+        """Fetch a page, which is at ``target`` from now on."""
+        self.make_due(url)
+        handout = self.lease(url)
+        digest = hashlib.md5(url.encode()).digest()
+        observation = self.judged(handout, Visit(handout.received, fingerprint=Fingerprint(digest, 1)))
+        arrived = move_of(self.settings, observation, scrapys(target), target)
+        assert carry_out(self.namespace, arrived, handout.token)

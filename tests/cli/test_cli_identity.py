@@ -6,11 +6,11 @@ import json
 import uuid
 
 import pytest
+from optimal_frontier.frontier.url_folding import UrlFolding
 from scrapy import Request
 
-from optimal_frontier.cli.identity import identity
-from optimal_frontier.frontier.identity import SCRAPYS
-from optimal_frontier.frontier.url_folding import UrlFolding
+from optimal_frontier.cli.page_identity import identity
+from optimal_frontier.frontier.admitting.identity import SCRAPYS
 from optimal_frontier.integrations.scrapy import CanonicalFingerprinter
 from optimal_frontier.integrations.scrapy.fingerprinter import describe
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 
 import pytest
-from scrapy import Request, Spider
+from judged_crawl import JudgedCrawl
+from scrapy import Request
 from scrapy.utils.request import fingerprint
 
-from optimal_frontier.cli.rows import MAX_LINE, RejectedLineError, Row, read_rows
-from optimal_frontier.frontier.session import apply_bounds, bounds_digest
-from optimal_frontier.integrations.frontera.requests import encode_request
+from optimal_frontier.cli.page_lists import MAX_LINE, ListedPage, RejectedLineError, read_rows
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.columns import ACTIVE
-from optimal_frontier.state.store import SCHEMA
+from optimal_frontier.state.namespace import SCHEMA
+from optimal_frontier.state.reading import read_page
+from optimal_frontier.state.scanning import read_host_names
+
+from .test_cli_project import make_project
 
 A, B, C = "http://a.example/", "https://b.example:8443/x?y=1", "http://c.example/"
 
@@ -36,7 +38,7 @@ def read(data: bytes, name: str = "list.csv"):
 )
 def test_every_format_gives_the_same_pages(name, data):
     rows = [row for _, row in read(data.encode(), name)]
-    assert rows == [Row(A, 2.0), Row(B), Row(C, 0.5)]
+    assert rows == [ListedPage(A, 2.0), ListedPage(B), ListedPage(C, 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_a_broken_line_spoils_no_other(name, line, expected):
     good = b"http://good.example/" if name.endswith("csv") else b'{"url": "http://good.example/"}'
     (first, before), (second, broken), (third, after) = read(good + b"\n" + line + b"\n" + good + b"\n", name)
     assert (first, second, third) == (1, 2, 3)
-    assert before == after == Row("http://good.example/")
+    assert before == after == ListedPage("http://good.example/")
     assert isinstance(broken, RejectedLineError)
     assert expected in str(broken)
 
@@ -101,7 +103,7 @@ def test_good_lines_are_stored_and_broken_ones_listed(run, ask, tmp_path, store)
 def test_many_batches(run, store):
     lines = "".join(f"http://h{at % 7}.example/{at}\n" for at in range(2500))
     assert run("import", "-", input=lines).stdout == "2,500 new, 0 known, 0 rejected\n"
-    assert store.counts()["pages"] == 2500
+    assert store.namespace.counts()["pages"] == 2500
 
 
 def test_an_empty_namespace_may_begin_with_an_import(run, namespace, redis_client):
@@ -115,38 +117,51 @@ def test_a_file_that_is_not_there_is_wrong_usage(run):
     assert run("import", "nowhere.csv").exit_code == 2
 
 
+def test_a_namespace_keeps_the_partitions_that_it_has(redis_socket, namespace, run, ask):
+    """Whatever the settings here say of new ones."""
+    crawl = JudgedCrawl(redis_socket, namespace, partitions=3)
+    lines = "".join(f"http://h{at}.example/\n" for at in range(12))
+    assert run("import", "-", input=lines).stdout == "12 new, 0 known, 0 rejected\n"
+    assert all(crawl.namespace.counts(k)["pages"] for k in range(3))
+    assert ask("status")["pages"] == 12
+    assert ask("check")["ok"] is True
+    crawl.close()
+
+
+def test_a_new_namespace_gets_the_partitions_of_the_settings(tmp_path, run, redis_client, namespace):
+    project = make_project(tmp_path / "p", "OPTIMAL_FRONTIER_PARTITIONS = 4\n")
+    assert run("--project", str(project), "import", "-", input=f"{A}\n").exit_code == 0
+    assert redis_client.hget(f"{namespace}:{{0}}:meta", "partitions") == b"4"
+
+
 def test_a_page_is_stored_as_a_spider_would(run, store):
-    """A plain Request(url, meta={"importance": 2.0}) that goes through the Scrapy converter leaves the same record and identity."""
-    converters = pytest.importorskip("optimal_frontier.integrations.scrapy.converters")
+    """As a plain Request(url, meta={"importance": 2.0}): importance, bounds, host, and meta that comes back on every revisit."""
     run("import", "-", input=f"{B},2\n")
-    request = Request(B, meta={"importance": 2.0})
-    converted = converters.OptimalRequestConverter(Spider("s"), fingerprint).to_frontier(request, ACTIVE)
-    slot = int(store.command("HGET", store.key("ids"), fingerprint(request)))
-    assert store.command("HGET", store.key("records"), slot) == encode_request(converted)
-    page = store.records_at("page", [slot])[0]
+    page = read_page(store.namespace, fingerprint(Request(B))[:12], "b.example:8443")
     settings = FrontierSettings.parse({})
-    assert page["importance"] == 2.0
-    assert page["max_rate"] == 1 / settings.min_interval
-    assert page["min_rate"] == 1 / settings.max_interval
-    assert store.command("HGET", store.key("hosts:names"), int(page["host"])) == b"b.example:8443"
+    assert page.record == {"url": B, "meta": {b"scrapy_meta": {"importance": 2.0}}}
+    assert (page.stated, page.row.importance) == (2.0, 2.0)
+    assert page.row.min_interval == settings.min_interval
+    assert page.row.max_interval == settings.max_interval
+    assert read_host_names(store.namespace, 0) == {page.row.host: "b.example:8443"}
 
 
-def test_a_spider_with_other_rules_will_bring_imported_pages_in_line(run, store):
-    ours, theirs = FrontierSettings.parse({}), FrontierSettings.parse({"OPTIMAL_FRONTIER_MIN_INTERVAL": 7.0})
+def test_a_spider_with_other_bounds_brings_imported_pages_in_line(run, store):
+    """At their first visit, whatever the settings were here."""
     run("import", "-", input=f"{A}\n")
-    assert store.hash("meta")["bounds"] == bounds_digest(ours)
-    assert apply_bounds(store, ours) == 0
-    assert apply_bounds(store, theirs) == 1
-    assert store.hash("meta")["bounds"] == bounds_digest(theirs)
-    run("import", "-", input=f"{B}\n")
-    assert apply_bounds(store, theirs) == 2
+    store.settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_MIN_INTERVAL": 7.0})
+    assert store.row(A).min_interval == 1.0
+    store.see_all()
+    assert store.row(A).min_interval == 7.0
 
 
-def test_rules_leave_an_imported_importance_alone(run, store):
+def test_an_imported_importance_goes_before_rules(run, ask, store):
     """Of new pages and of pages that a spider had added without one; where the list states none, a rule speaks."""
     run("import", "-", input=f"{A}\n{B}\n")
     run("import", "-", input=f"{A},2\n{C},3\n")
-    rules = FrontierSettings.parse({"OPTIMAL_FRONTIER_RULES": [{"pattern": ".", "importance": 7.0}]})
-    assert apply_bounds(store, rules) == 3
-    slots = [int(store.command("HGET", store.key("ids"), fingerprint(Request(url)))) for url in (A, B, C)]
-    assert store.records_at("page", slots)["importance"].tolist() == [2.0, 7.0, 3.0]
+    store.see_all()
+    store.settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_RULES": [{"pattern": ".", "importance": 7.0}]})
+    store.advance(100.0)
+    store.make_due(A, B, C)
+    store.see_all()
+    assert {row["url"]: row["importance"] for row in ask("pages")} == {A: 2.0, B: 7.0, C: 3.0}

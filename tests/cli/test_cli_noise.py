@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from optimal_frontier.cli.noise import _regex
+from optimal_frontier.cli.noise_command import _regex
 from optimal_frontier.detection.section_history import SectionHistory, key_of
 from optimal_frontier.detection.sections import OWN_TEXT, Section
-from optimal_frontier.frontier.noisy_pages import PageNoise
-from optimal_frontier.frontier.patterns import pattern_of
+from optimal_frontier.frontier.admitting.patterns import pattern_of
+from optimal_frontier.frontier.judging.noise import PageNoise
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
 
@@ -34,8 +34,7 @@ def history(*steady: str, quick: int = 0, own_text: bool = False) -> SectionHist
 
 
 def remember(crawl, url: str, noise: PageNoise) -> None:
-    store = crawl.store
-    store.command("HSET", store.key("memory"), crawl.slot_of(url), Memory(etag=b"x", noise=noise.pack()).pack())
+    crawl.namespace.command("HSET", crawl.key("memory"), crawl.page(url), Memory(etag=b"x", noise=noise.pack()).pack())
 
 
 @pytest.fixture
@@ -122,8 +121,7 @@ def test_page_tells_of_noise(ask, run, noisy):
 
 def test_status_counts_what_was_found(ask, run, crawl):
     assert ask("status")["noise"] == {"found": 0, "calmed": 0, "checks": 0}
-    store = crawl.store
-    store.command("HSET", store.key("stats"), "noisy", 2, "noisy_calmed", 1, "noise_checks", 9)
+    crawl.namespace.command("HSET", crawl.key("stats"), "noisy", 2, "noisy_calmed", 1, "noise_checks", 9)
     assert ask("status")["noise"] == {"found": 2, "calmed": 1, "checks": 9}
     assert "2 pages found to differ within seconds, 1 of them calm again; 9 second fetches" in run("status").stdout
 

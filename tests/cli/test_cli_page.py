@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import scipy.stats
 
-from optimal_frontier.cli.estimates import marginal_value
-from optimal_frontier.frontier.planner import Planner
+from optimal_frontier.cli.page_facts import change_rates, marginal_value, mean_intervals
+from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of
 from optimal_frontier.optimization import changes_periodic, freshness_periodic, freshness_poisson
-from optimal_frontier.scheduling.exploration import learning_rate, page_uniforms
-from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.scheduling.exploration import LEARNING_SHARE
+from optimal_frontier.scheduling.numbers import wait_at_price
+from optimal_frontier.state.published import Published
+from optimal_frontier.state.rows import LAYOUT, Row
 
-from .stored_crawl import HOT, UNSEEN, WARM, WORTHLESS
+from .explained import explained, settings_of
+from .stored_crawl import HOT, LOG_PRICE, UNSEEN, WARM, WORTHLESS
 
 
 def test_the_estimate_is_the_gamma_posterior(ask, crawl):
@@ -27,143 +32,192 @@ def test_the_estimate_is_the_gamma_posterior(ask, crawl):
     assert answer["importance"] == 4.0
     assert answer["host"] == "a.example"
     assert answer["state"] == "active"
-    assert answer["content_fingerprint"] == "07" * 16
+    assert answer["content_fingerprint"] == crawl.row(HOT).content.hex()
+    assert answer["fingerprint"] == crawl.page(HOT).hex()
 
 
-def test_the_deadline_is_when_the_credit_reaches_1(ask, crawl):
-    answer = ask("page", WARM)
-    # Forced when it had earned nothing: credit 1, of which the visit took 1; it earns at its rate since.
-    assert answer["rate"] > 0
-    earned = answer["rate"] * (answer["time"] - answer["planned_at"])
-    at_plan = answer["credit"] - earned
-    assert answer["deadline"] == pytest.approx(answer["planned_at"] + (1 - at_plan) / answer["rate"], abs=1e-5)
+def test_the_deadline_is_made_of_its_five_numbers(ask, crawl):
+    answer = ask("page", HOT)
+    numbers = answer["numbers"]
+    wait = min(max(numbers["a"] + numbers["s"] * LOG_PRICE, numbers["e"]), numbers["l"])
+    assert numbers["b"] == crawl.row(HOT).b / 1e6
+    assert answer["deadline"] == pytest.approx(numbers["b"] + wait, abs=1e-5)
     assert answer["due_in_seconds"] == pytest.approx(answer["deadline"] - answer["time"])
-    assert answer["interval"] == pytest.approx(1 / answer["rate"])
-    queued = crawl.store.command("ZSCORE", crawl.store.key("due:1"), crawl.slot_of(WARM))
-    assert answer["queued"] is (queued is not None)
-    if queued is not None:
-        assert float(queued) == pytest.approx(answer["deadline"], abs=1e-5)
+    assert (answer["queued"], answer["in_flight"], answer["lateness_seconds"]) == (True, False, 0.0)
+    score = float(crawl.namespace.command("ZSCORE", crawl.key("q"), crawl.page(HOT)))
+    assert score / 1e6 == pytest.approx(answer["deadline"], abs=1e-5)
 
 
-def test_at_its_rate_a_page_is_worth_the_threshold(ask, crawl):
+def test_the_deadline_moves_with_the_price(ask, crawl):
+    """Visits move the price between two plans; the numbers stay."""
+    before = ask("page", HOT)
+    crawl.publish(LOG_PRICE + 0.5)
+    after = ask("page", HOT)
+    assert after["numbers"] == before["numbers"]
+    assert after["deadline"] == pytest.approx(before["deadline"] + 0.5 * before["numbers"]["s"])
+    assert after["price"] == pytest.approx(math.exp(LOG_PRICE + 0.5))
+    assert after["rate"] < before["rate"]
+
+
+def test_a_deadline_that_passed_is_late(ask, crawl):
+    crawl.advance(100.0)
+    answer = ask("page", HOT)
+    assert answer["lateness_seconds"] == pytest.approx(-answer["due_in_seconds"])
+    assert "Its deadline passed" in answer["why"]
+
+
+def test_at_its_rate_a_page_is_worth_the_price(ask, crawl):
     answer = ask("page", WARM)
-    assert answer["threshold"] == crawl.report.multiplier
+    wait, _ = wait_at_price(LOG_PRICE, 1.0, answer["change_rate"])
+    assert answer["interval"] == pytest.approx(wait)
+    assert answer["rate"] == pytest.approx(1 / wait)
+    assert answer["threshold"] == answer["price"] == pytest.approx(1.0)
     assert answer["marginal"] == pytest.approx(answer["threshold"], rel=1e-6)
     assert answer["marginal_at_rate_0"] == pytest.approx(answer["importance"] / answer["change_rate"])
-    assert "as much as anywhere else" in answer["why"]
+    assert "a visit is worth the price then, 1." in answer["why"]
 
 
-def test_a_page_that_is_not_worth_a_visit_goes_on_being_learned(ask, run, crawl):
-    """At a share of 1% of the budget."""
+def test_a_page_of_a_host_at_its_limit_pays_more(ask, run, crawl):
+    """And says so: what the host adds comes from the plan."""
+    crawl.replan(prices={crawl.host_number(WARM): 0.7})
+    answer = ask("page", WARM)
+    assert (answer["price"], answer["threshold"]) == (pytest.approx(1.0), pytest.approx(math.exp(0.7)))
+    assert answer["interval"] == pytest.approx(wait_at_price(LOG_PRICE + 0.7, 1.0, answer["change_rate"])[0])
+    assert answer["marginal"] == pytest.approx(answer["threshold"], rel=1e-6)
+    assert "its host is at its limit (HOST_DELAY, HOST_MAX_RATE)" in answer["why"]
+    assert "2.014 on its host, which is at its limit; 1 in the crawl" in run("page", WARM).stdout
+    assert ask("page", WORTHLESS)["threshold"] == pytest.approx(1.0)
+
+
+def test_a_page_that_is_not_worth_the_price_is_held_to_its_longest_interval(ask, run, crawl):
     answer = ask("page", WORTHLESS)
-    assert answer["rate"] == pytest.approx(learning_rate(3, crawl.report.revisit_budget), rel=1e-9)
-    assert answer["exploration_interval"] == pytest.approx(answer["interval"], rel=1e-9)
+    assert answer["interval"] == pytest.approx(30 * 86_400)
     assert answer["marginal_at_rate_0"] < answer["threshold"]
+    assert "held to its longest interval; the best that a visit could be worth is 0.0004282, the price 1" in answer["why"]
+    assert "a never" in run("page", WORTHLESS).stdout
+
+
+def test_a_page_without_a_longest_interval_goes_on_being_learned(crawl):
+    """At a share of 1% of the budget; nobody asks for that while explore-then-commit is committed."""
+    crawl.rewrite(WORTHLESS, max_interval=3e38)
+    crawl.replan()
+    answer = explained(crawl, WORTHLESS)
+    assert answer["rate"] is answer["interval"] is answer["max_interval"] is None
+    assert answer["exploration_interval"] == pytest.approx(10.0 / 0.97 / LEARNING_SHARE)
+    assert answer["due_in_seconds"] == pytest.approx(answer["exploration_interval"] - 20.5, rel=1e-6)
     assert "so that it goes on being learned" in answer["why"]
-    assert 'EXPLORATION "median"' in run("page", WORTHLESS).stdout
-
-
-def test_a_page_that_is_not_worth_a_visit_says_so(ask, run, crawl):
-    """Nobody asks for one while explore-then-commit is committed."""
-    crawl.replan(EXPLORATION="explore-then-commit", CLOSE_AFTER=1)
-    answer = ask("page", WORTHLESS)
-    assert answer["rate"] == 0
-    assert answer["interval"] is answer["deadline"] is answer["due_in_seconds"] is None
-    assert answer["marginal_at_rate_0"] < answer["threshold"]
-    assert "below the threshold" in answer["why"]
-    assert "below the threshold" in run("page", WORTHLESS).stdout
+    crawl.replan(exploration="explore-then-commit", exploration_horizon=1.0)
+    answer = explained(crawl, WORTHLESS)
+    assert answer["deadline"] is answer["due_in_seconds"] is answer["exploration_interval"] is None
+    assert (
+        "Not revisited: the best that a visit could be worth, importance / change rate = 0.0004282, is below the price 1" in answer["why"]
+    )
+    assert "its importance = " in explained(crawl, WORTHLESS, OBJECTIVE="changes")["why"]
 
 
 def test_a_page_without_a_visit_has_the_prior(ask, crawl):
     answer = ask("page", UNSEEN)
-    taught = crawl.store.priors()[-1]
-    assert answer["posterior"] == {"shape": taught["shape"], "time": taught["time"], "is_prior": True}
+    assert answer["posterior"] == {"shape": 1.0, "time": 10.0, "is_prior": True}
     assert answer["waiting_for_first_visit"] is answer["queued"] is True
     assert answer["bits"] == ""
-    nulls = ("rate", "deadline", "credit", "last_seen_seconds_ago", "last_attempt_seconds_ago", "content_fingerprint")
+    nulls = ("rate", "deadline", "numbers", "last_seen_seconds_ago", "last_attempt_seconds_ago", "content_fingerprint")
     assert {answer[name] for name in nulls} == {None}
     assert "Not visited yet" in answer["why"]
 
 
 def test_a_page_says_where_its_prior_comes_from(ask, run, crawl):
-    """Its pattern, how many siblings, what they taught: one that changes often is all that it has on its host."""
+    """Its pattern, how many siblings, what they taught."""
+    crawl.replan(priors={crawl.row(UNSEEN).pattern: (2.0, 5.0, 3)})
     facts = ask("page", UNSEEN)["siblings"]
-    assert facts["pattern"] == "/*"
-    assert 0.5 < facts["pages"] < 1.0
-    default = np.log(2) / float(crawl.store.hash("published")["prior_time"])
-    assert default < facts["change_rate"] < 4.7 / 2.0
+    assert facts | {"pattern": "/*", "pages": 3, "shape": 2.0, "time": 5.0} == facts
+    assert facts["change_rate"] == pytest.approx(scipy.stats.gamma(2.0, scale=1 / 5.0).median(), rel=1e-6)
     assert facts["change_rate"] == ask("page", UNSEEN)["change_rate"]
-    shown = run("page", UNSEEN).stdout
-    assert f"/*: {facts['pages']:.3g} taught {facts['change_rate']:.4g}/s" in shown
-    crawl.store.add(crawl.page("http://c.example/?id=1"), crawl.page("http://a.example/other?b", pattern=""))
-    crawl.replan()
-    assert (
-        ask("page", "http://c.example/?id=1")["siblings"] | {"pages": 0.0, "pattern": "/?id"}
-        == ask("page", "http://c.example/?id=1")["siblings"]
-    )
-    assert "none yet; its host and the crawl teach" in run("page", "http://c.example/?id=1").stdout
-    assert ask("page", "http://a.example/other?b")["siblings"]["pattern"] is None
-    assert "other patterns of its host" in run("page", "http://a.example/other?b").stdout
+    assert f"/*: 3 taught {facts['change_rate']:.4g}/s (prior Gamma, shape and time 2, 5 s)" in run("page", UNSEEN).stdout
+    assert "none yet" not in run("page", UNSEEN).stdout
+    crawl.replan(priors={crawl.row(UNSEEN).pattern: (2.0, 5.0, 0)})
+    assert "none yet; its host and the crawl teach" in run("page", UNSEEN).stdout
 
 
-def test_before_a_plan_siblings_have_taught_nothing(ask, run, store, crawl):
-    crawl.store.add(crawl.page("http://d.example/x/1"))
+def test_before_a_plan_siblings_have_taught_nothing(ask, run, crawl):
+    crawl.add("http://d.example/x/1")
     facts = ask("page", "http://d.example/x/1")["siblings"]
-    assert facts == {"pattern": "/x/*", "pages": 0.0, "shape": None, "time": None, "change_rate": None}
+    assert facts == {"pattern": "/x/*", "pages": 0, "shape": None, "time": None, "change_rate": None}
     assert "/x/*: nothing learned yet" in run("page", "http://d.example/x/1").stdout
 
 
-def test_before_the_first_plan_there_is_no_prior(ask, store, crawl):
-    store.command("DEL", store.key("published"))
+def test_before_the_first_plan_there_is_no_prior_and_no_price(ask, store):
+    store.add(UNSEEN, HOT)
+    store.see(store.lease(HOT))
     answer = ask("page", UNSEEN)
-    assert answer["posterior"] is answer["change_rate"] is answer["threshold"] is None
+    assert answer["posterior"] is answer["change_rate"] is answer["threshold"] is answer["price"] is None
+    assert "Fetched before the first plan" in ask("page", HOT)["why"]
 
 
 def test_a_pinned_page_says_so(ask, crawl):
-    crawl.store.add(crawl.page("http://c.example/", min_rate=0.1, max_rate=0.1, gap=5.0))
-    crawl.store.visit_all()
-    crawl.store.plan(crawl.slot_of("http://c.example/"), 0.1)
-    answer = ask("page", "http://c.example/")
+    crawl.rewrite(WARM, min_interval=10.0, max_interval=10.0)
+    crawl.replan()
+    answer = ask("page", WARM)
     assert answer["min_interval"] == answer["max_interval"] == answer["interval"] == 10.0
-    assert "pinned" in answer["why"]
+    assert "Every 10 s: pinned by RULES." in answer["why"]
+    crawl.replan(stretch=1.5)
+    answer = ask("page", WARM)
+    assert answer["interval"] == 15.0
+    assert "stretched because such intervals do not fit the budget" in answer["why"]
+
+
+def test_a_page_at_its_shortest_interval_says_so(ask, crawl):
+    crawl.rewrite(HOT, min_interval=60.0)
+    crawl.replan()
+    answer = ask("page", HOT)
+    assert answer["interval"] == 60.0
+    assert answer["marginal"] > 0
+    assert "Every 1 min: worth more than that (price 1), but held to its shortest interval." in answer["why"]
 
 
 def test_a_request_under_way_and_a_failing_page_say_so(ask, crawl):
-    crawl.store.advance(1.0)  # its least gap
-    crawl.force(HOT)
+    crawl.make_due(HOT)
+    assert "It is wanted now." in ask("page", HOT)["why"]
     handout = crawl.lease(HOT)
     answer = ask("page", HOT)
-    assert answer["in_flight"] is True
-    assert answer["queued"] is False
+    assert (answer["in_flight"], answer["queued"]) == (True, False)
     assert "under way" in answer["why"]
-    crawl.store.observe(handout, "failed", horizon=20.0)
+    crawl.fail(handout)
     answer = ask("page", HOT)
     assert answer["failures"] == 1
     assert 1.0 <= answer["due_in_seconds"] <= 2.0
     assert "fails" in answer["why"]
+    crawl.add("http://c.example/never")
+    crawl.fail(crawl.lease("http://c.example/never"))
+    assert "Never fetched: 1 attempts failed" in ask("page", "http://c.example/never")["why"]
+
+
+def test_a_lease_that_ran_out_is_queued_again(ask, crawl):
+    crawl.make_due(HOT)
+    crawl.lease(HOT)
+    crawl.advance(61.0)
+    answer = ask("page", HOT)
+    assert (answer["in_flight"], answer["queued"]) == (False, True)
 
 
 def test_a_retired_page_says_how_it_comes_back(ask, crawl):
-    crawl.store.advance(1.0)  # its least gap
-    crawl.visit(HOT, "gone")
-    crawl.store.advance(10.0)  # its backoff is over
-    for handout in crawl.store.dispatch(10)[0]:
-        crawl.store.observe(handout, "gone" if handout.record["url"] == HOT else "released", horizon=20.0)
+    for _ in range(2):
+        crawl.fail_at(HOT, "404")
     answer = ask("page", HOT)
     assert answer["state"] == "retired"
+    assert answer["rate"] is answer["deadline"] is answer["numbers"] is None
     assert "force" in answer["why"]
 
 
 def test_only_the_last_32_bits_are_kept(ask, crawl):
     for at in range(40):
-        crawl.store.advance(5.0)
-        crawl.visit(HOT, bit=at % 2, shape=3.0, time=10.0)
+        crawl.advance(5.0)
+        crawl.visit(HOT, bit=at % 2)
     assert ask("page", HOT)["bits"] == "01" * 16
 
 
 def test_the_url_may_be_written_otherwise(ask, crawl):
     """Identity is Scrapy's fingerprint: order of the query and the fragment do not count."""
-    assert ask("page", "http://A.example/warm?x=1#top")["slot"] == crawl.slot_of(WARM)
+    assert ask("page", "http://A.example/warm?x=1#top")["fingerprint"] == crawl.page(WARM).hex()
 
 
 @pytest.mark.parametrize(("url", "code", "said"), [("http://a.example/unknown", 1, "is not known"), ("no-url", 2, "no URL")])
@@ -190,20 +244,6 @@ def test_the_marginal_value_of_memoryless_visits_is_the_derivative_of_azars_obje
     assert marginal_value(2.0, 0.7, 0.0, "freshness", "poisson") == pytest.approx(2.0 / 0.7)
 
 
-def test_a_page_is_explained_by_the_policy_of_its_plan(ask, run, crawl):
-    """Memoryless: as much as anywhere else by Azar's formula, and its interval is a mean."""
-    assert ask("page", HOT)["policy"] == "periodic"
-    settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_CRAWL_RATE": 1.0, "OPTIMAL_FRONTIER_POLICY": "poisson"})
-    assert Planner(crawl.store, settings).plan() is not None
-    answer = ask("page", HOT)
-    assert answer["policy"] == "poisson"
-    assert answer["marginal"] == pytest.approx(answer["threshold"], rel=1e-6)
-    assert " on average: one more visit is then worth" in answer["why"]
-    assert " on average\n" in run("page", HOT).stdout
-    assert ask("status")["policy"] == "poisson"
-    assert ", memoryless visits" in run("status").stdout
-
-
 def test_the_marginal_value_has_no_cancellation():
     x = 1e-9
     assert marginal_value(1.0, x, 1.0, "changes") == pytest.approx(x * x / 2, rel=1e-6)
@@ -212,50 +252,71 @@ def test_the_marginal_value_has_no_cancellation():
     assert np.isfinite(marginal_value(1.0, 1e-4, 1.0, "freshness"))
 
 
-def test_a_page_is_explained_by_the_exploration_of_its_plan(ask, run, crawl):
-    """Which choice was used, and the change rate that it made of the posterior; by that the page is worth the threshold."""
-    posterior = scipy.stats.gamma(3.0, scale=1 / 10.0)
-    said = {"median": "", "mean": "mean of its posterior", "thompson": "Planned with draw 8 from its posterior", "epsilon": ""}
-    number = page_uniforms([crawl.slot_of(HOT)], 8)[0]  # three pages, six bits: round 3
-    rates = {"median": posterior.median(), "mean": 0.3, "thompson": posterior.ppf(number), "epsilon": posterior.median()}
-    for exploration, rate in rates.items():
-        crawl.replan(EXPLORATION=exploration)
-        answer = ask("page", HOT)
-        assert answer["exploration"] == exploration
-        assert answer["planned_change_rate"] == pytest.approx(rate, rel=1e-6)
-        assert answer["change_rate"] == pytest.approx(posterior.median(), rel=1e-6)
-        assert said[exploration] in answer["why"]
-        if answer["rate"] < 1.0:  # its shortest interval
-            assert answer["marginal"] == pytest.approx(answer["threshold"], rel=1e-6)
-        assert f'EXPLORATION "{exploration}"' in run("page", HOT).stdout
-        assert ask("status")["exploration"] == exploration
+def test_a_page_is_explained_by_the_policy(crawl):
+    """Memoryless: as much as the price by Azar's formula, and its interval is a mean."""
+    assert explained(crawl, HOT)["policy"] == "periodic"
+    answer = explained(crawl, HOT, POLICY="poisson")
+    assert answer["policy"] == "poisson"
+    assert answer["marginal"] == pytest.approx(answer["threshold"], rel=1e-6)
+    assert " on average: a visit is worth the price then" in answer["why"]
+    crawl.rewrite(HOT, min_interval=10.0, max_interval=10.0)
+    assert explained(crawl, HOT, POLICY="poisson")["policy"] == "periodic"
 
 
-def test_a_page_says_that_all_are_explored_and_what_it_was_committed_to(ask, run, crawl):
-    """Three rounds are over: the third stretch explores from 3 to 5."""
-    crawl.replan(EXPLORATION="explore-then-commit")
-    answer = ask("page", WORTHLESS)
-    assert answer["rate"] == pytest.approx(0.97 * crawl.report.revisit_budget / 3)
-    assert "explored at even intervals until round 5" in answer["why"]
-    assert ask("status")["is_exploring"] is True
-    assert ", exploring, round 3" in run("status").stdout
-    crawl.store.command("HINCRBY", crawl.store.key("stats"), "observations", 8)
-    crawl.replan(EXPLORATION="explore-then-commit")
-    crawl.store.advance(5.0)
-    crawl.visit(HOT, bit=1, shape=9.0, time=3.0)
-    answer = ask("page", HOT)
-    assert answer["planned_change_rate"] == pytest.approx(0.3)
-    assert answer["change_rate_mean"] == pytest.approx(3.0)
-    assert "mean that it had when exploring ended" in answer["why"]
-    assert "explored again from round 7" in answer["why"]
-    assert ", committed, round" in run("status").stdout
-    assert ask("check") is not None
+def test_a_page_says_that_all_are_explored(crawl):
+    crawl.replan(exploration="explore-then-commit", exploration_rounds=3.5)
+    answer = explained(crawl, WORTHLESS)
+    assert answer["interval"] == pytest.approx(10.0 / 0.97)
+    assert 'explored at even intervals (EXPLORATION "explore-then-commit")' in answer["why"]
 
 
-def test_a_page_that_was_picked_says_so(ask, crawl):
-    """One of the three is, by its number; the others do not."""
-    crawl.replan(EXPLORATION="epsilon")
-    numbers = page_uniforms(range(3), 2)  # round 3 is in the second phase
-    for url in (HOT, WARM, WORTHLESS):
-        picked = numbers[crawl.slot_of(url)] < 0.25
-        assert ("Picked in phase 2" in ask("page", url)["why"]) == picked
+def test_a_page_that_was_picked_says_so(crawl):
+    """Some phase picks it, by its identity; the others do not."""
+    said = set()
+    for phase in range(1, 40):
+        crawl.replan(exploration="epsilon", exploration_number=phase)
+        answer = explained(crawl, WORTHLESS)
+        picked = answer["exploration_interval"] is not None
+        assert (f"Every 10.3 s at least: picked in phase {phase} " in answer["why"]) == picked
+        said.add(picked)
+    assert said == {True, False}
+
+
+def test_a_page_that_is_checked_or_announced_says_so(ask, crawl):
+    crawl.rewrite(HOT, flags=4)
+    assert "looked at again soon" in ask("page", HOT)["why"]
+    crawl.rewrite(HOT, flags=2)
+    assert "A source has announced a change" in ask("page", HOT)["why"]
+
+
+def test_what_many_pages_get_is_what_one_gets():
+    """Rates and intervals of arrays are those of one page: pinned, stretched, on hosts at their limits, without a bit, explored."""
+    rng = np.random.default_rng(3)
+    rows = [
+        Row(
+            host=int(rng.integers(1, 4)),
+            b=1e15,
+            importance=float(np.float32(10 ** rng.uniform(-3, 2))),
+            min_interval=float(np.float32(rng.uniform(0, 50))),
+            max_interval=float(np.float32(rng.choice([50.0, 500.0, 3e38]))),
+            shape=float(np.float32(rng.choice([0.0, 1.5, 7.0]))),
+            visits=int(rng.integers(0, 3)),
+            pattern=int(rng.integers(1, 3)),
+            failures=int(rng.integers(0, 2)),
+        )
+        for _ in range(300)
+    ]
+    rows = [row._replace(time=float(np.float32(rng.uniform(1, 100))) if row.shape else 0.0) for row in rows]
+    rows += [row._replace(min_interval=50.0, max_interval=50.0) for row in rows[:20]]
+    heads = np.frombuffer(b"".join(row.pack() for row in rows), LAYOUT)
+    plan = {"time": "1.0", "number": "1", "log_price": "1.0", "prior_time": "30.0", "stretch": "1.25"}
+    for more in ({}, {"exploration": "explore-then-commit", "exploration_rounds": "3.5"}, {"number": "0"}):
+        published = Published.parse(plan | more, None, None)
+        published = Published(**{**published.__dict__, "priors": {1: (1.2, 9.0)}, "host_prices": {2: 0.4}})
+        for policy in ("periodic", "poisson"):
+            terms = Terms(1.1, published, settings_of(POLICY=policy))
+            rates = change_rates(heads, published)
+            assert rates == pytest.approx([change_rate_of(row, published) for row in rows], rel=1e-6)
+            wanted = [interval_of(row, terms) if row.visits else None for row in rows]
+            found = mean_intervals(heads, rates, terms)
+            assert found == pytest.approx([math.nan if value is None else value for value in wanted], rel=1e-6, nan_ok=True)

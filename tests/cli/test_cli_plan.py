@@ -8,25 +8,29 @@ import time
 
 import pytest
 
+from optimal_frontier.state.namespace import Call
+
 from .running_command import running
+from .test_cli_project import make_project
 
 
-def test_once_plans_reports_and_gives_the_lock_back(run, crawl):
-    result = run("plan", "--once", "--json")
+def test_once_plans_reports_and_gives_the_lock_back(run, crawl, tmp_path):
+    project = str(make_project(tmp_path / "p", "OPTIMAL_FRONTIER_CRAWL_RATE = 1.0\n"))
+    result = run("--project", project, "plan", "--once", "--json")
     assert result.exit_code == 0
     report = json.loads(result.stdout)
     assert report["pages"] == 3
-    assert report["planned_rate"] == pytest.approx(0.97 * report["revisit_budget"])
-    assert float(crawl.store.hash("published")["time"]) == pytest.approx(report["time"])
-    assert crawl.store.command("GET", crawl.store.key("planner")) is None
+    assert report["planned_rate"] == pytest.approx(report["revisit_budget"])
+    assert float(crawl.namespace.hash("plan")["time"]) == pytest.approx(report["time"])
+    assert crawl.namespace.command("GET", crawl.key("planner")) is None
 
 
 def test_a_lock_that_another_holds_is_a_bad_answer(run, crawl):
-    crawl.store.run([("take_planner_lock", ["another", 60_000])])
+    crawl.namespace.run([Call(0, "take_planner_lock", ["another", 60_000])])
     result = run("plan")
     assert result.exit_code == 1
     assert "another process holds the planner's lock" in result.stderr
-    crawl.store.run([("release_planner_lock", ["another"])])
+    crawl.namespace.run([Call(0, "release_planner_lock", ["another"])])
     result = run("plan")
     assert result.exit_code == 0
     assert "multiplier" in result.stdout
@@ -40,14 +44,14 @@ def test_wrong_usage(run, crawl, arguments):
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_every_goes_on_until_it_is_stopped(crawl, target, nowhere, stop):
     """Stopped by Ctrl-C or SIGTERM it exits with 0 and leaves no lock behind."""
-    store = crawl.store
     # The real clock: the stored one stands in the future, and then nothing is ever due again.
-    store.command("HSET", store.key("meta"), "clock", "0")
-    store.command("HSET", store.key("published"), "time", f"{time.time():.6f}", "first_time", f"{time.time() - 10:.6f}")
+    crawl.set_time(time.time() - 1.0)
+    namespace = crawl.namespace
+    namespace.command("HSET", crawl.key("plan"), "time", f"{time.time():.6f}", "first_time", f"{time.time() - 10:.6f}")
     with running(*target, "plan", "--every", "0.2", "--json") as process:
         lines = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.send_signal(stop)
         _, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")
     assert lines[1]["time"] - lines[0]["time"] >= 0.19
-    assert store.command("GET", store.key("planner")) is None
+    assert namespace.command("GET", crawl.key("planner")) is None

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from clocked_store import new_page
+from optimal_frontier.cli.estimates import marginal_value
 
 from optimal_frontier.cli import plotting
-from optimal_frontier.cli.estimates import marginal_value
 from optimal_frontier.cli.project import Workplace
 from optimal_frontier.frontier.budget_curve import read_crawl_curve
 from optimal_frontier.frontier.planner import Planner

@@ -15,7 +15,7 @@ from optimal_frontier.cli import main
 from optimal_frontier.cli.project import Options, find_workplace
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings import TABLE
-from optimal_frontier.state.store import SCHEMA
+from optimal_frontier.state.namespace import SCHEMA
 
 from .stored_crawl import HOT
 

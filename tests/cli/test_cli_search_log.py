@@ -10,15 +10,15 @@ import time
 import numpy as np
 import pytest
 
-from optimal_frontier.cli.rows import MAX_LINE
+from optimal_frontier.cli.page_lists import MAX_LINE
 from optimal_frontier.cli.search_log import weigh_pages
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.frontier.session import apply_bounds
 from optimal_frontier.optimization import embarrassment_weights
 from optimal_frontier.papers.wolf.result_counts import LEAST_IMPORTANCE
 from optimal_frontier.settings import FrontierSettings
 
 from .stored_crawl import HOT, UNSEEN, VISITED, WARM, WORTHLESS
+from .test_cli_project import make_project
 
 NEW = "http://new.example/"
 #: Query, URL, result page, position, clicked: three queries, the last of which went on to the second result page.
@@ -66,7 +66,7 @@ def weigh(data: str | bytes, name: str = "log.csv"):
 
 def test_importance_is_eq_8_of_the_frequencies():
     log = weigh(as_csv())
-    assert log.importance == pytest.approx(expected(), rel=1e-12)
+    assert log.importance == pytest.approx(expected(), rel=1e-6)
     assert (log.counts.rows, log.counts.queries, log.counts.clicks, log.least) == (8, 3, 4, 1)
     assert sum(log.importance.values()) == pytest.approx(4.0)
 
@@ -84,7 +84,7 @@ def test_importance_is_eq_8_of_the_frequencies():
 )
 def test_every_way_to_write_it_gives_the_same(name, data):
     """Formats, empty lines, letters, words for clicks; and the order of rows."""
-    assert weigh(data, name).importance == pytest.approx(expected(), rel=1e-12)
+    assert weigh(data, name).importance == pytest.approx(expected(), rel=1e-6)
 
 
 def test_pages_and_incorrect_may_be_left_out():
@@ -166,25 +166,27 @@ def test_known_pages_are_weighed_and_unknown_ones_added(run, ask, crawl, tmp_pat
     ]
     after = {row["url"]: row for row in ask("pages")}
     assert set(after) == {*VISITED, UNSEEN, NEW}
-    assert {url: after[url]["importance"] for url in PAGES} == pytest.approx(expected(), rel=1e-12)
+    assert {url: after[url]["importance"] for url in PAGES} == pytest.approx(expected(), rel=1e-6)
     assert after[UNSEEN] == before[UNSEEN]
     for url in VISITED:
-        assert {**after[url], "importance": 0} == {**before[url], "importance": 0}
+        # What a page is worth decides how often it is visited.
+        moved = {"importance": 0, "rate": 0, "interval": 0}
+        assert after[url] | moved == before[url] | moved
     assert ask("check")["ok"] is True
 
 
-def test_the_next_plan_goes_by_it(run, crawl):
+def test_the_next_plan_goes_by_it(run, crawl, tmp_path):
     """The page that embarrasses most gets more visits than before, at the cost of the one that was important until then."""
 
-    def rates() -> dict[str, float]:
-        (plan,) = crawl.store.columns("plan")
-        return {url: float(plan["rate"][crawl.slot_of(url)]) for url in (HOT, WARM)}
+    project = str(make_project(tmp_path / "p", "OPTIMAL_FRONTIER_CRAWL_RATE = 1.0\n"))
 
-    crawl.replan()
+    def rates() -> dict[str, float]:
+        assert run("--project", project, "plan", "--once").exit_code == 0
+        return {row["url"]: row["rate"] for row in json.loads(run("pages", "--json").stdout)}
+
     before = rates()
     rows = "".join(f"{WARM},1,1\n{HOT},2,0\n" for _ in range(99)) + f"{HOT},2,1\n"
     assert run("import", "--search-log", "-", input="url,position,clicked\n" + rows).exit_code == 0
-    crawl.replan()
     after = rates()
     assert after[WARM] > before[WARM]
     assert after[HOT] < before[HOT]
@@ -221,23 +223,23 @@ def test_an_empty_namespace_may_begin_with_a_search_log(run, ask):
     assert {row["url"]: row["importance"] for row in ask("pages")} == pytest.approx(expected())
 
 
-def test_other_rules_leave_imported_importance_of_new_pages(run, store):
+def test_other_rules_leave_imported_importance_of_new_pages(run, ask, store):
     """As any that `import` states: a rule speaks where nothing else does."""
     run("import", "--search-log", "-", input=as_csv())
-    settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_RULES": [{"pattern": ".", "importance": 7.0}]})
-    assert apply_bounds(store, settings) == 4
-    slots = [int(slot) for slot in store.command("HVALS", store.key("ids"))]
-    assert sorted(store.records_at("page", slots)["importance"]) == pytest.approx(sorted(expected().values()))
+    store.settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_RULES": [{"pattern": ".", "importance": 7.0}]})
+    assert store.see_all() == 4
+    assert {row["url"]: row["importance"] for row in ask("pages")} == pytest.approx(expected(), rel=1e-6)
 
 
-def test_rules_that_change_leave_pages_of_the_log_alone_and_speak_for_others(run, crawl):
+def test_rules_that_change_leave_pages_of_the_log_alone_and_speak_for_others(run, ask, crawl):
     """Also pages that were known before, whose requests stated no importance."""
     run("import", "--search-log", "-", input=as_csv())
-    settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_RULES": [{"pattern": ".", "importance": 7.0}]})
-    apply_bounds(crawl.store, settings)
-    (page,) = crawl.store.columns("page")
-    assert {url: page["importance"][crawl.slot_of(url)] for url in PAGES} == pytest.approx(expected())
-    assert page["importance"][crawl.slot_of(UNSEEN)] == 7.0
+    crawl.settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_RULES": [{"pattern": ".", "importance": 7.0}]})
+    crawl.advance(100.0)
+    crawl.see_all()
+    found = {row["url"]: row["importance"] for row in ask("pages")}
+    assert {url: found[url] for url in PAGES} == pytest.approx(expected(), rel=1e-6)
+    assert found[UNSEEN] == 7.0
 
 
 def test_a_big_log_takes_seconds(run, store):
@@ -251,4 +253,4 @@ def test_a_big_log_takes_seconds(run, store):
     assert time.process_time() - begin < 10.0
     answer = json.loads(result.stdout)
     assert (answer["rows"], answer["queries"], answer["clicks"]) == (200_000, 20_000, int(clicked.sum()))
-    assert answer["new"] == answer["pages"] == len(set(pages.tolist())) == store.counts()["pages"]
+    assert answer["new"] == answer["pages"] == len(set(pages.tolist())) == store.namespace.counts()["pages"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-
 from optimal_frontier.cli.whatif import LADDER, forecast, why_no_more
+
 from optimal_frontier.frontier.budget_curve import read_crawl_curve
 from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.scheduling import LOAD

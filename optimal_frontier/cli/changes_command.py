@@ -1,0 +1,46 @@
+"""``changes``: the change feed, for people and for pipes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Final
+
+import click
+
+from optimal_frontier.cli.interruption import Interruption
+from optimal_frontier.cli.output import moment, printable, show_json_line
+from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.state.change_feed import FeedEntry, changes_after, feed_ends, last_changes
+
+#: Seconds between two looks.
+_PAUSE_S: Final = 0.5
+#: Digits of a fingerprint that tell two apart at a glance.
+_SHOWN: Final = 8
+
+
+@click.command()
+@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many of those so far.")
+@click.option("--follow", is_flag=True, help="Go on with what changes from now on, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON, one object a line, with whole fingerprints.")
+@click.pass_obj
+def changes(options: Options, limit: int, follow: bool, as_json: bool) -> None:
+    """List pages that changed, the latest last: when, the fingerprints before and now, and the URL. The last 10,000 or so are kept."""
+    with opened_namespace(find_workplace(options)) as namespace, Interruption() as interruption:
+        places = feed_ends(namespace)
+        told = last_changes(namespace, limit)
+        _show(told, as_json)
+        # What came between the two looks was told already.
+        for change in told:
+            places[change.partition] = change.id
+        while follow and not interruption.wait(_PAUSE_S):
+            _show(changes_after(namespace, places), as_json)
+
+
+def _show(told: Iterable[FeedEntry], as_json: bool) -> None:
+    for change in told:
+        if as_json:
+            show_json_line(asdict(change))
+        else:
+            before, now = (text[:_SHOWN].ljust(_SHOWN, "-") for text in (change.previous, change.fingerprint))
+            click.echo(printable(f"{moment(change.time)}  {before} -> {now}  {change.url}"))

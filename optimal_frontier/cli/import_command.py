@@ -1,0 +1,160 @@
+"""``import``: adds pages from a list, or from a search log that says how important they are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import IO, Any, Final
+
+import click
+
+from optimal_frontier.cli.output import number, printable, show_facts, show_json
+from optimal_frontier.cli.page_identity import Identify, claimed_in, identified_at, identity
+from optimal_frontier.cli.page_lists import ListedPage, RejectedLineError, read_rows
+from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
+from optimal_frontier.cli.search_log import WeighedPages, weigh_pages
+from optimal_frontier.frontier.admitting.pages import new_page
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.messages import NewPage
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import NEW, REPLACED, add_calls, revise_calls
+from optimal_frontier.state.rows import ACTIVE, Row
+
+#: Pages per round trip.
+_BATCH: Final = 1000
+
+
+@dataclass
+class ImportReport:
+    """What became of the lines."""
+
+    new: int = 0
+    known: int = 0
+    rejected: int = 0
+
+
+@click.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.option("--search-log", "is_search_log", is_flag=True, help="FILE is a search log: what was shown and clicked weighs the pages.")
+@click.option("--json", "as_json", is_flag=True, help="What became of the lines as JSON.")
+@click.pass_context
+def import_pages(ctx: click.Context, file: IO[bytes], is_search_log: bool, as_json: bool) -> None:
+    """Add the pages of FILE, a CSV file (url[,importance], with a header or without) or JSON lines ({"url": ..., "importance": ...}); - is
+    standard input.
+
+    A page that is known already only has its importance updated. Lines that are no page are listed, the others are stored; exit 1 then.
+
+    With --search-log FILE has a line for each result that a search engine showed: CSV with a header that names url, position and clicked,
+    or JSON lines with these names; page (of results, 1 unless given) and incorrect (probability that a stale copy is wrong, 1 unless
+    given) may be there, other columns are passed over. Importance is how often a stale copy would embarrass (Wolf et al., eq. 8), with
+    mean 1. A line that is no result ends the command with nothing stored.
+    """
+    options: Options = ctx.obj
+    workplace = find_workplace(options)
+    name = getattr(file, "name", "-")
+    shown = "standard input" if name in ("-", "<stdin>") else str(name)
+    if is_search_log:
+        _import_search_log(workplace, weigh_pages(file, name, shown, identified_at(workplace)), as_json)
+        return
+
+    report = ImportReport()
+
+    def accepted() -> Iterator[ListedPage]:
+        for line, row in read_rows(file, shown):
+            if isinstance(row, RejectedLineError):
+                report.rejected += 1
+                click.echo(printable(f"{shown}:{line}: {row}"), err=True)
+            else:
+                yield row
+
+    with opened_namespace(workplace, create=True) as namespace:
+        add_rows(namespace, workplace.settings, accepted(), report, claimed_in(namespace, workplace))
+    if as_json:
+        show_json(asdict(report))
+    else:
+        click.echo(f"{number(report.new)} new, {number(report.known)} known, {number(report.rejected)} rejected")
+    if report.rejected:
+        ctx.exit(1)
+
+
+def _import_search_log(workplace: Workplace, log: WeighedPages, as_json: bool) -> None:
+    """Give the pages of a search log their importance, and say what came of it."""
+    report = ImportReport()
+    rows = (ListedPage(url, importance) for url, importance in log.importance.items())
+    with opened_namespace(workplace, create=True) as namespace:
+        add_rows(namespace, workplace.settings, rows, report, claimed_in(namespace, workplace))
+        known = (namespace.command("HLEN", namespace.key("pages", k), partition=k) for k in range(namespace.partitions))
+        others = max(0, sum(known) - len(log.importance))
+    lowest, highest = min(log.importance.values()), max(log.importance.values())
+    counts = log.counts
+    if as_json:
+        show_json(
+            {
+                "rows": counts.rows,
+                "queries": counts.queries,
+                "clicks": counts.clicks,
+                "pages": len(log.importance),
+                "new": report.new,
+                "known": report.known,
+                "lowest_importance": lowest,
+                "highest_importance": highest,
+                "at_least_importance": log.least,
+                "embarrassing_clicks_per_query": log.embarrassing,
+                "other_pages": others,
+            }
+        )
+        return
+    least = f"; {number(log.least)} at the least" if log.least else ""
+    show_facts(
+        [
+            ("log", f"{number(counts.rows)} results of {number(counts.queries)} queries, {number(counts.clicks)} clicks"),
+            ("pages", f"{number(len(log.importance))}: {number(report.new)} new, {number(report.known)} known"),
+            ("importance", f"{number(lowest)} to {number(highest)}, mean 1{least}"),
+            ("embarrassing", f"{number(log.embarrassing)} clicks per query, were all copies stale"),
+            ("others", f"{number(others)} pages are not in the log and keep their importance"),
+        ]
+    )
+
+
+def add_rows(
+    namespace: Namespace, settings: FrontierSettings, rows: Iterable[ListedPage], report: ImportReport, identify: Identify = identity
+) -> None:
+    """Add pages as a spider's plain ``Request(url, meta={"importance": ...})`` from its start would, and count them in ``report``."""
+    batch: list[Any] = []
+    for row in rows:
+        batch.append(_new_page(settings, row, identify))
+        if len(batch) == _BATCH:
+            _add(namespace, batch, report)
+    _add(namespace, batch, report)
+
+
+def _add(namespace: Namespace, batch: list[NewPage], report: ImportReport) -> None:
+    by_partition: dict[int, list[NewPage]] = defaultdict(list)
+    for page in batch:
+        by_partition[namespace.partition_of(page.host)].append(page)
+    for partition, pages in by_partition.items():
+        said = [answer for reply in namespace.run(add_calls(partition, pages)) for answer in reply]
+        new = sum(answer == NEW for answer in said)
+        report.new += new
+        report.known += len(pages) - new
+        _weigh(namespace, partition, [page for page, answer in zip(pages, said, strict=True) if answer == REPLACED and page.stated])
+    batch.clear()
+
+
+def _weigh(namespace: Namespace, partition: int, pages: list[NewPage]) -> None:
+    """Give known pages the importance that is stated now, so that the next plan goes by it; those under way take it at their next visit."""
+    key, revisions = namespace.key("pages", partition), []
+    values = namespace.command("HMGET", key, *(page.page for page in pages), partition=partition) if pages else []
+    for page, value in zip(pages, values, strict=True):
+        row = Row.unpack(value) if value is not None else None
+        if row is not None and row.state == ACTIVE and row.importance != page.row.importance:
+            revisions.append((page.page, row.b, row._replace(importance=page.stated), None))
+    namespace.run(revise_calls(partition, revisions))
+
+
+def _new_page(settings: FrontierSettings, row: ListedPage, identify: Identify) -> NewPage:
+    record: dict[str, Any] = {"url": row.url}
+    if row.importance is not None:
+        record["meta"] = {b"scrapy_meta": {"importance": row.importance}}
+    return new_page(settings, identify(row.url), row.url, record, importance=row.importance)

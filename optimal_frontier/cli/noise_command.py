@@ -1,0 +1,198 @@
+"""``noise``: which sections of pages change on every visit, and the rule that leaves them out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import click
+
+from optimal_frontier.cli.output import NOTHING, number, printable, show_json, show_table
+from optimal_frontier.cli.page_identity import identified_in, identity
+from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
+from optimal_frontier.detection.noisy_sections import Noise, differs_on_every_visit, differs_within_seconds, noise_of
+from optimal_frontier.errors import StateError
+from optimal_frontier.frontier.admitting.patterns import pattern_of
+from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.memory import Memory
+from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.reading import read_page
+from optimal_frontier.state.rows import ACTIVE
+from optimal_frontier.state.scanning import batches, read_host_names, read_pages, read_urls
+
+#: Sections that are shown of a group of pages.
+_MOST_SHOWN: Final = 20
+#: Share of the pages of a group of which something must be noise to be left out of all of them.
+_SHARE: Final = 0.5
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A page of which sections are kept."""
+
+    url: str
+    noise: PageNoise
+    found: Noise
+
+
+@click.command()
+@click.argument("target", metavar="URL|HOST")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def noise(options: Options, target: str, as_json: bool) -> None:
+    """Say which sections of a page, or of a host's pages, change on every visit, and propose the RULES entry that leaves them out.
+
+    Fetches nothing. Sections are kept of pages that changed on each of their last three visits.
+    """
+    is_page = "://" in target
+    if is_page:
+        identity(target)  # what is no URL needs no server
+    workplace = find_workplace(options)
+    with opened_namespace(workplace) as namespace:
+        kept, pages = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, target)
+    answer = {"target": target, "pages": pages, **_answer(kept, workplace.settings, is_page=is_page)}
+    if as_json:
+        show_json(answer)
+    else:
+        _show(answer)
+
+
+def _of_page(namespace: Namespace, workplace: Workplace, url: str) -> tuple[list[_Kept], int]:
+    reading = read_page(namespace, identified_in(namespace, workplace)(url)[:PAGE_BYTES], host_of(url))
+    if reading is None:
+        raise StateError(f"{url} is not known in namespace {workplace.settings.namespace!r}")
+    kept = noise_of_memory(reading.memory)
+    return ([] if kept is None else [_Kept(str(reading.record.get("url", url)), kept, noise_of(kept.history))]), 1
+
+
+def _of_host(namespace: Namespace, host: str) -> tuple[list[_Kept], int]:
+    k = namespace.partition_of(host.lower())
+    numbers = [number for number, name in read_host_names(namespace, k).items() if name == host.lower()]
+    table = read_pages(namespace, k)
+    known = [
+        page.tobytes()
+        for page, of, state in zip(table.pages, table.heads["host"].tolist(), table.heads["state"].tolist(), strict=True)
+        if state == ACTIVE and of in numbers
+    ]
+    if not known:
+        raise StateError(f"no page of host {host!r} is known; a host is named with its port, if that is not the default")
+    memories = [raw for part in batches(known) for raw in namespace.command("HMGET", namespace.key("memory", k), *part, partition=k)]
+    found = [(page, kept) for page, raw in zip(known, memories, strict=True) if (kept := noise_of_memory(Memory.unpack(raw)))]
+    urls = read_urls(namespace, [page for page, _ in found], [host.lower()] * len(found), k)
+    return [_Kept(url, kept, noise_of(kept.history)) for url, (_, kept) in zip(urls, found, strict=True) if url], len(known)
+
+
+def _answer(kept: Sequence[_Kept], settings: FrontierSettings, *, is_page: bool) -> dict[str, Any]:
+    groups: dict[str, list[_Kept]] = defaultdict(list)
+    for page in kept:
+        groups[page.url if is_page else pattern_of(page.url)].append(page)
+    shown = [_group(name, pages, settings, is_page=is_page) for name, pages in sorted(groups.items(), key=lambda item: -len(item[1]))]
+    return {"kept": len(kept), "noisy": sum(page.noise.is_noisy for page in kept), "groups": shown}
+
+
+def _group(name: str, pages: Sequence[_Kept], settings: FrontierSettings, *, is_page: bool) -> dict[str, Any]:
+    exclude = _shared([page.found.exclude for page in pages])
+    rule = None
+    if exclude:
+        urls = [page.url for page in pages]
+        # Rules replace what the settings say, so what counts already must be repeated.
+        present = dict.fromkeys(entry for url in urls for entry in _excluded(settings, url))
+        pattern = f"^{re.escape(urls[0])}$" if is_page else _regex(urls, name)
+        rule = {"pattern": pattern, "exclude": [*present, *(entry for entry in exclude if entry not in present)]}
+    return {
+        "name": name,
+        "pages": len(pages),
+        "noisy": sum(page.noise.is_noisy for page in pages),
+        "pairs": sum(page.noise.history.pairs for page in pages),
+        "quick_pairs": sum(page.noise.history.quick_pairs for page in pages),
+        "sections": _sections(pages),
+        "own_text": _shared([page.found.own_text for page in pages]),
+        "rule": rule,
+        "rule_python": None if rule is None else _python(rule),
+    }
+
+
+def _shared(found: Sequence[Sequence[str]]) -> list[str]:
+    """Return what was found of half of the pages or more."""
+    often = Counter(entry for entries in found for entry in entries)
+    return [entry for entry, pages in often.items() if pages >= _SHARE * len(found)]
+
+
+def _excluded(settings: FrontierSettings, url: str) -> Sequence[str]:
+    by_rules = settings.rules.of(url).exclude
+    return settings.fingerprint_exclude if by_rules is None else by_rules
+
+
+def _sections(pages: Sequence[_Kept]) -> list[dict[str, Any]]:
+    rows: dict[str, dict[str, Any]] = {}
+    for page in pages:
+        history = page.noise.history
+        for row in history.rows:
+            names = ("pages", "changed", "pairs", "alone", "within_seconds", "quick_pairs", "is_quick", "is_steady")
+            verdicts = (differs_within_seconds(row, history), differs_on_every_visit(row, history))
+            values = (1, row.differed, history.pairs, row.alone, row.quick, history.quick_pairs, *map(int, verdicts))
+            sums = rows.setdefault(row.selector, dict.fromkeys(names, 0))
+            for name, value in zip(names, values, strict=True):
+                sums[name] += value
+    found = []
+    for selector, sums in sorted(rows.items(), key=lambda item: -item[1]["changed"]):
+        is_quick, is_steady = (sums.pop(name) >= _SHARE * sums["pages"] for name in ("is_quick", "is_steady"))
+        verdict = "within seconds" if is_quick else "on every visit" if is_steady else None
+        found.append({"selector": selector, **sums, "changes": verdict})
+    return found
+
+
+def _regex(urls: Sequence[str], pattern: str) -> str:
+    """Return a regular expression of the URLs of a pattern; of all of their host where that does not fit."""
+    begin = f"^https?://{re.escape(urls[0].partition('://')[2].partition('/')[0])}"
+    path, mark, _ = pattern.partition("?")
+    parts = {"**": ".*", "*": "[^/?#]*", "#": "[^?#]*"}
+    middle = "".join(parts[part] if part in parts else re.escape(part) for part in re.split(r"(\*\*|\*|#)", path))
+    whole = begin + middle + (r"\?" if mark else "$")
+    return whole if all(re.search(whole, url) for url in urls) else begin + "/"
+
+
+def _python(rule: dict[str, Any]) -> str:
+    """Return a rule as Python that can be pasted.
+
+    Examples
+    --------
+    >>> print(_python({"pattern": r"^https?://a\\.example/", "exclude": ["span.views"]}))
+    {"pattern": r"^https?://a\\.example/", "exclude": ["span.views"]}
+    """
+    pattern = rule["pattern"]
+    written = f'r"{pattern}"' if '"' not in pattern and pattern.isprintable() and not pattern.endswith("\\") else repr(pattern)
+    return f'{{"pattern": {written}, "exclude": {json.dumps(rule["exclude"], ensure_ascii=False)}}}'
+
+
+def _show(answer: dict[str, Any]) -> None:
+    if not answer["kept"]:
+        click.echo("nothing to say: sections are kept of pages that changed on each of their last three visits, and there is none here")
+        return
+    click.echo(f"sections are kept of {number(answer['kept'])} of {number(answer['pages'])} pages; {number(answer['noisy'])} noisy")
+    for group in answer["groups"]:
+        pairs = f"{number(group['pairs'])} pairs of visits, {number(group['quick_pairs'])} of them second fetches"
+        click.echo(f"\n{printable(group['name'])}  ({number(group['pages'])} pages, {pairs})")
+        names = ("pages", "changed", "alone", "in seconds", "it changes", "section")
+        show_table(names, map(_cells, group["sections"][:_MOST_SHOWN]), left=2)
+        for selector in group["own_text"]:
+            click.echo(f'text of {printable(selector)} itself changes, and it holds much else: that takes a regular expression in "ignore"')
+        click.echo(printable(group["rule_python"]) if group["rule_python"] else "no rule to propose")
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    return [
+        number(row["pages"]),
+        f"{row['changed']} of {row['pairs']}",
+        number(row["alone"]),
+        f"{row['within_seconds']} of {row['quick_pairs']}",
+        row["changes"] or NOTHING,
+        row["selector"],
+    ]

@@ -1,0 +1,138 @@
+"""Why a page is visited when it is, in sentences, from its facts (`page_facts`)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from optimal_frontier.cli.failure_causes import cause_in_words
+from optimal_frontier.cli.output import duration, number
+from optimal_frontier.scheduling.exploration import Exploring
+from optimal_frontier.settings import DAY_S, FrontierSettings
+from optimal_frontier.state.reading import PageReading
+from optimal_frontier.state.rows import ANNOUNCED, CHECKED
+
+#: Relative difference up to which an interval counts as being at its bound.
+_AT_BOUND: Final = 1e-6
+#: Waits below this are none, seconds: somebody wants the page now.
+_NOW_S: Final = 1e-6
+
+
+def why(reading: PageReading, facts: dict[str, Any], settings: FrontierSettings) -> str:
+    """Return the sentences of ``page`` about a page: how often it is visited and why, what is wrong with it, and when it is due."""
+    return " ".join(filter(None, (_why_so_often(reading, facts, settings), _why_failing(facts), _when(facts))))
+
+
+def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: FrontierSettings) -> str:
+    if facts["state"] == "retired":
+        return "Retired: it was gone (404 or 410) twice in a row; a link to it, a day later, or `optimal-frontier force` brings it back."
+    if facts["state"] in ("once", "transient", "done"):
+        return "Fetched once and not revisited, as its request or RULES say." + (" That is done." if facts["state"] == "done" else "")
+    if facts["attempts"] == 0:
+        return "Not visited yet; first visits go by priority, then importance, then arrival."
+    if facts["visits"] == 0:
+        return f"Never fetched: {facts['failures']} attempts failed; tried again at growing intervals."
+    if facts["failures"]:
+        return f"It fails ({facts['failures']} in a row), so it is tried at growing intervals."
+    if facts["model"]["name"] == "quasi-deterministic":
+        return _why_timed(facts)
+    said = [_why_rate(reading, facts, settings)]
+    if reading.row.flags & CHECKED:
+        said.append("It is looked at again soon, to check what its last visit showed.")
+    elif reading.row.flags & ANNOUNCED:
+        said.append("A source has announced a change of it, so it is visited before its time.")
+    if facts["model"]["is_bursty"]:
+        said.append("Its changes come in bursts; the Poisson model makes a mean of them.")
+    return " ".join(said)
+
+
+def _why_rate(reading: PageReading, facts: dict[str, Any], settings: FrontierSettings) -> str:
+    row, published = reading.row, reading.published
+    interval, threshold = facts["interval"], facts["threshold"]
+    every = duration(interval) + (" on average" if facts["policy"] == "poisson" else "")
+    longest = row.max_interval * published.stretch
+    if row.min_interval >= row.max_interval:
+        scaled = ", stretched because such intervals do not fit the budget" if published.stretch > 1 + _AT_BOUND else ""
+        return f"Every {every}: pinned by RULES{scaled}."
+    if threshold is None:
+        return "Fetched before the first plan, which will give it a rate."
+    if Exploring.of(published.exploration, published.prior_time).is_even:
+        return f'Every {every}: all pages are explored at even intervals (EXPLORATION "{facts["exploration"]}").'
+    best, price = number(facts["marginal_at_rate_0"]), number(threshold)
+    is_worthless = (facts["marginal_at_rate_0"] or 0.0) <= threshold
+    if interval is None:
+        what = "importance / change rate = " if settings.objective == "freshness" else "its importance = "
+        if facts["exploration_interval"] is not None:
+            learning = f"Every {duration(facts['exploration_interval'])}, so that it goes on being learned"
+            return f"{learning}: the best that a visit could be worth is {best}, the price {price}."
+        return f"Not revisited: the best that a visit could be worth, {what}{best}, is below the price {price}."
+    if interval <= row.min_interval * (1 + _AT_BOUND):
+        return f"Every {every}: worth more than that (price {price}), but held to its shortest interval."
+    explored = facts["exploration_interval"]
+    if explored is not None and explored < interval * (1 - _AT_BOUND):
+        picked = f'picked in phase {published.exploration.get("exploration_number", "")} (EXPLORATION "{facts["exploration"]}")'
+        return f"Every {duration(explored)} at least: {picked}; by the price every {every}."
+    if interval >= longest * (1 - _AT_BOUND):
+        worth = f"the best that a visit could be worth is {best}, the price {price}"
+        return (
+            f"Every {every}: held to its longest interval; {worth}."
+            if is_worthless
+            else f"Every {every}: its longest interval (price {price})."
+        )
+    limit = ""
+    if facts["price"] is not None and threshold > facts["price"] * (1 + _AT_BOUND):
+        limit = f", more than in the crawl ({number(facts['price'])}): its host is at its limit (HOST_DELAY, HOST_MAX_RATE)"
+    return f"Every {every}: a visit is worth the price then, {price}{limit}."
+
+
+def _why_timed(facts: dict[str, Any]) -> str:
+    """Say which update times are visited, and why not the others."""
+    model, threshold = facts["model"], facts["threshold"]
+    bought = [moment_of(row["seconds"], model["period"]) for row in model["update_times"] if row["bought"]]
+    price = f" (price {number(threshold)})" if threshold is not None else ""
+    if not bought:
+        return (
+            f"No visit at an update time is worth the price{price}; it is looked at once in {duration(facts['max_interval'] or math.inf)}."
+        )
+    rest = len(model["update_times"]) - len(bought)
+    left = "" if not rest else f"; a visit at the other {rest} would be worth less than that" if rest > 1 else "; one at the other is not"
+    return f"Visited at or soon after {', '.join(bought)}, never shortly before: visits there are worth the price{price}{left}."
+
+
+def moment_of(seconds: float, period: float) -> str:
+    """Return an update time: of the day, or within another period.
+
+    Examples
+    --------
+    >>> moment_of(21_600.0, 86_400.0), moment_of(90.0, 3600.0)
+    ('06:00 UTC', '1.5 min')
+    """
+    if period != DAY_S:
+        return duration(seconds)
+    minutes, rest = divmod(seconds, 60)
+    return f"{int(minutes // 60):02}:{int(minutes % 60):02}" + (f":{rest:02g}" if rest else "") + " UTC"
+
+
+def _why_failing(facts: dict[str, Any]) -> str:
+    """Say why a page that fails waits; empty for one that does not, or whose last failure is not known."""
+    cause = facts["failed_by"]
+    if facts["state"] != "active" or not cause:
+        return ""
+    if facts["gone"]:
+        if facts["host_held"]:
+            return "Most pages of its host are gone (404, 410), so it is held, not retired, and asked for at growing intervals."
+        return "It was gone (404, 410) and is looked at once more before it is retired."
+    return f"At its last attempt {cause_in_words(cause)}."
+
+
+def _when(facts: dict[str, Any]) -> str:
+    if facts["in_flight"]:
+        return "A request for it is under way."
+    due, numbers = facts["due_in_seconds"], facts["numbers"]
+    if numbers is not None and numbers["l"] is not None and numbers["l"] < _NOW_S:
+        return "It is wanted now."
+    if due is None:
+        return ""
+    if due < 0:
+        return f"Its deadline passed {duration(-due)} ago."
+    return f"Due in {duration(due)}."

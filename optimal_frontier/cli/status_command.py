@@ -1,0 +1,208 @@
+"""``status``: how the crawl is doing."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any
+
+import click
+import numpy as np
+
+from optimal_frontier.cli.failure_causes import failure_facts, failure_rows
+from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json, size
+from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.frontier.admitting.traps import REASONS
+from optimal_frontier.frontier.planning.exploring import Progress
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.reading import StatusReading, read_status
+
+#: A plan is overdue after so many RESOLVE_INTERVALs.
+_OVERDUE = 3.0
+#: Share of the budget from which on what cannot be used is said.
+_NOTABLE = 0.01
+#: What a plan publishes of each partition; all else is of the crawl.
+_OF_PARTITIONS = ("pages", "planned_rate", "budget", "revisit_budget")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def status(options: Options, as_json: bool) -> None:
+    """Show how the crawl is doing: pages, lateness, budget, the last plan, what was learned."""
+    workplace = find_workplace(options)
+    with opened_namespace(workplace) as namespace:
+        answer = describe(read_status(namespace), workplace.settings)
+    answer = {"namespace": workplace.settings.namespace, "redis": workplace.spec.display, **answer}
+    if as_json:
+        show_json(answer)
+    else:
+        show_facts(_rows(answer))
+
+
+def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, Any]:
+    """Return the fields of ``status --json``; None where nothing is known yet. Times in seconds, rates per second.
+
+    ``multiplier`` is the price of a visit by the last plan, ``price`` the one by which visits are handed out now: the mean of the
+    partitions'.
+    """
+    counts, published = reading.counts(), _last_plan(reading)
+    plan = {}
+    for name, value in published.items():
+        with contextlib.suppress(ValueError):  # some are texts
+            plan[name] = float(value)
+    # A plan of no page has learned nothing.
+    learned = plan if plan.get("pages") else {}
+    lateness = np.concatenate([partition.lateness for partition in reading.partitions])
+    late = np.percentile(lateness, [50, 99]) if len(lateness) else (None, None)
+    planned = "time" in plan
+    # Without a plan the first one counts as due since the namespace was opened.
+    since = plan.get("time") if planned else float(reading.meta.get("opened", reading.now)) if counts.get("fetched", 0) else None
+    return {
+        "spider": reading.meta.get("spider"),
+        "partitions": len(reading.partitions),
+        "pages": counts.get("pages", 0),
+        "fetched": counts.get("fetched", 0),
+        "pending_first_visit": counts.get("pending", 0),
+        "retired": counts.get("retired", 0),
+        "hosts": sum(partition.hosts for partition in reading.partitions),
+        "due": sum(partition.due for partition in reading.partitions),
+        "in_flight": sum(partition.in_flight for partition in reading.partitions),
+        "lateness_seconds": {"p50": late[0], "p99": late[1]},
+        "visits": counts.get("visits", 0),
+        "failures": counts.get("failures", 0),
+        "observations": counts.get("observations", 0),
+        "changes": counts.get("changes", 0),
+        "noise": {"found": counts.get("noisy", 0), "calmed": counts.get("noisy_calmed", 0), "checks": counts.get("noise_checks", 0)},
+        "announcements": {
+            "announced": counts.get("announced", 0),
+            "put_forward": counts.get("put_forward", 0),
+            **{name: counts.get(f"announcements_{name}", 0) for name in ("right", "wrong", "distrusted", "held")},
+        },
+        **failure_facts(reading),
+        "trapped": {reason: counts.get(f"trapped_{reason}", 0) for reason in REASONS},
+        "canonical": {what: counts.get(f"canonical_{what}", 0) for what in ("followed", "refused", "offhost")},
+        "not_modified": counts.get("not_modified", 0),
+        "bytes_saved": counts.get("bytes_saved", 0),
+        "validator_lies": counts.get("validator_lies", 0),
+        "budget": plan.get("budget", settings.crawl_rate),
+        "revisit_budget": plan.get("revisit_budget"),
+        "policy": published.get("policy"),
+        "exploration": published.get("exploration"),
+        "exploration_rounds": plan.get("exploration_rounds"),
+        "exploration_number": int(plan["exploration_number"]) if "exploration_number" in plan else None,
+        "exploration_held": int(plan["exploration_held"]) if "exploration_held" in plan else None,
+        "is_exploring": Progress.of_plan(published).is_exploring if "exploration" in published else None,
+        "planned_rate": plan.get("planned_rate"),
+        "unused": plan.get("unused"),
+        "hosts_at_limit": int(plan["hosts_at_limit"]) if "hosts_at_limit" in plan else None,
+        "feasible": bool(plan["feasible"]) if "feasible" in plan else None,
+        "stretch": plan.get("stretch"),
+        "estimated_freshness": learned.get("estimated_freshness"),
+        "multiplier": learned.get("multiplier"),
+        "price": _price(reading) if learned else None,
+        "change_rate": {name: learned.get(f"change_rate_{name}") for name in ("p10", "p50", "p90")},
+        "last_plan": {"time": plan["time"], "seconds": plan.get("seconds"), "pages": int(plan.get("pages", 0))} if planned else None,
+        "plan_overdue": since is not None and reading.now - since > _OVERDUE * settings.resolve_interval,
+        "time": reading.now,
+    }
+
+
+def _last_plan(reading: StatusReading) -> dict[str, str]:
+    """Return the last plan of the crawl: the newest one, with the sums of what is told by partition."""
+    newest = max((partition.published for partition in reading.partitions), key=lambda published: published.time)
+    fields = dict(newest.fields)
+    for name in _OF_PARTITIONS:
+        told = [partition.published.fields[name] for partition in reading.partitions if name in partition.published.fields]
+        if told:
+            fields[name] = repr(sum(map(float, told)))
+    return fields
+
+
+def _price(reading: StatusReading) -> float:
+    """Return the price at which visits are handed out: the geometric mean over partitions with pages."""
+    prices = [partition.log_price for partition in reading.partitions if partition.log_price is not None and partition.counts.get("pages")]
+    return math.exp(min(sum(prices) / len(prices), 700.0)) if prices else 0.0
+
+
+def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    late, rates, last = answer["lateness_seconds"], answer["change_rate"], answer["last_plan"]
+    overdue = "  OVERDUE: is a crawl or `optimal-frontier plan --every` running?" if answer["plan_overdue"] else ""
+    retired = f", {number(answer['retired'])} of them retired" if answer["retired"] else ""
+    feasible = "  NOT FEASIBLE: intervals asked for were scaled down" if answer["feasible"] is False else ""
+    plan = f"{moment(last['time'])}, {duration(last['seconds'])} for {number(last['pages'])} pages" if last else "none yet"
+    spider = f" of spider {answer['spider']}" if answer["spider"] else ""
+    freshness = answer["estimated_freshness"]
+    unused = answer["unused"] or 0.0
+    bound = ""
+    if unused > _NOTABLE * (answer["budget"] or 0):
+        bound = f"; {per_second(unused)} more cannot be used: limits of hosts (HOST_DELAY, HOST_MAX_RATE) or of pages bind"
+    by = " by posterior medians" if answer["exploration"] == "explore-then-commit" else ""
+    memoryless = ", memoryless visits" if answer["policy"] == "poisson" else ""
+    return [
+        ("namespace", f"{answer['namespace']}{spider} at {answer['redis']}"),
+        ("in flight", f"{number(answer['in_flight'])} requests"),
+        ("pages", f"{number(answer['pages'])} on {number(answer['hosts'])} hosts{retired}"),
+        ("fetched", f"{number(answer['fetched'])}, {number(answer['pending_first_visit'])} wait for their first visit"),
+        ("visits", f"{number(answer['visits'])}, {number(answer['failures'])} failures"),
+        *failure_rows(answer),
+        ("changes", f"{number(answer['changes'])} in {number(answer['observations'])} observations"),
+        *([("noise", _noise(answer["noise"]))] if answer["noise"]["checks"] else []),
+        ("not modified", _not_modified(answer)),
+        *_not_followed(answer),
+        *([("announced", _announced(answer["announcements"]))] if answer["announcements"]["announced"] else []),
+        ("change rate", f"p10 {per_second(rates['p10'])}, p50 {per_second(rates['p50'])}, p90 {per_second(rates['p90'])}"),
+        ("due", f"{number(answer['due'])} past their deadline"),
+        ("lateness", f"p50 {duration(late['p50'])}, p99 {duration(late['p99'])} (last 1,000 revisits)"),
+        ("budget", f"{per_second(answer['budget'])}, {per_second(answer['revisit_budget'])} for revisits" if answer["budget"] else "auto"),
+        ("planned", f"{per_second(answer['planned_rate'])}{memoryless}{feasible}{bound}"),
+        ("exploration", _exploration(answer)),
+        (
+            "price",
+            NOTHING if answer["price"] is None else f"{number(answer['price'])} of a visit; {number(answer['multiplier'])} by the plan",
+        ),
+        ("freshness", NOTHING if freshness is None else f"{freshness:.1%} (estimated{by}, weighted by importance)"),
+        ("last plan", plan + overdue),
+    ]
+
+
+def _not_modified(answer: dict[str, Any]) -> str:
+    lies = f"; {number(answer['validator_lies'])} found to be lies" if answer["validator_lies"] else ""
+    return f"{number(answer['not_modified'])} answers 304, {size(answer['bytes_saved'])} saved{lies}"
+
+
+def _not_followed(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say how often links led into traps, and what became of canonical links; nothing where there were none."""
+    lines = []
+    if any(answer["trapped"].values()):
+        by_reason = ", ".join(f"{number(links)} by {reason}" for reason, links in answer["trapped"].items() if links)
+        lines.append(("traps", f"links not followed: {by_reason}"))
+    if any(answer["canonical"].values()):
+        followed, refused, offhost = (number(links) for links in answer["canonical"].values())
+        lines.append(("canonical", f"{followed} pages became aliases; {refused} times refused, {offhost} times of another host"))
+    return lines
+
+
+def _noise(counts: dict[str, int]) -> str:
+    calmed = f", {number(counts['calmed'])} of them calm again" if counts["calmed"] else ""
+    return f"{number(counts['found'])} pages found to differ within seconds{calmed}; {number(counts['checks'])} second fetches for that"
+
+
+def _announced(counts: dict[str, int]) -> str:
+    ignored = counts["distrusted"] + counts["held"]
+    return (
+        f"{number(counts['announced'])} changes by sitemaps and feeds, {number(counts['put_forward'])} put forward"
+        f" ({number(counts['right'])} right, {number(counts['wrong'])} wrong), {number(ignored)} not acted on"
+    )
+
+
+def _exploration(answer: dict[str, Any]) -> str:
+    name = answer["exploration"]
+    if name is None:
+        return NOTHING
+    at = {"epsilon": "phase", "explore-then-commit": "stretch"}.get(name)
+    what = f", {at} {answer['exploration_number']}" if at else ""
+    if name == "explore-then-commit":
+        what += ", exploring" if answer["is_exploring"] else ", committed"
+    held = f"{number(answer['exploration_held'])} pages at a rate that it asks for"
+    return f"{name}{what}, round {number(answer['exploration_rounds'])}; {held}"
