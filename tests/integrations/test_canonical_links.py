@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from optimal_frontier.frontier.dispatcher import host_of
+from optimal_frontier.integrations.scrapy.canonical_links import canonical_url, follow_canonical
 from scrapy import Request
 from scrapy.http import HtmlResponse, TextResponse
 from scrapy.utils.request import fingerprint
 
-from optimal_frontier.frontier.dispatcher import host_of
 from optimal_frontier.integrations.frontera.requests import FrontierRequest
-from optimal_frontier.integrations.scrapy.canonical_links import canonical_url, follow_canonical
 from optimal_frontier.integrations.scrapy.lease import Lease
 from optimal_frontier.settings import UrlLimits
 from optimal_frontier.state.records import Handout, Observation

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from optimal_frontier.frontier.identity import SCRAPYS, claim_identity
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.request import RequestFingerprinter, fingerprint
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.identity import SCRAPYS, claim_identity
 from optimal_frontier.integrations.scrapy import CanonicalFingerprinter
 from optimal_frontier.integrations.scrapy.fingerprinter import describe, described
 
