@@ -21,6 +21,7 @@ from scrapy.utils.request import fingerprint
 from optimal_frontier.frontier.dispatching.revising import Place, follow
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
@@ -222,6 +223,15 @@ class State:
         place = self.place(request)
         assert place is not None, request
         return Memory.unpack(self.namespace.command("HGET", self.key("memory", place.partition), place.page, partition=place.partition))
+
+    def words(self, host: str) -> HostWords:
+        """Return what is known of a host's own word; of one that is not known yet nothing is."""
+        self.namespace.open(create=False)
+        k = self.namespace.partition_of(host)
+        number = self.namespace.command("HGET", self.key("hosts", k), host, partition=k)
+        if number is None:
+            return NOTHING_SAID
+        return HostWords.unpack(self.namespace.command("HGET", self.key("hosts:words", k), number, partition=k))
 
     def key(self, name: str, partition: int = 0) -> str:
         """Return the full name of a key."""

@@ -107,7 +107,7 @@ def test_what_is_announced_is_fetched_within_a_second_of_the_source(found: Found
 
 
 def test_an_honest_announcer_keeps_its_say_and_a_noisy_one_loses_it(found: Found) -> None:
-    kept = {name: Announcer.parse(text) for name, text in found.state.store.hash("announcers").items()}
+    kept = {name: Announcer.parse(text) for name, text in found.state.namespace.hash("announcers").items()}
     honest = f"127.0.0.1:{found.site.port}"
     assert kept[f"{honest} sitemap"].right >= 1
     assert kept[f"{honest} feed"].right >= 1
@@ -131,8 +131,7 @@ def test_a_source_is_a_page_with_a_memory_of_its_entries(found: Found) -> None:
     feed = found.state.at(found.site.url("/feed"))
     assert feed["observations"] >= 5
     assert feed["changes"] <= feed["observations"] - 2
-    slot = found.state.place(found.site.url("/sitemap-1.xml.gz"))
-    assert b"entries" in found.state.store.command("HGET", found.state.store.key("memory"), slot)
+    assert found.state.memory(found.site.url("/sitemap-1.xml.gz")).entries
 
 
 def test_a_damaged_feed_is_named_once_and_read_as_far_as_it_goes(found: Found) -> None:
