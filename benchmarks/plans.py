@@ -122,8 +122,10 @@ def measured(planner: Planner, socket: str, what: str) -> None:
     server = sum(after[name] - info[name] for name in ("used_cpu_user", "used_cpu_sys"))
     assert report is not None, what
     print(
-        f"{what:34s} {seconds:6.2f} s, CPU {cpu:6.2f} s, server {server:5.2f} s (dispatch beside included), read {report.read:9,d}, sent {report.queued:9,d}, "
-        f"written {report.written:9,d}; dispatch of 64: median {np.median(found):.2f} ms, p99 {np.percentile(found, 99):.2f}, "
+        f"{what:34s} {seconds:6.2f} s, CPU {cpu:6.2f} s, server {server:5.2f} s with dispatch, "
+        f"read {report.read:9,d}, sent {report.queued:9,d}, "
+        f"written {report.written:9,d}; "
+        f"dispatch of 64: median {np.median(found):.2f} ms, p99 {np.percentile(found, 99):.2f}, "
         f"most {found.max():.2f}",
         flush=True,
     )

@@ -17,7 +17,7 @@ class Key(NamedTuple):
 
 #: Of each partition.
 KEYS: Final = (
-    Key("meta", "hash", "schema, spider, identity, partitions, opened (s), bounds", "fixed", "open"),
+    Key("meta", "hash", "schema, spider, identity, partitions, opened (s)", "fixed", "open"),
     Key("pages", "hash", "page (first 12 bytes of its fingerprint) -> its row: head, then importance that was stated (f4) and record", "pages", "add_pages, observe, write_plan, revise, moves"),
     Key("q", "zset", "page -> even: when to look at it; odd: leased until then, and that is the lease's token (us)", "pages", "dispatch, observe, renew, write_plan, revise"),
     Key("f", "zset", "H, of hosts with pages that wait for their first visit -> rank of its first page (below 0), or when the host opens (us)", "hosts", "add_pages, dispatch, observe, forget"),

@@ -10,8 +10,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -19,10 +18,11 @@ from optimal_frontier.frontier.admitting.announcing import settle, take_in
 from optimal_frontier.frontier.admitting.revival import revived
 from optimal_frontier.frontier.dispatching.moving import carry_out
 from optimal_frontier.frontier.dispatching.revising import bring_back
+from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.messages import RELEASE, Handout, Move, NewPage, Observation
+from optimal_frontier.state.messages import RELEASE, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import (
     BATCH,
@@ -40,6 +40,8 @@ from optimal_frontier.state.partition import (
 )
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import Row
+
+__all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom"]
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -65,147 +67,6 @@ MOST_TRIES: Final = 60
 _MOST_HOSTS: Final = 100_000
 #: What `add_pages` says of a page that it does not take.
 _TRAPS: Final = {FULL_HOST: "host", FULL_PATTERN: "pattern"}
-
-
-@dataclass(frozen=True)
-class SlotRoom:
-    """How many more requests one slot of the downloader takes, and the hosts that share it."""
-
-    hosts: Sequence[str]
-    room: int
-
-
-@dataclass(slots=True)
-class Lease:
-    """A lease that this process holds, or held.
-
-    Attributes
-    ----------
-    handout : Handout
-        What was handed out under it.
-    token : float
-        Its present token.
-    renewed_at : float
-        Local monotonic time from which its term runs, seconds.
-    next : float
-        Token that a renewal gives which is under way; 0: none is.
-    """
-
-    handout: Handout
-    token: float
-    renewed_at: float
-    next: float = 0.0
-
-    @classmethod
-    def of(cls, handout: Handout) -> Lease:
-        """Return the lease that came with a handout."""
-        return cls(handout, handout.token, handout.received)
-
-    @property
-    def present(self) -> float:
-        """The token that an observation has to name: that of a renewal which goes before it, or the last one that is known to hold."""
-        return self.next or self.token
-
-
-@dataclass(slots=True)
-class Moving:
-    """A move that is to be carried out under its lease, and how often that was put off."""
-
-    move: Move
-    lease: Lease
-    tries: int = 0
-
-
-#: A request that ended, and its lease.
-Ended = tuple[Observation, Lease]
-
-
-@dataclass
-class Exchange:
-    """What one round trip carries.
-
-    Attributes
-    ----------
-    pages : list of NewPage
-    ended : list of (Observation, Lease)
-    moves : list of Moving
-    renewals : list of Lease
-        To be renewed.
-    again : list of (page, token, new token, partition)
-        Renewals of the last seconds that the server may have lost.
-    want : int
-        Requests; 0 asks for none.
-    slots : mapping of str to SlotRoom
-        Slots of the downloader that are not free.
-    per_host : int
-        Most requests to any host; 0: no limit.
-    draws : Counter
-        Fetches that were not dispatched, by host.
-    holds : list of (str, float)
-        Hosts to leave alone, and for how many seconds.
-    flags : list of bytes
-        Names of contents that are no page's own.
-    counters : Counter
-        Numbers that no page brings.
-    has_room : bool
-        Slots have opened since the last exchange: partitions that were limited by that are worth asking.
-    looks_again : bool
-        So are all.
-    is_last : bool
-        Nothing can be put off.
-    """
-
-    pages: list[NewPage] = field(default_factory=list)
-    ended: list[Ended] = field(default_factory=list)
-    moves: list[Moving] = field(default_factory=list)
-    renewals: list[Lease] = field(default_factory=list)
-    again: list[tuple[bytes, float, float, int]] = field(default_factory=list)
-    want: int = 0
-    slots: Mapping[str, SlotRoom] = field(default_factory=dict)
-    per_host: int = 0
-    draws: Counter[str] = field(default_factory=Counter)
-    holds: list[tuple[str, float]] = field(default_factory=list)
-    flags: list[bytes] = field(default_factory=list)
-    counters: Counter[str] = field(default_factory=Counter)
-    has_room: bool = False
-    looks_again: bool = False
-    is_last: bool = False
-
-
-@dataclass
-class Outcome:
-    """What came back.
-
-    Attributes
-    ----------
-    handouts : list of Handout
-    wait : float or None
-        Seconds until a partition is worth asking; 0: one is now. inf: there is nothing to wait for. None: no requests were asked for.
-    waits_for_room : bool
-        There may be more behind full slots.
-    new : int
-        Pages that were added.
-    trapped : list of (str, NewPage)
-        Pages that were not taken, and why (see `traps.REASONS`).
-    lost : list of Lease
-        Leases that were to be renewed and are no longer held.
-    has_forgotten : bool
-        Pages were forgotten since the last exchange.
-    later : list of Moving
-        Moves that were put off.
-    announced : list of NewPage
-        Pages under way whose announcement is to be said again.
-    """
-
-    handouts: list[Handout] = field(default_factory=list)
-    wait: float | None = None
-    waits_for_room: bool = False
-    new: int = 0
-    trapped: list[tuple[str, NewPage]] = field(default_factory=list)
-    lost: list[Lease] = field(default_factory=list)
-    has_forgotten: bool = False
-    later: list[Moving] = field(default_factory=list)
-    announced: list[NewPage] = field(default_factory=list)
 
 
 @dataclass(slots=True)

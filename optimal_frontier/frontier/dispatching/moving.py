@@ -12,21 +12,40 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from optimal_frontier.frontier.admitting.announcing import settle
-from optimal_frontier.frontier.admitting.bounds import rebounded
 from optimal_frontier.frontier.admitting.revival import brought_back
 from optimal_frontier.frontier.dispatching.revising import Place, drop_aliases, follow, pack_alias, split_alias
+from optimal_frontier.scheduling.numbers import fixed
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, Move, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import add_calls, observe_calls, revise_calls
-from optimal_frontier.state.rows import ACTIVE, RETIRED, Row, pack_tail, split_tail
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, RETIRED, TIMED, UNCONDITIONAL, Row, pack_tail, split_tail
 
 #: A page that so many name as canonical is named by mistake, and one that names another one each time goes on for ever.
 CANONICAL_ALIASES: Final = 20
 #: Of more aliases of a page the oldest are given up: a link to one of them makes a page of it, until it moves again.
 MOST_ALIASES: Final = 100
 _MOST_FAILED: Final = 65_535
+#: Pages with one of these flags keep their numbers: they are not about the interval.
+_OF_ANOTHER_CAUSE: Final = UNCONDITIONAL | ANNOUNCED | CHECKED | TIMED
 _TOKEN: Final = struct.Struct("<d")
+
+
+def rebounded(row: Row, like: Row) -> Row:
+    """Return a row with the importance, bounds and timetable flag of another, and its numbers within the new bounds.
+
+    Until its next visit, or the next plan, a page that was pinned keeps its interval where the new bounds allow it.
+    """
+    flags = row.flags & ~TIMED | like.flags & TIMED
+    changed = row._replace(flags=flags, importance=like.importance, min_interval=like.min_interval, max_interval=like.max_interval)
+    if row.failures or row.b == 0 or (row.flags | flags) & _OF_ANOTHER_CAUSE:
+        return changed
+    shortest, longest = like.min_interval, like.max_interval
+    if shortest == longest:
+        a, s, e, longest = fixed(shortest)
+        return changed._replace(a=a, s=s, e=e, l=longest)
+    # A longest wait below the longest interval was chosen to learn.
+    return changed._replace(e=shortest, l=max(shortest, longest if row.l >= row.max_interval else min(row.l, longest)))
 
 
 class Merged(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from optimal_frontier.frontier.admitting.bounds import apply_bounds
 from optimal_frontier.frontier.admitting.identity import SCRAPYS, claim_identity
 from optimal_frontier.frontier.dispatching.completion import Completion
 from optimal_frontier.frontier.dispatching.courier import Courier
@@ -50,7 +49,6 @@ class Session:
             self.namespace = Namespace(self.connection, settings.namespace)
             self.namespace.open(spider=spider, partitions=settings.partitions)
             claim_identity(self.namespace, identity)
-            apply_bounds(self.namespace, settings)
             self.dispatcher = Dispatcher(self.namespace, settings)
         except BaseException:
             self.connection.close()

@@ -59,6 +59,14 @@ class CrawlPages:
         Pages that are planned, as positions in the tables laid end to end.
     priors, budget, progress
         Of the last `problem`.
+    median, failing, calm_max_rate : ndarray (n,)
+        Of the planned pages: believed change rates (1/s), whether they fail, and highest rates (1/s) if they did not.
+    active, importance : int, float
+        Number of pages that are revisited or will be, and the sum of their importance.
+    pending : dict of int to int
+        Pages that wait for their first visit, by partition.
+    read_rows : int
+        Pages that the last reads brought.
     priors_moved, exploration_moved : bool
         Whether the first and the last of these differ from those of the plan before.
     """
@@ -79,6 +87,8 @@ class CrawlPages:
         self.active = 0
         self.importance = 0.0
         self.median: Floats = np.zeros(0)
+        self.failing: NDArray[np.bool_] = np.zeros(0, bool)
+        self.calm_max_rate: Floats = np.zeros(0)
         self.read_rows = 0
         self.priors_moved = self.exploration_moved = True
         self._fits = PriorFits()
@@ -165,6 +175,10 @@ class CrawlPages:
         min_interval, max_interval = of("min_interval").astype(np.float64), of("max_interval").astype(np.float64)
         failing = np.flatnonzero(of("failures") > 0)
         # What a failing page cannot use for its backoff is worth more elsewhere.
+        self.failing = np.zeros(len(host), bool)
+        self.failing[failing] = True
+        with np.errstate(divide="ignore"):
+            self.calm_max_rate = 1.0 / min_interval
         min_interval[failing] = np.maximum(min_interval[failing], of("l")[failing])
         with np.errstate(divide="ignore"):
             min_rate = np.where(max_interval < FAR_S / 2, 1.0 / max_interval, 0.0)

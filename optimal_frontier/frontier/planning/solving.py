@@ -165,7 +165,9 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
         rates, multiplier, unused = steady(low, high)
     else:
         rates, multiplier, unused = _beside(problem.timed, steady, low, high, budget, start)
-    value = marginal_values(importance, change_rate, rates, problem.objective, problem.policy)
+    value = np.zeros(0)
+    if problem.limit is not None or multiplier <= 0:
+        value = marginal_values(importance, change_rate, rates, problem.objective, problem.policy)
     is_free = (rates > low) & (rates < high) & (change_rate > 0)
     if problem.timed is not None:
         is_free[problem.timed.rows] = False

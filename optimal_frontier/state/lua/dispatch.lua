@@ -61,12 +61,12 @@ while want > 0 and c < want and from < 4 * want + 256 do
   end
   local rows = n_ids > 0 and call('HMGET', P .. 'pages', unpack(ids)) or {}
   if is_paced then
-    for i = 1, n_ids do hosts[i] = rows[i] and up('<I4', rows[i]) or nil end
+    for i = 1, n_ids do hosts[i] = rows[i] and #rows[i] >= HEAD and up('<I4', rows[i]) or nil end
     learn_hosts(hosts)
   end
   for i = 1, n_ids do
     local score = scores[i]
-    if not rows[i] then call('ZREM', P .. 'q', ids[i]) else
+    if not rows[i] or #rows[i] < HEAD then call('ZREM', P .. 'q', ids[i]) else
       local host, _, _, b, a, s, e, l = up(QUEUE, rows[i])
       local lost, at, late, moves = score % 2 == 1, now, 1e9, false
       local first = lost and now or b + e * 1e6

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from clocked_namespace import START, ClockedNamespace, fingerprint, page_of, settings_of
+from clocked_namespace import START, ClockedNamespace, fingerprint, page_of
 
 from optimal_frontier.estimation.announcers import PROBE_EVERY, SILENCED_AT, Announcer
 from optimal_frontier.frontier.admitting.announcing import settle, take_in
-from optimal_frontier.frontier.admitting.bounds import apply_bounds
 from optimal_frontier.frontier.dispatching.revising import forget
 from optimal_frontier.frontier.judging.announcements import verdict_of
 from optimal_frontier.state.messages import RELEASE, Announcement, Handout
@@ -265,14 +264,6 @@ def test_a_page_that_waits_for_its_first_visit_is_handed_out_once(store: Clocked
     store.add(page_of("h/new"))
     assert announce(store, "h/new") == 0
     assert [handout.page for handout in store.dispatch(5)] == [fingerprint("h/new")[:12]]
-
-
-def test_a_page_that_is_fetched_once_from_now_on_is_awaited_no_more(store: ClockedNamespace) -> None:
-    known_pages(store)
-    apply_bounds(store, settings_of())
-    announce(store, "h/0")
-    apply_bounds(store, settings_of(RULES=[{"pattern": ".", "revisit": False}]))
-    assert announcer(store).waiting == 0
 
 
 def test_retired_pages_of_before_their_first_visit_are_due_now(store: ClockedNamespace) -> None:

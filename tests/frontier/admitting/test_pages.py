@@ -9,6 +9,7 @@ from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.admitting.identity import claim_identity
 from optimal_frontier.frontier.admitting.pages import new_page, pattern_number
 from optimal_frontier.frontier.admitting.revival import LONGEST_RETIREMENT_S, REVIVED_AFTER_S, revived
+from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import ACTIVE, ONCE, RETIRED, TIMED, TRANSIENT, Row
 
@@ -97,3 +98,19 @@ def test_pages_are_known_by_one_identity(store: ClockedNamespace) -> None:
     claim_identity(store, "two")
     with pytest.raises(ConfigurationError, match="known by two"):
         claim_identity(store, "one")
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://Example.ORG/", "example.org"),
+        ("https://example.org:443/", "example.org"),
+        ("http://example.org:443/", "example.org:443"),
+        ("http://user:pw@example.org:81/", "example.org:81"),
+        ("http://[::1]:8080/", "::1:8080"),
+        ("http://example.org:99999/", "example.org"),
+        ("data:text/plain,x", ""),
+    ],
+)
+def test_a_host_is_the_name_with_a_port_that_is_not_the_default(url: str, host: str) -> None:
+    assert host_of(url) == host

@@ -9,12 +9,12 @@ import pytest
 from clocked_namespace import ClockedNamespace, fingerprint, open_namespace, page_of, settings_of
 
 from optimal_frontier.frontier.admitting.pages import move_of
-from optimal_frontier.frontier.dispatching.moving import MOST_ALIASES, carry_out
+from optimal_frontier.frontier.dispatching.moving import MOST_ALIASES, carry_out, rebounded
 from optimal_frontier.frontier.dispatching.revising import forget
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import RELEASE, REST, Handout
 from optimal_frontier.state.records import unpack_record
-from optimal_frontier.state.rows import ACTIVE, DONE, split_tail
+from optimal_frontier.state.rows import ACTIVE, DONE, Row, split_tail
 
 KNOWN: dict[str, Any] = {"content": b"t" * 16, "shape": 1.5, "time": 7.0, "memory": Memory(etag=b"e")}
 
@@ -365,3 +365,23 @@ def test_a_stored_tail_names_the_url_of_the_page_that_it_is(pages: ClockedNamesp
     value = pages.command("HGET", pages.key("pages", k), fingerprint("h2/kept")[:12], partition=k)
     stated, record = split_tail(value)
     assert (stated, unpack_record(record, "h2")) == (5.0, {"url": "http://h2/kept"})
+
+
+# Bounds of the new name.
+
+
+def test_pinned_pages_go_by_their_new_interval_at_once() -> None:
+    known = Row(b=1e6, a=5.0, s=0.0, e=5.0, l=5.0, min_interval=5.0, max_interval=5.0)
+    assert rebounded(known, Row(min_interval=9.0, max_interval=9.0))[4:8] == (9.0, 0.0, 9.0, 9.0)
+    assert rebounded(known, Row(min_interval=1.0, max_interval=50.0))[4:8] == (5.0, 0.0, 1.0, 50.0)
+
+
+def test_numbers_that_are_not_about_the_interval_stay() -> None:
+    """Backoff after a failure, announcements, pages that are forced."""
+    for known in (Row(b=1e6, a=5.0, e=5.0, l=5.0, failures=2), Row(b=1e6, flags=1), Row(b=1e6, a=7.0, e=7.0, l=7.0, flags=2)):
+        assert rebounded(known, Row(min_interval=9.0, max_interval=9.0))[4:8] == known[4:8]
+
+
+def test_a_longest_wait_that_was_chosen_to_learn_stays() -> None:
+    known = Row(b=1e6, a=5.0, s=1.0, e=1.0, l=20.0, min_interval=1.0, max_interval=100.0)
+    assert rebounded(known, Row(min_interval=2.0, max_interval=50.0))[4:8] == (5.0, 1.0, 2.0, 20.0)

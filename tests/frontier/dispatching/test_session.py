@@ -10,8 +10,6 @@ from clocked_namespace import page_of, settings_of
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
 from optimal_frontier.frontier.dispatching.session import Session
 
-pytest.importorskip("optimal_frontier.frontier.planning.thread")
-
 
 def test_a_session_of_another_spider_is_refused_before_anything_runs(redis_socket, redis_client, namespace):
     """And a closed session leaves neither lease nor lock."""

@@ -88,11 +88,14 @@ class Crawl:
         reply = self.namespace.run([dispatch_call(k, Ask(n, **({"lease": 1e6} | ask)))])[0]
         return parse_dispatch(k, reply).handouts
 
-    def dispatch_all(self, **ask: Any) -> list[Handout]:
-        """Hand out all that can be handed out now."""
+    def firsts(self) -> list[Handout]:
+        """Hand out all first visits, and nothing else."""
         found: list[Handout] = []
         for k in range(self.namespace.partitions):
-            while some := self.dispatch(64, k, **ask):
+            left = self.namespace.counts(k).get("pending", 0)
+            while left > 0:
+                some = self.dispatch(min(left, 64), k, share=1.0)
+                left -= len(some)
                 found += some
         return found
 
@@ -139,7 +142,7 @@ class Crawl:
         """Add ``n`` pages and fetch each once, with a posterior."""
         rng = np.random.default_rng(seed)
         self.add(*(new_page(f"h{i % hosts}/{i}", **({"importance": float(rng.uniform(0.1, 5))} | row)) for i in range(n)))
-        handouts = [handout for handout in self.dispatch_all(share=1.0) if handout.row.visits == 0]
+        handouts = self.firsts()
         self.observe_many(
             [(handout, {"shape": rng.uniform(0.5, 9), "time": 10 ** rng.uniform(0, 4)} | row) for handout in handouts], settings
         )

@@ -162,7 +162,7 @@ def test_pins_are_respected(crawl):
     """200 pages pinned to 40 fetches a second in all, at a budget of 50."""
     crawl.crawled(300, min_interval=0.05)
     crawl.add(*(new_page(f"p/{i}", min_interval=5.0, max_interval=5.0) for i in range(200)))
-    firsts = [handout for handout in crawl.dispatch_all(share=1.0) if handout.row.visits == 0]
+    firsts = crawl.firsts()
     crawl.observe_many([(handout, {"shape": 1.0, "time": 100.0}) for handout in firsts])
     planner, report = planned(crawl, CRAWL_RATE=50)
     pages = planner.crawl.tables[0].pages
@@ -277,7 +277,7 @@ def test_a_planner_that_lost_the_lock_writes_nothing_more(redis_socket, namespac
 
 
 def test_one_planner_at_a_time_and_no_plan_is_lost(crawl, monkeypatch):
-    """While one plans the other is turned away, whose plan would be the same; the one's plan is whole; afterwards the other gets its turn."""
+    """While one plans the other is turned away; the one's plan is whole; afterwards the other gets its turn."""
     crawl.crawled(5)
     one, other = (Planner(crawl.namespace, parse(CRAWL_RATE=5)) for _ in range(2))
     meanwhile = []
@@ -364,7 +364,7 @@ def test_pages_that_are_not_revisited_are_not_planned(crawl):
     """Waiting for their first visit, fetched once, or forgotten."""
     crawl.crawled(4)
     crawl.add(new_page("once/1", state=ONCE))
-    (once,) = [handout for handout in crawl.dispatch(64) if handout.row.state == ONCE]
+    (once,) = crawl.firsts()
     crawl.observe(once, op=REST, state=DONE)
     crawl.add(new_page("new/1"))
     crawl.run("forget", page_of("h1/1"), b"")
@@ -458,7 +458,7 @@ def test_one_price_over_all_partitions(redis_socket, namespace):
         values = {f"h{i % 9}/{i}": (rng.uniform(0.1, 5), rng.uniform(0.5, 9), 10 ** rng.uniform(0, 4)) for i in range(300)}
         crawl.add(*(new_page(name, importance=values[name][0]) for name in values))
         by_page = {page_of(name): value for name, value in values.items()}
-        crawl.observe_many([(h, {"shape": by_page[h.page][1], "time": by_page[h.page][2]}) for h in crawl.dispatch_all(share=1.0)])
+        crawl.observe_many([(h, {"shape": by_page[h.page][1], "time": by_page[h.page][2]}) for h in crawl.firsts()])
         reports.append(Planner(crawl.namespace, parse(CRAWL_RATE=12)).plan())
         prices.append({round(crawl.log_price(k), 9) for k in range(crawl.namespace.partitions)})
     assert reports[0].multiplier == pytest.approx(reports[1].multiplier, rel=1e-4)
@@ -484,7 +484,7 @@ def test_large_tables_are_read_by_parts(redis_socket, namespace, monkeypatch):
     assert planner.plan().read < 200
     crawl.run("forget", page_of("h0/0"), b"")
     crawl.add(new_page("h0/joins"))
-    for handout in [h for h in crawl.dispatch_all(share=1.0) if h.row.visits == 0]:
+    for handout in crawl.firsts():
         crawl.observe(handout, shape=3.0, time=5.0)
     for _ in range(140):
         planner.plan()
