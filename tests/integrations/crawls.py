@@ -260,6 +260,12 @@ class State:
         """What the last plan published."""
         return self.namespace.hash("plan")
 
+    @property
+    def lateness(self) -> list[float]:
+        """Seconds from the deadline to the start of the download, of the last revisits."""
+        calls = self.namespace.command("LRANGE", self.key("lateness"), 0, -1)
+        return [float(late) for call in calls for late in call.split()]
+
     def advance(self, seconds: float) -> None:
         """Move the time of the server on, as the scripts see it: it stands still until the server's clock has caught up."""
         key = self.key("d")

@@ -16,7 +16,7 @@ def test_runs_with_different_explorations_follow_each_other(crawl: Crawler, site
             paths = [f"/static/{at}" for at in range(20)]
     """
     found = []
-    for exploration in ("explore-then-commit", "epsilon", "thompson", "median"):
+    for exploration in ("explore-then-commit", "epsilon", "median"):
         fetched = len(site.fetches)
         settings = {"of_EXPLORATION": exploration, "of_CRAWL_RATE": 60, "of_MIN_INTERVAL": 0.01, "of_RESOLVE_INTERVAL": 1.0}
         with crawl(spider, **settings) as running:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from crawls import Crawl, State, crawling
-from optimal_frontier.frontier.url_folding import UrlFolding
+from optimal_frontier.frontier.admitting.url_folding import UrlFolding
 
 from optimal_frontier.integrations.scrapy import CanonicalFingerprinter
 from optimal_frontier.integrations.scrapy.fingerprinter import describe

@@ -1,6 +1,6 @@
 """Sitemaps and feeds as sources, in one real crawl: what they announce is fetched at once, and one that lies loses its say.
 
-The budget is spent on a page that is pinned to a short interval, so that no other page is visited soon by itself.
+The budget is spent on pages that are pinned to a short interval, so that no other page is visited soon by itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Tester(AnnouncedPages, Base):
     source_rules = [("/news/", "parse_news"), ("/(page|static)/", "parse")]
 
     def first(self):
-        yield Request(SITE + "/sink", priority=-1, callback=self.ignore)
+        for at in range(10):
+            yield Request(SITE + f"/sink?{at}", priority=-1, callback=self.ignore)
 
     def ignore(self, response):
         pass
@@ -38,7 +39,7 @@ class Tester(AnnouncedPages, Base):
 """
 PINNED = [
     {"pattern": r"sitemap|feed|always_now|robots", "interval": 0.5},
-    {"pattern": r"/sink$", "interval": 0.04},
+    {"pattern": r"/sink", "interval": 0.4},
 ]
 
 
@@ -75,7 +76,7 @@ def found(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         start = crawler(tmp_path_factory.mktemp("sources"), site, redis_socket, namespace)  # type: ignore[arg-type]  # all it needs is url
         sources = [site.url("/robots.txt"), site.url("/always_now.xml", "localhost")]
         with start(SPIDER, of_SOURCES=sources, of_RULES=PINNED, of_CRAWL_RATE=37, of_MIN_INTERVAL=0.1) as running:
-            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 1 + 5 and state.plan)
+            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 10 + 5 and state.plan)
             announce(running, found, "/sitemap-1.xml.gz", "/page/0")
             announce(running, found, "/feed", "/news/0")
             announce(running, found, "/feed", "/news/new")
