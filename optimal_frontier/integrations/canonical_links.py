@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -56,3 +57,9 @@ def _absolute(base: str, target: str) -> str | None:
         return url if target and parts.scheme in ("http", "https") and parts.hostname else None
     except ValueError:
         return None
+
+
+def other_page(response: Any, is_itself: Callable[[str], bool]) -> str:
+    """Return the URL that a response names as its canonical form; empty if it names none, or the page itself, as `is_itself` tells."""
+    url = canonical_url(response)
+    return "" if url is None or is_itself(url) else url

@@ -84,7 +84,7 @@ class AnnouncingSite:
             )
             end = "<item><link>http://" if self.damaged else "</channel></rss>"
             return f"<rss><channel><lastBuildDate>{formatdate()}</lastBuildDate>{items}{end}".encode()
-        text = {**self.pages, **self.news}.get(path, (str(time.monotonic()) if path == "/sink" else "static", 0.0))[0]
+        text = {**self.pages, **self.news}.get(path, (str(time.monotonic()) if path.startswith("/sink") else "static", 0.0))[0]
         return f"<html><body><p>{path} {text}</p></body></html>".encode()
 
 

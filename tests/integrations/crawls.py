@@ -21,6 +21,7 @@ from scrapy.utils.request import fingerprint
 from optimal_frontier.frontier.dispatching.revising import Place, follow
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
@@ -223,6 +224,15 @@ class State:
         assert place is not None, request
         return Memory.unpack(self.namespace.command("HGET", self.key("memory", place.partition), place.page, partition=place.partition))
 
+    def words(self, host: str) -> HostWords:
+        """Return what is known of a host's own word; of one that is not known yet nothing is."""
+        self.namespace.open(create=False)
+        k = self.namespace.partition_of(host)
+        number = self.namespace.command("HGET", self.key("hosts", k), host, partition=k)
+        if number is None:
+            return NOTHING_SAID
+        return HostWords.unpack(self.namespace.command("HGET", self.key("hosts:words", k), number, partition=k))
+
     def key(self, name: str, partition: int = 0) -> str:
         """Return the full name of a key."""
         return self.namespace.key(name, partition)
@@ -249,6 +259,12 @@ class State:
     def plan(self) -> dict[str, str]:
         """What the last plan published."""
         return self.namespace.hash("plan")
+
+    @property
+    def lateness(self) -> list[float]:
+        """Seconds from the deadline to the start of the download, of the last revisits."""
+        calls = self.namespace.command("LRANGE", self.key("lateness"), 0, -1)
+        return [float(late) for call in calls for late in call.split()]
 
     def advance(self, seconds: float) -> None:
         """Move the time of the server on, as the scripts see it: it stands still until the server's clock has caught up."""

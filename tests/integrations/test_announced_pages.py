@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from leased import handed_out
 from scrapy import Spider
 from scrapy.http import Response
 from scrapy.http.request import Request
@@ -18,9 +18,8 @@ from optimal_frontier.integrations.scrapy import AnnouncedPages
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, Lease
 from optimal_frontier.integrations.scrapy.sources import ANNOUNCES, Sources
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.columns import ACTIVE
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.records import Announcement, Handout, Observation
+from optimal_frontier.state.messages import KEEP, Announcement, Observation
 
 URL = "http://a.org/sitemap.xml"
 BODY = b"""<urlset><url><loc>http://a.org/news/1</loc><lastmod>2024-03-05</lastmod><priority>0.3</priority></url>
@@ -42,18 +41,15 @@ def sources_of(spider: Spider, **settings: Any) -> Sources:
 def visit(sources: Sources, body: bytes = BODY, memory: Memory = Memory(), visits: int = 0) -> tuple[Lease, list[Request], Any]:  # noqa: B008  # frozen
     """A good response to a source, as the middleware handles it; return the requests that it yields, and what it raised."""
     request = Request(URL, meta={ANNOUNCES: True})
-    now = time.monotonic()
-    row = (1, b"t", None, 50.0 if visits else -1.0, 7.0, 0.0, 1.0, ACTIVE, 2.0, 3.0, visits, visits, 0.0, False, 0, b"", {"url": URL}, now)
-    lease = Lease(Handout(*row, memory=memory), None, request)
+    handout = handed_out(URL, memory=memory, visits=visits, importance=7.0)
+    lease = Lease(handout, None, request)
     request.meta[LEASE] = lease
     response = Response(URL, body=body, request=request)
     lease.source = sources.read(lease, request, response)
-    lease.observation = Observation(1, b"t", "ok", now, 1, 9.0, 9.0, b"c" * 20, memory=Memory(etag=b'"1"'))
-    sources.take_over(request, lease)
-    assert request.callback is not None
+    lease.observation = Observation(handout, KEEP, handout.row, Memory(etag=b'"1"'))
     found: list[Request] = []
     try:
-        found.extend(request.callback(response))
+        found.extend(sources.announce(response))
     except ZeroDivisionError as error:
         return lease, found, error
     return lease, found, None
@@ -118,13 +114,12 @@ def test_what_a_filter_does_not_finish_is_news_again() -> None:
     assert lease.observation.memory == Memory()
 
 
-def test_an_unreadable_source_is_counted_and_is_no_bit() -> None:
+def test_an_unreadable_source_announces_nothing() -> None:
+    """Nor does it change what is remembered of its entries."""
     lease, found, _ = visit(sources_of(Pages()), b"<html><body>Be right back</body></html>", Memory(entries=b"12345678"), visits=3)
-    assert found == []
-    observation = lease.observation
-    assert observation is not None
-    assert (observation.bit, observation.shape, observation.time, observation.content, observation.memory) == (-1, 2.0, 3.0, b"", None)
-    assert observation.counters == {"sources_unreadable": 1}
+    assert (lease.source, found) == (None, [])
+    assert lease.observation is not None
+    assert lease.observation.memory == Memory(etag=b'"1"')
 
 
 def test_sources_of_an_index_inherit_its_importance() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from clocked_namespace import page_of
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.request import RequestFingerprinter, fingerprint
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.identity import SCRAPYS, claim_identity
+from optimal_frontier.frontier.admitting.identity import SCRAPYS, claim_identity
 from optimal_frontier.integrations.scrapy import CanonicalFingerprinter
 from optimal_frontier.integrations.scrapy.fingerprinter import describe, described
 
@@ -64,7 +65,7 @@ def test_another_identity_is_refused_once_there_are_pages(store):
     claim_identity(store, SCRAPYS)
     claim_identity(store, describe(made()))
     claim_identity(store, describe(made()))
-    store.command("HSET", store.key("ids"), b"\1" * 20, 0)
+    store.add(page_of("a.example/"))
     claim_identity(store, describe(made()))
     with pytest.raises(ConfigurationError, match=r"utm_\*.*known by .*www.*choose another OPTIMAL_FRONTIER_NAMESPACE") as caught:
         claim_identity(store, describe(made(FOLD_URLS=["www"])))

@@ -209,13 +209,88 @@ def test_finished_with_close_after(start: Start) -> None:
     assert manager.finished
 
 
-def test_manager_without_content_hashes_warns_once(start: Start, caplog: pytest.LogCaptureFixture) -> None:
-    """Then no change is ever seen, which the user is told."""
+def test_responses_without_content_warn_once(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    """Without a body or a hash no change is ever seen, which the user is told."""
     manager = start(MIDDLEWARES=[])
     manager.add_seeds([Request(f"http://a.example/{n}") for n in range(2)])
     for request in manager.get_next_requests(10):
-        _crawled(manager, request, _page("one"))
-    assert sum("ContentHashMiddleware" in record.getMessage() for record in caplog.records) == 1
+        _crawled(manager, request, b"")
+    assert sum("content hash" in record.getMessage() for record in caplog.records) == 1
+
+
+def _visited(manager: FrontierManager, answers: list[dict[str, Any]]) -> list[Any]:
+    """Fetch the only page once for each answer; return the requests."""
+    requests = []
+    for answer in answers:
+        (request,) = _next(manager)
+        requests.append(request)
+        values = {"status_code": 200, "headers": {b"Content-Type": [b"text/html"]}, "body": b"", "url": request.url} | answer
+        manager.page_crawled(Response(request=request, **values))
+    return requests
+
+
+def test_bodies_are_judged_without_a_middleware(start: Start, state: State) -> None:
+    """Changes are seen where responses have bodies."""
+    manager = start(MIDDLEWARES=[], OPTIMAL_FRONTIER_MIN_INTERVAL=0.05)
+    manager.add_seeds([Request("http://a.example/0")])
+    _visited(manager, [{"body": _page(text)} for text in ("one", "one", "two")])
+    seen = state.at("http://a.example/0")
+    assert (seen["observations"], seen["changes"], seen["bits"]) == (2, 1, 0b01)
+
+
+def test_a_hash_of_the_users_own_is_the_content(start: Start, state: State) -> None:
+    """``meta[b"content_hash"]`` goes before the body."""
+    manager = start(MIDDLEWARES=[], OPTIMAL_FRONTIER_MIN_INTERVAL=0.05)
+    manager.add_seeds([Request("http://a.example/0")])
+    for at, digest in enumerate((b"a", b"a", b"b")):
+        (request,) = _next(manager)
+        request.meta[b"content_hash"] = digest * 16
+        _crawled(manager, request, _page(str(at)))
+    assert state.at("http://a.example/0")["bits"] == 0b01
+    assert state.at("http://a.example/0")["content"] == b"b" * 16
+
+
+def test_plain_frontera_asks_with_conditions(start: Start, state: State) -> None:
+    """Validators of the last answer are in the headers of the next request; a 304 is a visit without a change; own conditions stay."""
+    manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.05)
+    manager.add_seeds([Request("http://a.example/0", headers={b"X": [b"a"]})])
+    tagged = {b"ETag": [b'"1"'], b"Content-Type": [b"text/html"]}
+    requests = _visited(manager, [{"body": _page("one"), "headers": tagged}, {"status_code": 304, "headers": tagged}])
+    assert [request.headers.get(b"If-None-Match") for request in requests] == [None, [b'"1"']]
+    assert requests[1].headers[b"X"] == [b"a"]
+    seen = state.at("http://a.example/0")
+    assert (seen["visits"], seen["observations"], seen["changes"]) == (2, 1, 0)
+    assert state.counts["not_modified"] == 1
+    assert state.counts["bytes_saved"] == len(_page("one"))
+    manager.add_seeds([Request("http://b.example/own", headers={b"If-None-Match": [b'"own"']})])
+    for _ in range(2):
+        request = next(request for _ in range(200) for request in _next(manager, 10) if _ended(manager, request, tagged))
+    assert request.headers == {b"If-None-Match": [b'"own"']}
+
+
+def _ended(manager: FrontierManager, request: Any, headers: dict[bytes, list[bytes]]) -> bool:
+    manager.page_crawled(Response(request.url, headers=headers, body=_page("one"), request=request))
+    return bool(request.url.endswith("own"))
+
+
+def test_plain_frontera_follows_moves(start: Start, state: State) -> None:
+    """A page that was sent elsewhere for good is known by its new URL, as is one that names its canonical form where that is asked for."""
+    manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=600, OPTIMAL_FRONTIER_CANONICAL_LINKS=True)
+    manager.add_seeds([Request(f"http://a.example/{name}") for name in ("old", "once", "copy")])
+    head = b'<html><head><link rel="canonical" href="/real"></head><body>one</body></html>'
+    for request in manager.get_next_requests(10):
+        found, body = request.url, _page(request.url)
+        if request.url.endswith("copy"):
+            body = head
+        else:
+            found = request.url + "-target"
+            request.meta[b"redirect_reasons"] = [301 if request.url.endswith("old") else 302]
+        manager.page_crawled(Response(found, headers={b"Content-Type": [b"text/html"]}, body=body, request=request))
+    for name, target in (("old", "old-target"), ("copy", "real")):
+        assert state.place(f"http://a.example/{name}") == state.place(f"http://a.example/{target}") is not None
+    assert state.place("http://a.example/once-target") is None
+    assert state.at("http://a.example/once")["visits"] == 1
+    assert state.counts["pages"] == 3
 
 
 def test_bad_setting_raises_at_once(start: Start) -> None:
@@ -228,6 +303,6 @@ def test_bad_setting_raises_at_once(start: Start) -> None:
 
 def test_namespace_of_a_spider_is_refused(start: Start, state: State, namespace: str) -> None:
     """A plain manager is not the spider that a namespace belongs to."""
-    state.store.open(spider="someone")
+    state.namespace.open(spider="someone")
     with pytest.raises(SchemaMismatchError, match="belongs to the spider 'someone'"):
         start()

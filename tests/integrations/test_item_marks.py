@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from typing import Any
 
 import attrs
 import pytest
+from leased import handed_out
 from scrapy import Field, Item, Request
 from scrapy.http import Response
 from scrapy.statscollectors import DummyStatsCollector, MemoryStatsCollector
@@ -14,14 +16,15 @@ from scrapy.utils.test import get_crawler
 
 from optimal_frontier.integrations.scrapy.item_marks import ItemMarks, change_of
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
-from optimal_frontier.state.records import Handout, Observation
+from optimal_frontier.state.messages import KEEP, Observation
+from optimal_frontier.state.rows import ONCE
 
 
-def response(visits: int, bit: int | None) -> Response:
-    """What came of a page's visit after so many; bit None: no observation, -1: no bit."""
+def response(visits: int, bit: int | None, **values: Any) -> Response:
+    """What came of a page's visit after so many; bit None: the visit failed, -1: no bit. ``values`` are of its row."""
     request = Request("http://a.example/")
-    handout = Handout(0, b"t", None, 1.0, 1.0, 0.0, 1.0, 1, 0.0, 0.0, visits, visits, 0.0, False, 0, b"", {}, 0.0)
-    observation = None if bit is None else Observation(0, b"t", "ok", 0.0, bit)
+    handout = handed_out(request.url, visits=visits, **values)
+    observation = Observation(handout, KEEP, handout.row, bit=-1 if bit is None else bit, outcome="failed" if bit is None else "ok")
     request.meta[LEASE] = Lease(handout, None, request, observation=observation)
     return Response(request.url, request=request)
 
@@ -38,6 +41,7 @@ def test_what_a_visit_showed(visits, bit, word):
 def test_a_request_that_is_no_page_shows_nothing():
     assert change_of(Response("http://a.example/", request=Request("http://a.example/"))) is None
     assert change_of(Response("http://a.example/")) is None
+    assert change_of(response(0, -1, state=ONCE)) is None
 
 
 class Declared(Item):

@@ -5,24 +5,32 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from conftest import crawler
 from crawls import State
+from leased import handed_out
 from misbehaving_site import Fetch
 from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse
 from validating_site import ValidatingSite
 
 from optimal_frontier.estimation.validators import ValidatorTrust
+from optimal_frontier.frontier.judging.block_pages import name_of
+from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
+from optimal_frontier.frontier.judging.judge import Context, is_news
+from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.integrations.scrapy.change_detection import ChangeDetectionMiddleware
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
+from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.records import Handout, Observation
+from optimal_frontier.state.published import Published
+from optimal_frontier.state.rows import UNCONDITIONAL
 
 #: Seconds between two changes of a page that never changes.
 NEVER = 1e9
@@ -62,14 +70,7 @@ class Outcome:
     log: str
 
     def trust(self, kind: str) -> ValidatorTrust:
-        store = self.state.store
-        number = store.command("HGET", store.key("hosts"), f"127.0.0.1:{self.sites[kind].port}")
-        counts = None if number is None else store.command("HGET", store.key("trust"), f"{number.decode()}:validators")
-        return ValidatorTrust() if counts is None else ValidatorTrust(*map(float, counts.split()))
-
-    def memory(self, url: str) -> Memory:
-        store = self.state.store
-        return Memory.unpack(store.command("HGET", store.key("memory"), self.state.place(url)))
+        return ValidatorTrust(*self.state.words(f"127.0.0.1:{self.sites[kind].port}").validators)
 
     def told(self, path: str) -> list[dict[str, Any]]:
         """What the callback saw of a page of the honest site."""
@@ -173,7 +174,7 @@ def test_our_headers_go_no_further_than_the_page(outcome):
     assert any(has_conditions(fetch) for fetch in honest.of("/moving/0"))
     assert liar.of("/static/landed")
     assert not any(has_conditions(fetch) for fetch in liar.of("/static/landed"))
-    assert outcome.memory(honest.url("/moving/0")) == Memory()
+    assert outcome.state.memory(honest.url("/moving/0")) == Memory()
     assert honest.of("/static/copied")
     assert not any(has_conditions(fetch) for fetch in honest.of("/static/copied"))
     assert {fetch.headers.get("if-none-match") for fetch in honest.of("/page/0?mine")} == {"mine"}
@@ -193,35 +194,45 @@ URL = "http://a.example/"
 PAGE = HtmlResponse(URL, body=b"<p>x", headers={"ETag": '"2"'})
 
 
-def leased(**values: Any) -> Lease:
-    """A revisit of a page that has left an ETag."""
-    posterior = (3.0, 3000.0, 4, 4, 0.1, True, 77, b"o" * 16)
-    handout = Handout(5, b"1@1", 0.5, 40.0, 2.0, 0.0, 1.0, 1, *posterior, {"url": URL}, 1000.0, memory=Memory(etag=b'"1"'), **values)
-    request = Request(URL)
-    lease = Lease(handout, None, request)
-    request.meta[LEASE] = lease
-    return lease
+OLD = b"o" * 16
+SETTINGS = FrontierSettings.parse({})
 
 
-def asking(cache: Any = None) -> ConditionalRequests:
+def asking(lease: Lease, *, is_own: bool = True, cache: Any = None) -> ChangeDetectionMiddleware:
+    """A middleware in an open crawl that knows what the page had for a block page, if it is not its own."""
+    recent = Recent()
+    recent.blocks.learn({} if is_own else {name_of(lease.handout.host, OLD): True})
     conditional = ConditionalRequests.__new__(ConditionalRequests)
     conditional._spider, conditional._cache, conditional.is_on = None, cache, True
-    return conditional
+    middleware = ChangeDetectionMiddleware(None)
+    middleware._scheduler = SimpleNamespace(
+        settings=SETTINGS, context=lambda handout: Context(SETTINGS, Published(), recent), sources=SimpleNamespace(read=lambda *_: None)
+    )
+    middleware._conditional, middleware._fingerprinting = conditional, Fingerprinting(SETTINGS)
+    return middleware
+
+
+def leased() -> Lease:
+    """A revisit of a page that has left an ETag."""
+    tag = Fingerprinting(SETTINGS).way(URL).tag
+    handout = handed_out(URL, 40.0, Memory(etag=b'"1"'), shape=3.0, time=3000.0, tag=tag, content=OLD)
+    request = Request(URL)
+    lease = Lease(handout, SimpleNamespace(meta={}), request)
+    request.meta[LEASE] = lease
+    return lease
 
 
 @pytest.mark.parametrize("is_own", [True, False])
 def test_what_comes_after_a_block_page_leaves_validators(is_own):
     """A block page is not asked for again, but the full answer that comes instead is."""
-    middleware, lease = ChangeDetectionMiddleware(None), leased()
-    way = SimpleNamespace(recipe=SimpleNamespace(tag=77))
-    middleware._scheduler, middleware._conditional = SimpleNamespace(), asking()
-    middleware._verdicts = SimpleNamespace(has_own_content=lambda handout: is_own)
-    middleware._fingerprinting = SimpleNamespace(way=lambda url: way)
+    lease = leased()
+    middleware = asking(lease, is_own=is_own)
     middleware.process_request(lease.request)
     assert ("If-None-Match" in lease.request.headers) == is_own
-    sent = middleware.conditional.forget(lease, lease.request)
-    seen = Observation(5, b"1@1", "ok", 1001.0, 1)
-    assert middleware.conditional.full_answer(seen, lease, lease.request, PAGE, sent).memory.etag == b'"2"'
+    assert middleware.process_response(lease.request, PAGE) is PAGE
+    assert "If-None-Match" not in lease.request.headers
+    assert lease.observation.memory.etag == b'"2"'
+    assert lease.observation.bit == (1 if is_own else -1)
 
 
 def test_a_cache_that_cannot_be_written_to_costs_no_visit(caplog):
@@ -230,9 +241,40 @@ def test_a_cache_that_cannot_be_written_to_costs_no_visit(caplog):
     def fails(*_: Any) -> None:
         raise OSError("disk full")
 
-    policy = SimpleNamespace(should_cache_request=lambda _: True, should_cache_response=lambda *_: True)
-    conditional, lease = asking(SimpleNamespace(policy=policy, storage=SimpleNamespace(store_response=fails))), leased()
-    conditional.ask(lease, lease.request, 77)
-    seen = conditional.full_answer(Observation(5, b"1@1", "ok", 1001.0, 1), lease, lease.request, PAGE, None)
-    assert seen.memory.etag == b'"2"'
+    policy, lease = SimpleNamespace(should_cache_request=lambda _: True, should_cache_response=lambda *_: True), leased()
+    middleware = asking(lease, cache=SimpleNamespace(policy=policy, storage=SimpleNamespace(store_response=fails)))
+    middleware.process_request(lease.request)
+    middleware.process_response(lease.request, PAGE)
+    assert lease.observation.memory.etag == b'"2"'
     assert "Could not write the cache entry of http://a.example/" in caplog.text
+
+
+def test_nothing_is_sent_under_a_lease_that_was_lost():
+    """Once it was sent, what comes back is judged; the observation is refused."""
+    lease = leased()
+    middleware = asking(lease)
+    lease.is_lost = True
+    with pytest.raises(IgnoreRequest, match="lease"):
+        middleware.process_request(lease.request)
+    lease.reached = True
+    middleware.process_request(lease.request)
+
+
+def test_a_page_whose_callback_raised_is_fetched_in_full_again():
+    """Its bit counts; CALLBACK_ON "change" or not, what comes next is shown."""
+    lease = leased()
+    middleware = asking(lease)
+    middleware.process_request(lease.request)
+    response = middleware.process_response(lease.request, PAGE.replace(request=lease.request))
+    middleware.callback_failed(response)
+    assert lease.observation.bit == 1
+    row = lease.observation.row
+    assert row.flags & UNCONDITIONAL
+    again = Lease(replace(lease.handout, row=row, memory=lease.observation.memory), SimpleNamespace(meta={}), Request(URL))
+    again.request.meta[LEASE] = again
+    middleware.process_request(again.request)
+    assert "If-None-Match" not in again.request.headers
+    middleware.process_response(again.request, PAGE)
+    assert again.observation.bit == 0
+    assert is_news(again.observation)
+    assert not again.observation.row.flags & UNCONDITIONAL

@@ -270,7 +270,7 @@ def test_http_cache_hit_ends_its_lease_and_gives_no_bit(crawl: Crawler, site: Mi
             paths = ["/counter/0"]
     """
     cached = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": "cache"}
-    with crawl(spider, of_NAMESPACE=f"{state.store.namespace}-filler", **cached, **QUIET) as running:
+    with crawl(spider, of_NAMESPACE=f"{state.namespace.name}-filler", **cached, **QUIET) as running:
         running.until(lambda: running.record)
         running.stop()
     assert site.count("/counter/0") == 1
@@ -343,7 +343,7 @@ def test_double_interrupt_loses_nothing(crawl: Crawler, site: MisbehavingSite, s
         assert "Exception in thread" not in running.log
     assert state.in_flight <= 1  # 0 where the engine still closed the scheduler
     # Instead of waiting for the owner's silence and the page's minimum interval.
-    state.store.command("HSET", state.store.key("meta"), "clock", state.store.now() + 20)
+    state.advance(20)
     with crawl(spider, of_CRAWL_RATE="auto", **QUIET) as running:
         running.until(lambda: site.count("/hang") == 2)
         running.until(lambda: state.in_flight == 0)

@@ -16,14 +16,12 @@ def test_runs_with_different_explorations_follow_each_other(crawl: Crawler, site
             paths = [f"/static/{at}" for at in range(20)]
     """
     found = []
-    for exploration in ("explore-then-commit", "epsilon", "thompson", "median"):
+    for exploration in ("explore-then-commit", "epsilon", "median"):
         fetched = len(site.fetches)
         settings = {"of_EXPLORATION": exploration, "of_CRAWL_RATE": 60, "of_MIN_INTERVAL": 0.01, "of_RESOLVE_INTERVAL": 1.0}
         with crawl(spider, **settings) as running:
             running.until(
-                lambda wanted=exploration, before=fetched: (
-                    len(site.fetches) > before + 60 and state.plan.get("exploration") == wanted
-                )
+                lambda wanted=exploration, before=fetched: len(site.fetches) > before + 60 and state.plan.get("exploration") == wanted
             )
             running.stop()
         found.append(state.plan)

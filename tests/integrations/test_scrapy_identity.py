@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from crawls import Crawl, State, crawling
+from optimal_frontier.frontier.admitting.url_folding import UrlFolding
 
-from optimal_frontier.frontier.url_folding import UrlFolding
 from optimal_frontier.integrations.scrapy import CanonicalFingerprinter
 from optimal_frontier.integrations.scrapy.fingerprinter import describe
 from optimal_frontier.settings.urls import IGNORED
@@ -127,7 +127,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory, redis_socket: str) -> Iter
 def test_urls_that_differ_in_what_does_not_count_are_one_page(crawled):
     """Each visit of the front page brings another session id."""
     assert crawled.asked("/still") == ["/still?PHPSESSID=1"]
-    assert crawled.state.store.hash("meta")["identity"] == describe(FINGERPRINTER)
+    assert crawled.state.namespace.hash("meta")["identity"] == describe(FINGERPRINTER)
 
 
 def test_items_say_what_became_of_their_page(crawled):
@@ -164,7 +164,7 @@ def test_another_fingerprinter_is_refused(crawled, redis_socket):
     """In a line; before that it is said that a setting counts for nothing without the fingerprinter."""
     settings = {name: value for name, value in SETTINGS.items() if name.startswith("OPTIMAL_FRONTIER_")}
     crawl = crawled.crawl
-    settings |= {"OPTIMAL_FRONTIER_REDIS_URL": f"unix://{redis_socket}", "OPTIMAL_FRONTIER_NAMESPACE": crawled.state.store.namespace}
+    settings |= {"OPTIMAL_FRONTIER_REDIS_URL": f"unix://{redis_socket}", "OPTIMAL_FRONTIER_NAMESPACE": crawled.state.namespace.name}
     with crawling(crawl.folder, "http://127.0.0.1:9", SPIDER, settings) as again:
         again.wait()
         assert again.stats["reason"] == "optimal_frontier_error"

@@ -13,6 +13,7 @@ from crawls import Crawl, State
 from misbehaving_site import MisbehavingSite
 
 from optimal_frontier.estimation.trust import Trust
+from optimal_frontier.state.memory import Memory
 
 #: Seconds by which the clock jumps while a page waits.
 JUMP_S = 1000.0
@@ -20,15 +21,11 @@ JUMP_S = 1000.0
 
 def jump(state: State) -> None:
     """Move the clock of the stored crawl on; nothing is in flight."""
-    store = state.store
-    store.command("HSET", store.key("meta"), "clock", f"{store.now() + JUMP_S:.6f}")
+    state.advance(JUMP_S)
 
 
-def trust_of(state: State, site: MisbehavingSite, host: str, kind: str = "header") -> Trust:
-    store = state.store
-    number = store.command("HGET", store.key("hosts"), f"{host}:{site.port}")
-    counts = store.command("HGET", store.key("trust"), f"{number.decode()}:{kind}")
-    return Trust() if counts is None else Trust(*map(float, counts.split()))
+def trust_of(state: State, site: MisbehavingSite, host: str) -> Trust:
+    return Trust(*state.words(f"{host}:{site.port}").header)
 
 
 SPIDER = """
@@ -84,7 +81,7 @@ def test_a_cached_answer_teaches_no_age(crawl: Crawler, site: MisbehavingSite, s
     # The cache asked, not we; its 304s are counted all the same.
     assert state.counts.get("not_modified", 0) == (0 if fetches == 1 else 2)
     assert (state.counts.get("bytes_saved", 0) > 0) == (fetches > 1)
-    assert not state.store.command("EXISTS", state.store.key("memory"))
+    assert state.memory(site.url("/modified/127.0.0.1/0")) == Memory()
 
 
 def test_lastmod_of_a_request_is_noted_and_nonsense_is_named_once(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
@@ -107,10 +104,10 @@ def test_lastmod_of_a_request_is_noted_and_nonsense_is_named_once(crawl: Crawler
     with crawl(spider) as running:
         running.until(lambda: [site.count(f"/static/{at}") > 2 for at in range(4)] == [True] * 4)
         running.stop()
-    slot = state.place(site.url("/static/1"))
-    noted = state.store.hash("lastmod")
-    assert noted.keys() == {str(slot)}
-    assert float(noted[str(slot)].split()[0]) == pytest.approx(modified)
+    assert [at for at in range(4) if state.memory(site.url(f"/static/{at}")).lastmod] == [1]
+    noted = state.memory(site.url("/static/1")).lastmod
+    assert noted is not None
+    assert noted.modified == pytest.approx(modified)
     assert {tuple(line["meta"]) for line in running.record if "meta" in line} == {("2020-01-01", 1)}
     warnings = [line for line in running.log.splitlines() if "lastmod" in line]
     assert len(warnings) == 1
@@ -149,4 +146,5 @@ def test_a_sitemap_spider_passes_lastmod_on(crawl: Crawler, site: MisbehavingSit
         running.stop()
     found = {(line["url"].rpartition("/")[2], line["lastmod"]) for line in running.record}
     assert found == {("1", "2024-03-05"), ("2", None)}
-    assert state.store.hash("lastmod").keys() == {str(state.place(site.url("/static/1")))}
+    assert state.memory(site.url("/static/1")).lastmod
+    assert not state.memory(site.url("/static/2")).lastmod

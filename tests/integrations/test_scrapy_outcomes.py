@@ -14,9 +14,12 @@ from conftest import crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 
-from optimal_frontier.scheduling import backoff
-from optimal_frontier.state.columns import ACTIVE, RETIRED
-from optimal_frontier.state.reading import read_page
+from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.judging.backoff import backoff_s
+from optimal_frontier.frontier.judging.outcomes import CAUSES
+from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.records import url_of_record
+from optimal_frontier.state.rows import ACTIVE, RETIRED, split_tail
 
 #: Failures, and the counter of each.
 FAILURES = {
@@ -59,7 +62,7 @@ class Left:
         return path if path.startswith("http") else self.site.url(path, host)
 
     def page(self, path: str, host: str = "127.0.0.1") -> dict[str, Any]:
-        return self.state.at(self.url(path, host)) | {"state": self.state.at(self.url(path, host))["state"]}
+        return self.state.at(self.url(path, host))
 
 
 @pytest.fixture(scope="module")
@@ -102,9 +105,9 @@ def test_a_page_that_moved_for_good_is_fetched_where_it_is(left: Left) -> None:
     assert asked.count("/static/target") >= 2
     assert left.state.place(left.url("/moved/static/target")) == left.state.place(left.url("/static/target"))
     assert left.page("/moved/static/target")["visits"] == asked.count("/static/target")
-    reading = read_page(left.state.store, left.state.identity(left.url("/moved/static/target")))
-    assert reading is not None
-    assert reading.record["url"] == left.url("/static/target")
+    place = left.state.place(left.url("/moved/static/target"))
+    assert place is not None
+    assert url_of_record(split_tail(place.value)[1], host_of(left.url("/"))) == left.url("/static/target")
     assert left.state.counts["moved"] == 1
 
 
@@ -122,16 +125,15 @@ def test_failure_gives_no_bit_and_is_counted_by_its_cause(path: str, cause: str,
     assert (page["state"], page["visits"], page["observations"]) == (ACTIVE, 0, 0)
     assert page["failures"] == (12 + page["attempts"] - 1 if cause == "robots" else page["attempts"])
     assert left.state.counts[f"failures_{cause}"] >= 1
-    slot = left.state.place(left.url(path))
-    assert left.state.store.command("HGET", left.state.store.key("failed"), slot).decode() == cause
+    assert CAUSES[page["cause"]] == cause
 
 
 def test_no_page_is_asked_for_more_often_than_its_backoff_allows(left: Left) -> None:
     """Waits between two fetches of a page that fails."""
-    slot = left.state.place(left.url("/status/500"))
+    page = left.state.identity(left.url("/status/500"))[:PAGE_BYTES]
     at = [fetch.at for fetch in left.site.of("/status/500")]
     waits = [later - earlier for earlier, later in pairwise(at)]
-    assert all(wait >= float(backoff(n, slot)) - 0.1 for n, wait in enumerate(waits, 1))
+    assert all(wait >= backoff_s(page, n) - 0.1 for n, wait in enumerate(waits, 1))
 
 
 def test_a_page_that_is_gone_twice_is_retired(left: Left) -> None:
@@ -155,7 +157,7 @@ def test_block_pages_give_no_bits(left: Left) -> None:
     """But the two that it takes to know them for what they are; the others keep their content."""
     assert left.state.counts["blocked_pages"] >= COUNT
     pages = [left.page(f"/counter/{n}", BLOCKED) for n in range(COUNT)]
-    contents = {left.state.at(left.url(f"/counter/{n}", BLOCKED), "content")["fingerprint"] for n in range(COUNT)}
+    contents = {left.page(f"/counter/{n}", BLOCKED)["content"] for n in range(COUNT)}
     assert len(contents) >= COUNT - 1
     assert all(page["state"] == ACTIVE and page["failures"] > 0 for page in pages)
     # A counter changes at every visit.

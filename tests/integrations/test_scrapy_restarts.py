@@ -73,10 +73,10 @@ def test_killed_spider_loses_no_page_and_counts_nothing_twice(crawl: Crawler, si
     left = state.in_flight
     assert left >= 1
     # Instead of waiting for 15 s of silence.
-    state.store.command("HSET", state.store.key("meta"), "clock", state.store.now() + 16)
+    state.advance(16)
     with crawl(spider, **settings) as running:
         running.until(lambda: state.counts.get("leases_expired") == left)
-        state.store.command("HDEL", state.store.key("meta"), "clock")
+        state.advance(-16)
         running.until(lambda: all(state.at(site.url(path)).get("visits", 0) >= 1 for path in paths))
         running.stop()
     assert state.in_flight == 0

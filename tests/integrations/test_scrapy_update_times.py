@@ -20,7 +20,7 @@ SPIDER = """
 RULES = [{"pattern": "/news/", "update_times": [0, [4, 0.5]], "period": 8, "importance": 20}]
 
 
-@pytest.mark.parametrize("settings", [{"of_CRAWL_RATE": 40}, {"of_CRAWL_RATE": "auto", "of_DISPATCH": "index", "DOWNLOAD_DELAY": 0.02}])
+@pytest.mark.parametrize("settings", [{"of_CRAWL_RATE": 40}, {"of_CRAWL_RATE": "auto", "DOWNLOAD_DELAY": 0.02}])
 def test_a_republished_page_is_fetched_within_a_second_of_its_times(crawl: Crawler, site: MisbehavingSite, state: State, settings) -> None:
     """And at no other time; each visit sees the new edition; the other pages use the rest of the budget."""
     epoch = time.time() - time.monotonic()
@@ -35,5 +35,4 @@ def test_a_republished_page_is_fetched_within_a_second_of_its_times(crawl: Crawl
     seen = state.at(site.url("/news/4"))
     assert seen["visits"] >= 4
     assert seen["changes"] == seen["observations"] >= 3
-    assert state.at(site.url("/news/4"), "bought") == {"times": 3.0}
     assert all(site.count(f"/static/{n}") > 5 for n in range(20))

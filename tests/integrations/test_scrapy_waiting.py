@@ -27,7 +27,7 @@ def test_waiting_spider_is_idle(crawl: Crawler, site: MisbehavingSite, state: St
     """
     rules = [{"pattern": ".", "interval": 60}]
     with crawl(spider, of_RULES=rules, of_RESOLVE_INTERVAL=60, of_MIN_INTERVAL=1) as running:
-        running.until(lambda: state.at(site.url("/static/0"), "plan").get("rate"))
+        running.until(lambda: state.at(site.url("/static/0")).get("visits") and state.plan)
         settled = time.monotonic() + 1
         running.until(lambda: time.monotonic() > settled)
         before, began = _cpu_s(running.process.pid), time.monotonic()
@@ -45,8 +45,7 @@ def test_page_is_fetched_on_time_after_a_wait(crawl: Crawler, site: MisbehavingS
     """
     with crawl(spider, of_RULES=[{"pattern": ".", "interval": 3}], of_RESOLVE_INTERVAL=60, of_MIN_INTERVAL=1) as running:
         running.until(lambda: len(site.fetches) == 3)
-        running.until(lambda: state.store.command("LLEN", state.store.key("lateness")) == 2)
-        lateness = [float(late) for late in state.store.command("LRANGE", state.store.key("lateness"), 0, -1)]
+        lateness = running.until(lambda: len(found := state.lateness) == 2 and found)
     first, second, third = (fetch.at for fetch in site.fetches)
     assert abs(third - second - 3) < 0.15
     assert 2.5 < second - first < 3.15

@@ -124,6 +124,8 @@ class Dispatcher:
         #: Each process starts elsewhere, so that many do not go from partition to partition together.
         self._turn = secrets.randbelow(namespace.partitions)
         self._numbers: dict[str, tuple[int, int]] = {}
+        #: Hosts without a number, until pages are added.
+        self._unknown: set[str] = set()
         self._plan_number = 0
 
     def published(self, partition: int) -> Published:
@@ -156,6 +158,8 @@ class Dispatcher:
         self._tell(pipeline, work)
         asked = self._ask(pipeline, work, outcome)
         pipeline.run(self.namespace)
+        if work.pages:
+            self._unknown.clear()
         if asked is not None:
             self._read_plan(asked, outcome)
         self._follow_up(work, outcome, idle, counted)
@@ -267,6 +271,7 @@ class Dispatcher:
     def _terms(self, work: Exchange, partition: int) -> Ask:
         """Return what is asked of a partition, but for the number of requests."""
         settings, budget = self.settings, self._budget(partition)
+        self._learn_numbers(partition, [host for slot in work.slots.values() for host in slot.hosts])
         room = {}
         for slot in work.slots.values():
             for host in slot.hosts:
@@ -276,6 +281,19 @@ class Dispatcher:
         period = 1.0 / settings.host_max_rate if settings.host_max_rate is not None else 0.0
         share = self._first_visit_share(partition, budget)
         return Ask(0, work.per_host, self.lease_s, budget, share, settings.host_delay, period, room)
+
+    def _learn_numbers(self, partition: int, hosts: Iterable[str]) -> None:
+        """Look up the numbers of hosts of which this process was handed out nothing yet; those that are not known are not asked for again."""
+        new = [host for host in hosts if host not in self._numbers and host not in self._unknown]
+        new = [host for host in new if self.namespace.partition_of(host) == partition]
+        if not new:
+            return
+        found = self.namespace.command("HMGET", self.namespace.key("hosts", partition), *new, partition=partition)
+        for host, number in zip(new, found, strict=True):
+            if number is None:
+                self._unknown.add(host)
+            else:
+                self._numbers[host] = partition, int(number)
 
     def _budget(self, partition: int) -> float:
         """Return the fetches per second of a partition; 0: no limit."""

@@ -11,7 +11,7 @@ from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Finger
 from optimal_frontier.frontier.judging.outcomes import error_of_response
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, hashed_content, hashed_visit, not_modified_visit, visit_of
-from optimal_frontier.integrations.canonical_links import canonical_url
+from optimal_frontier.integrations.canonical_links import other_page
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.requests import (
     ASKED,
@@ -81,7 +81,7 @@ def plain_visit(handout: Handout, response: Any, fingerprinting: Fingerprinting,
         if found is not None and not is_ours:
             visit.sections = None  # what differs in the user's own hash is not for our sections to say
         if reads_canonical and not visit.error and response.url == url:
-            visit.canonical = _other_page(canonical_url(read), handout)
+            visit.canonical = other_page(read, lambda named: _page_at(named, handout) == handout.page)
     visit.asked = asked
     if response.url != url:
         visit.found, visit.validators = response.url, NO_VALIDATORS
@@ -89,9 +89,5 @@ def plain_visit(handout: Handout, response: Any, fingerprinting: Fingerprinting,
     return visit
 
 
-def _other_page(url: str | None, handout: Handout) -> str:
-    """Return the URL that a page names as its canonical form; empty if that is the page itself, or there is none."""
-    if url is None:
-        return ""
-    found = identity_of(request_of({**handout.record, "url": url}))
-    return "" if found[:PAGE_BYTES] == handout.page else url
+def _page_at(url: str, handout: Handout) -> bytes:
+    return identity_of(request_of({**handout.record, "url": url}))[:PAGE_BYTES]

@@ -15,7 +15,7 @@ from optimal_frontier.frontier.judging.learning import change_bit
 from optimal_frontier.frontier.judging.outcomes import error_of_exception, error_of_response
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, not_modified_visit, visit_of
-from optimal_frontier.integrations.canonical_links import canonical_url
+from optimal_frontier.integrations.canonical_links import other_page
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, META, Lease
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
@@ -180,13 +180,9 @@ class ChangeDetectionMiddleware:
         stored = lease.frontier_request.meta.get(b"scrapy_meta") or {}
         visit.hops = request.meta.get("redirect_reasons", [])[len(stored.get("redirect_reasons", ())) :]
         if self._scheduler.settings.canonical_links and not visit.found:
-            visit.canonical = self._other_page(canonical_url(response), request)
+            fingerprint = self.crawler.request_fingerprinter.fingerprint
+            visit.canonical = other_page(response, lambda named: fingerprint(Request(named)) == fingerprint(Request(request.url)))
         return visit
-
-    def _other_page(self, url: str | None, request: Any) -> str:
-        """Return the URL that a page names as its canonical form; empty if that is the page itself, or there is none."""
-        fingerprint = self.crawler.request_fingerprinter.fingerprint
-        return "" if url is None or fingerprint(Request(url)) == fingerprint(Request(request.url)) else url
 
     def _not_modified(self, lease: Lease, request: Any) -> Any:
         """Take a 304 to our question; it reaches the spider only as the last response that is known, and where it wants every fetch."""
