@@ -7,23 +7,16 @@ from optimal_frontier.simulation.azar_figure_2 import RefreshRates, azar_figure_
 from optimal_frontier.simulation.azar_pages import Pages, azar_pages
 from optimal_frontier.simulation.azar_policies import POLICIES
 from optimal_frontier.simulation.bandwidth import BandwidthChange
-from optimal_frontier.simulation.comparing import Interval, Standing, compare, pairings, standings
+from optimal_frontier.simulation.comparing import Interval, Standing, compare, standings
 from optimal_frontier.simulation.cycle import cycle_freshness, cycle_slots
 from optimal_frontier.simulation.interval_rules import Frontera, IntervalRule, Nutch, StormCrawler
 from optimal_frontier.simulation.learners import LEARNERS
-from optimal_frontier.simulation.policies import Exploring, Knowledge, Planner
+from optimal_frontier.simulation.planned_crawl import Conditions
+from optimal_frontier.simulation.policies import Exploring, Knowledge, Planner, Pricing
 from optimal_frontier.simulation.processes import Drifting, Jumping, Pareto, Poisson, QuasiDeterministic, Weibull
 from optimal_frontier.simulation.ragged import Ragged
 from optimal_frontier.simulation.search_log import SearchLog, search_log
-from optimal_frontier.simulation.simulating import (
-    DEFAULT_LEARNER,
-    DISPATCHES,
-    INDEXED_POLICIES,
-    POLICY_NAMES,
-    DispatchName,
-    Report,
-    simulate,
-)
+from optimal_frontier.simulation.simulating import DEFAULT_LEARNER, POLICY_NAMES, Report, simulate
 from optimal_frontier.simulation.traces import Trace, events_of, read_trace, write_trace
 from optimal_frontier.simulation.upadhyay_figure_2 import EstimationError, upadhyay_figure_2
 from optimal_frontier.simulation.upadhyay_regret import REGRET_POLICIES, Growth, Regret, growths, regrets
@@ -37,8 +30,6 @@ from optimal_frontier.simulation.worlds import PROCESSES, STANDARD_WORLDS, WORLD
 
 __all__ = [
     "DEFAULT_LEARNER",
-    "DISPATCHES",
-    "INDEXED_POLICIES",
     "LEARNERS",
     "POLICIES",
     "POLICY_NAMES",
@@ -49,7 +40,7 @@ __all__ = [
     "BandwidthChange",
     "Bar",
     "Check",
-    "DispatchName",
+    "Conditions",
     "Drifting",
     "EstimationError",
     "Exploring",
@@ -64,6 +55,7 @@ __all__ = [
     "Pages",
     "Pareto",
     "Planner",
+    "Pricing",
     "Point",
     "Poisson",
     "QuasiDeterministic",
@@ -96,7 +88,6 @@ __all__ = [
     "growths",
     "in_proportion",
     "measurements",
-    "pairings",
     "points",
     "read_trace",
     "regrets",
