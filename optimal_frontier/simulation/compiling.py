@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from optimal_frontier.estimation import bursts, change_points, filtering, median
+from optimal_frontier.estimation.bursts import Bursts
 from optimal_frontier.optimization import single
 from optimal_frontier.scheduling import numbers, price_law
 from optimal_frontier.simulation import believing, crawling
@@ -55,7 +56,6 @@ def compiled_loop() -> tuple[Callable[..., None], Callable[..., float]]:
     for function in (
         filtering.update_one,
         change_points._log_probability_of_one,
-        change_points.watch_one,
         single.changes_per_visit,
         numbers.wait_at_price,
         numbers.numbers_at,
@@ -80,7 +80,7 @@ def compiled_loop() -> tuple[Callable[..., None], Callable[..., float]]:
 
     @overload(median.median_one)
     def _(shape: Any, time: Any) -> Any:
-        def one(shape: float, time: float) -> float:
+        def one(shape: Any, time: Any) -> Any:
             if shape > high:
                 return min((shape + chebyshev(large, 2.0 * high / shape - 1.0)) / time, largest)
             if shape <= low:
@@ -92,14 +92,33 @@ def compiled_loop() -> tuple[Callable[..., None], Callable[..., float]]:
         return one
 
     @overload(bursts.follow_bursts)
-    def _(kept: Any, probability: Any, changed: Any) -> Any:
-        def follow(kept: Any, probability: float, changed: bool) -> Any:
+    def _(bursts: Any, probability: Any, changed: Any) -> Any:
+        def follow(bursts: Any, probability: Any, changed: Any) -> Any:
             surprise, spread = changed - probability, probability * (1.0 - probability)
-            if kept.last == 0.0:
-                return bursts.Bursts(surprise, kept.score, kept.variance, kept.spread)
-            score = kept.score + kept.last * surprise
-            return bursts.Bursts(surprise, score, kept.variance + spread * kept.last * kept.last, kept.spread + spread)
+            if bursts.last == 0.0:
+                return Bursts(surprise, bursts.score, bursts.variance, bursts.spread)
+            score = bursts.score + bursts.last * surprise
+            return Bursts(surprise, score, bursts.variance + spread * bursts.last * bursts.last, bursts.spread + spread)
 
         return follow
+
+    memory, residue, alarming = change_points.MEMORY, change_points.RESIDUE, change_points.ALARM
+
+    @overload(change_points.watch_one)
+    def _(watch: Any, shape: Any, time: Any, prior_shape: Any, prior_time: Any, interval: Any, changed: Any) -> Any:
+        # Annotations are those of the outer function: numba compares them.
+        def watch_page(watch: Any, shape: Any, time: Any, prior_shape: Any, prior_time: Any, interval: Any, changed: Any) -> Any:
+            a0, b0 = residue * prior_shape, residue * prior_time
+            recent_shape, recent_time = a0, b0
+            if watch[0] > 0:
+                recent_shape, recent_time = a0 + memory * (watch[0] - a0), b0 + memory * (watch[1] - b0)
+            more = change_points._log_probability_of_one(recent_shape, recent_time, interval, changed)
+            more -= change_points._log_probability_of_one(shape, time, interval, changed)
+            evidence = max(watch[2] + more, 0.0)
+            alarm = evidence > alarming
+            recent_shape, recent_time = filtering.update_one(recent_shape, recent_time, interval, changed)
+            return (recent_shape, recent_time, 0.0 if alarm else evidence), alarm
+
+        return watch_page
 
     return njit(crawling.crawl_until), njit(believing.learn_bit)

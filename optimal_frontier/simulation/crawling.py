@@ -35,7 +35,7 @@ RATED: Final = 7
 #: A time is not later than another one if it is by less than this.
 _MOMENT: Final = 1e-9
 #: Pages of shut hosts, and pages that may not be visited yet, that are passed over at most for each candidate.
-_PASSED: Final = 8
+_PASSED: Final = 40
 
 
 class Crawl(NamedTuple):

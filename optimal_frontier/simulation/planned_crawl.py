@@ -33,7 +33,7 @@ from optimal_frontier.simulation.worlds import Realised
 #: A plan leaves the numbers of a page alone where its deadline would move by less than this share of its interval.
 NEGLIGIBLE: Final = 0.05
 #: Pages of a host at its limit that come up for each of its turns; the best of them goes.
-LANES: Final = 1
+LANES: Final = 4
 #: Of a visit that nothing is to be paid for: bounds leave a part of the budget.
 _LEAST_PRICE: Final = 1e-200
 #: A host is at its limit from this share of it on.
