@@ -106,10 +106,6 @@ def crawl_until(crawl: Crawl, belief: Any, learn: Learn, end: int) -> None:
     count = crawl.count
     while count[SLOT] < end:
         slot = count[SLOT]
-        while count[HEAD] < count[TAIL] and crawl.until[count[HEAD] % len(crawl.until)] <= slot:
-            page = crawl.away[count[HEAD] % len(crawl.away)]
-            count[HEAD] += 1
-            heapq.heappush(queue, (come_back(crawl, belief, learn, page), page))
         wanted = min(count[BATCH], end - slot)
         taken = hand_out(crawl, queue, crawl.slots[slot], wanted)
         for place in range(len(taken)):
@@ -123,6 +119,10 @@ def crawl_until(crawl: Crawl, belief: Any, learn: Learn, end: int) -> None:
             count[TAIL] += 1
             crawl.score[page], crawl.fetched[page] = math.inf, at
         count[SLOT] = slot + max(1, len(taken))
+        while count[HEAD] < count[TAIL] and crawl.until[count[HEAD] % len(crawl.until)] <= count[SLOT]:
+            page = crawl.away[count[HEAD] % len(crawl.away)]
+            count[HEAD] += 1
+            heapq.heappush(queue, (come_back(crawl, belief, learn, page), page))
     for score, page in queue:
         crawl.score[page] = score
 

@@ -206,7 +206,7 @@ class PlannedCrawl:
         """Plan for the pages that were visited."""
         crawl, belief, budget = self.crawl, self.belief, self.world.budget
         fresh_prior = self._fit_priors()
-        shape, time = self._posteriors()
+        shape, time = self.posteriors
         what = Knowledge(
             now, self.horizon, crawl.importance[known], budget, shape[known], time[known], self.rng, lambda at: self.world.known_rates(at)[known]
         )
@@ -293,8 +293,9 @@ class PlannedCrawl:
         belief.prior_shape[:], belief.prior_time[:] = shape, time
         return changed
 
-    def _posteriors(self) -> tuple[Floats, Floats]:
-        """Shapes and times that plans are made from."""
+    @property
+    def posteriors(self) -> tuple[Floats, Floats]:
+        """Shapes and times that plans are made from; shape 0 where there is no bit yet, of learners that go by more than bits."""
         if isinstance(self.learner, Bits):
             unknown = self.belief.shape <= 0.0
             belief = self.belief

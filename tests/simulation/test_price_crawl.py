@@ -230,7 +230,7 @@ def test_batches_and_fetches_in_flight_keep_the_budget(conditions):
     assert len(visits.pages) == 6000
     away = {}
     for place, page in enumerate(visits.pages.tolist()):
-        assert place - away.get(page, -math.inf) >= conditions.flight
+        assert place - away.get(page, -math.inf) >= conditions.flight, page
         away[page] = place
     one, many = (simulate(pages, "clairvoyant", 100.0, 1, conditions=c).fraction for c in (Conditions(), conditions))
     assert many > one - 0.002
