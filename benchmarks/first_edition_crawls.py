@@ -1,9 +1,9 @@
-"""Crawls of the first edition's two dispatchers, one JSON line each; run by `price_against_first_edition.py` with that edition on the path.
+"""Crawls of the first edition's two dispatchers, one JSON line each.
 
-Credit (``edf``) and the live price (``index``) are the edition's own classes. Three things are added round them, as its simulation has none:
-bounds of pages, which its plans take and both dispatchers follow; fetches in flight, a page that was handed out being out of the queue
-until it comes back; and, for ``edf``, hosts with a limit, whose earliest page goes when its host is open. ``index`` has no hosts to simulate:
-its queue is one for all pages.
+`price_against_first_edition.py` runs this with that edition on the path. Credit (``edf``) and the live price (``index``) are the
+edition's own classes. Three things are added round them, as its simulation has none: bounds of pages, which its plans take and both
+dispatchers follow; fetches in flight, where a page that was handed out is out of the queue until it comes back; and, for ``edf``, hosts
+with a limit, whose earliest page goes when its host is open. ``index`` has no hosts to simulate: its queue is one for all pages.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from collections import deque
 
 import numpy as np
 from dispatch_cells import HORIZON, Case, chosen_cells
+from optimal_frontier.simulation.index_crawl import ByPrice
+
 from optimal_frontier.scheduling.exploration import Choice, choose
 from optimal_frontier.scheduling.index import CANDIDATES, claim, price_after_visit, visit_value
 from optimal_frontier.scheduling.planning import LOAD, plan_rates
 from optimal_frontier.simulation.crawl import EarliestDeadline, credit_after, deadline_after, visits_of_plans
-from optimal_frontier.simulation.index_crawl import ByPrice
 from optimal_frontier.simulation.learners import LEARNERS
 
 
@@ -149,9 +150,7 @@ def main() -> None:
                     continue
                 begun, learner, rng = time.process_time(), LEARNERS["live"](case.world), np.random.default_rng([seed, 1])
                 planner = Bounded(case, options.known)
-                visits = visits_of_plans(
-                    dispatcher(case, flight), case.world, planner, learner, HORIZON, case.replan, rng, case.bandwidth
-                )
+                visits = visits_of_plans(dispatcher(case, flight), case.world, planner, learner, HORIZON, case.replan, rng, case.bandwidth)
                 about = {"world": name, "cell": cell, "flight": flight, "seed": seed, "known": options.known, "run": run}
                 spent = round(time.process_time() - begun, 2)
                 print(json.dumps({**about, "fraction": round(case.fraction(visits), 6), "cpu_s": spent}), flush=True)

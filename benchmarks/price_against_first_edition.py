@@ -89,7 +89,12 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, default=Path("price_against_first_edition"), help="Folder of results.")
     options = parser.parse_args()
     options.keep.mkdir(exist_ok=True)
-    passed = ["--seeds", str(options.seeds), *(["--known"] if options.known else []), *(["--cells", *options.cells] if options.cells else [])]
+    passed = [
+        "--seeds",
+        str(options.seeds),
+        *(["--known"] if options.known else []),
+        *(["--cells", *options.cells] if options.cells else []),
+    ]
     name = "_".join(["known" if options.known else "learned", str(options.seeds), *(options.cells or [])])
     first, price = options.keep / f"first_{name}.jsonl", options.keep / f"price_{name}.jsonl"
     if not first.exists():

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 from dispatch_cells import HORIZON, chosen_cells
+
 from optimal_frontier.simulation import compiling
 from optimal_frontier.simulation.learners import LEARNERS
 from optimal_frontier.simulation.planned_crawl import Conditions, PlannedCrawl
@@ -15,7 +16,7 @@ from optimal_frontier.simulation.policies import PLANNERS
 
 def main() -> None:
     parser, walk = chosen_cells()
-    parser.add_argument("--batches", nargs="+", type=int, default=(16,), help="Fetches handed out at once, beside one at a time.")
+    parser.add_argument("--batches", nargs="*", type=int, default=(16,), help="Fetches handed out at once, beside one at a time.")
     options = parser.parse_args()
     compiling.WORTH_COMPILING = 0
     for seed, name, cell, case in walk(options):

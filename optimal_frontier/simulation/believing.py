@@ -60,14 +60,14 @@ class Belief(NamedTuple):
 
 def new_belief(pages: int, learns: bool, watches: bool, estimate: int) -> Belief:
     """Return the belief of a crawl that has not seen anything."""
-    return Belief(*(np.zeros(pages) for _ in range(12)), np.array([learns, watches, estimate], dtype=np.int64))
+    of_pages = {name: np.zeros(pages) for name in Belief._fields if name != "how"}
+    return Belief(**of_pages, how=np.array([learns, watches, estimate], dtype=np.int64))
 
 
 def learn_bit(belief: Belief, page: int, interval: float, changed: bool) -> float:
     """Take in one bit of a page, some time after the visit before; return the change rate that numbers are made from."""
     if not belief.how[LEARNS]:
-        rate: float = belief.rate[page]
-        return rate
+        return float(belief.rate[page])
     prior_shape, prior_time = belief.prior_shape[page], belief.prior_time[page]
     shape, time = belief.shape[page], belief.time[page]
     if shape <= 0.0:
@@ -92,5 +92,4 @@ def learn_bit(belief: Belief, page: int, interval: float, changed: bool) -> floa
         belief.rate[page] = median_one(shape, time)
     elif belief.how[ESTIMATE] == MEAN:
         belief.rate[page] = shape / time
-    rate = belief.rate[page]
-    return rate
+    return float(belief.rate[page])

@@ -1,7 +1,7 @@
 """The inner loop of simulated crawls, compiled with numba where that is installed (the extra ``simulation``), else as it is.
 
-numba is told which functions of `estimation`, `optimization` and `scheduling` compiled code may call, and compiles them from their own source.
-Two of them use what it cannot compile; they are stated again here, and a test holds them equal.
+numba is told which functions of `estimation`, `optimization` and `scheduling` compiled code may call, and compiles them from their own
+source. Three of them use what it cannot compile; they are stated again here, and a test holds the crawls equal, visit for visit.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from optimal_frontier.estimation import bursts, change_points, filtering, median
 from optimal_frontier.estimation.bursts import Bursts
+from optimal_frontier.estimation.forgetting import RESIDUE
 from optimal_frontier.optimization import single
 from optimal_frontier.scheduling import numbers, price_law
 from optimal_frontier.simulation import believing, crawling
@@ -25,7 +26,7 @@ WORTH_COMPILING = 150_000
 def has_compiler() -> bool:
     """Return whether numba is installed."""
     try:
-        import numba  # noqa: F401, PLC0415  # heavy, and only wanted where a crawl is long
+        import numba  # noqa: F401  # heavy, and only wanted where a crawl is long
     except ImportError:
         return False
     return True
@@ -50,8 +51,8 @@ def _plain(arrays: Any) -> Any:
 @cache
 def compiled_loop() -> tuple[Callable[..., None], Callable[..., float]]:
     """Return `crawl_until` and `learn_bit`, compiled; takes some seconds once in a process."""
-    from numba import njit  # noqa: PLC0415
-    from numba.extending import overload, register_jitable  # noqa: PLC0415
+    from numba import njit
+    from numba.extending import overload, register_jitable
 
     for function in (
         filtering.update_one,
@@ -102,7 +103,7 @@ def compiled_loop() -> tuple[Callable[..., None], Callable[..., float]]:
 
         return follow
 
-    memory, residue, alarming = change_points.MEMORY, change_points.RESIDUE, change_points.ALARM
+    memory, residue, alarming = change_points.MEMORY, RESIDUE, change_points.ALARM
 
     @overload(change_points.watch_one)
     def _(watch: Any, shape: Any, time: Any, prior_shape: Any, prior_time: Any, interval: Any, changed: Any) -> Any:

@@ -1,7 +1,7 @@
 """The inner loop of simulated crawls: pages are handed out by the law of dispatch, come back, are learned from and get new numbers.
 
-Every function here is plain Python on arrays of numbers, and runs the very functions of `estimation` and `scheduling` that a live crawl runs.
-`compiling` compiles them with numba where that is installed; without it they run as they are.
+Every function here is plain Python on arrays of numbers, and runs the very functions of `estimation` and `scheduling` that a live crawl
+runs. `compiling` compiles them with numba where that is installed; without it they run as they are.
 """
 
 from __future__ import annotations
@@ -141,12 +141,12 @@ def come_back(crawl: Crawl, belief: Any, learn: Learn, page: int) -> float:
     changed = low < end and crawl.changes[low] <= at
     rate = learn(belief, page, at - since, changed)
     crawl.b[page] = at
-    renumber(crawl, page, rate, 0.0)
+    renumber(crawl, page, rate)
     return due(crawl, page)
 
 
-def renumber(crawl: Crawl, page: int, rate: float, least_wait: float) -> None:
-    """Make the numbers of a page anew; its deadline is no earlier than ``least_wait`` after its last visit, but for its longest interval."""
+def renumber(crawl: Crawl, page: int, rate: float) -> None:
+    """Make the numbers of a page anew."""
     shortest, longest, stretch = crawl.shortest[page], crawl.longest[page], crawl.price[STRETCH]
     log_price = crawl.price[LOG_PRICE]
     if shortest >= longest:
@@ -157,14 +157,14 @@ def renumber(crawl: Crawl, page: int, rate: float, least_wait: float) -> None:
         wait, slope = 1.0 / rate if rate > 0.0 else math.inf, 0.0
     else:
         wait, slope = wait_at_price(log_price + crawl.host_price[crawl.host[page]], crawl.importance[page], rate)
-    numbers = numbers_at(max(wait, least_wait), slope, log_price, shortest, longest * stretch)
+    numbers = numbers_at(wait, slope, log_price, shortest, longest * stretch)
     crawl.a[page], crawl.s[page], crawl.e[page], crawl.l[page] = numbers[0], numbers[1], numbers[2], numbers[3]
 
 
 def due(crawl: Crawl, page: int) -> float:
     """Return the deadline of a page at the present price."""
     wait = crawl.a[page] + crawl.s[page] * crawl.price[LOG_PRICE]
-    return crawl.b[page] + min(max(wait, crawl.e[page]), crawl.l[page])
+    return float(crawl.b[page] + min(max(wait, crawl.e[page]), crawl.l[page]))
 
 
 def hand_out(crawl: Crawl, queue: list[tuple[float, int]], now: float, wanted: int) -> list[int]:

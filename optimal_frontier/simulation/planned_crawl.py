@@ -208,7 +208,14 @@ class PlannedCrawl:
         fresh_prior = self._fit_priors()
         shape, time = self.posteriors
         what = Knowledge(
-            now, self.horizon, crawl.importance[known], budget, shape[known], time[known], self.rng, lambda at: self.world.known_rates(at)[known]
+            now,
+            self.horizon,
+            crawl.importance[known],
+            budget,
+            shape[known],
+            time[known],
+            self.rng,
+            lambda at: self.world.known_rates(at)[known],
         )
         if not isinstance(self.planner, Pricing):
             belief.rate[known] = self.planner(what)
@@ -218,7 +225,9 @@ class PlannedCrawl:
             return
         choice = self.planner.choose(what)
         belief.rate[known] = choice.change_rate
-        low, high = (np.broadcast_to(np.asarray(v, np.float64), len(self.world))[known] for v in (self.conditions.least, self.conditions.most))
+        low, high = (
+            np.broadcast_to(np.asarray(v, np.float64), len(self.world))[known] for v in (self.conditions.least, self.conditions.most)
+        )
         least = np.clip(choice.least_rate, low, high)
         most = np.maximum(least, np.minimum(high, choice.most_rate))
         with np.errstate(divide="ignore"):
@@ -289,7 +298,7 @@ class PlannedCrawl:
         pattern = self.world.sites.pattern + 1  # 0 stands for none
         priors = sibling_priors(belief.shape, belief.time, self.world.sites.host, pattern, len(self.world) / self.world.budget)
         shape, time = priors.shape[pattern], priors.time[pattern]
-        changed = (belief.shape <= 0.0) & ((shape != belief.prior_shape) | (time != belief.prior_time))
+        changed: np.ndarray = (belief.shape <= 0.0) & ((shape != belief.prior_shape) | (time != belief.prior_time))
         belief.prior_shape[:], belief.prior_time[:] = shape, time
         return changed
 
@@ -297,9 +306,11 @@ class PlannedCrawl:
     def posteriors(self) -> tuple[Floats, Floats]:
         """Shapes and times that plans are made from; shape 0 where there is no bit yet, of learners that go by more than bits."""
         if isinstance(self.learner, Bits):
-            unknown = self.belief.shape <= 0.0
             belief = self.belief
-            return np.where(unknown, belief.prior_shape, belief.shape), np.where(unknown, belief.prior_time, belief.time)
+            unknown = belief.shape <= 0.0
+            shape: Floats = np.where(unknown, belief.prior_shape, belief.shape)
+            time: Floats = np.where(unknown, belief.prior_time, belief.time)
+            return shape, time
         return self.learner.shape, self.learner.time
 
     def _learn_elsewhere(self, belief: believing.Belief, page: int, interval: float, changed: bool) -> float:

@@ -29,6 +29,7 @@ DEFAULT_LEARNER: Final = "live"
 #: Names of all policies.
 POLICY_NAMES: Final = (*PLANNERS, *RULES)
 
+
 @dataclass(frozen=True)
 class Report:
     """How fresh a simulated crawl kept its pages.
@@ -229,7 +230,9 @@ def _cut(begin: Floats, end: Floats, edges: Floats) -> tuple[Ints, Ints, Floats,
     return copy, stretch, start, np.maximum(np.minimum(end[copy], edges[stretch + 1]), start)
 
 
-def _policy(policy: str | IntervalRule | Callable[[], Planner | Pricing], even_days: float) -> tuple[str, IntervalRule | Callable[[], Planner | Pricing]]:
+def _policy(
+    policy: str | IntervalRule | Callable[[], Planner | Pricing], even_days: float
+) -> tuple[str, IntervalRule | Callable[[], Planner | Pricing]]:
     if isinstance(policy, str):
         if policy in RULES:
             return policy, RULES[policy](even_days)

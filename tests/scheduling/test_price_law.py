@@ -23,7 +23,9 @@ def test_the_rank_is_the_logarithm_of_what_a_visit_is_worth_to_first_order(impor
     elapsed = wait + late * slope
     worth = math.log(importance / change_rate * float(marginal_share(np.array([change_rate * elapsed]))[0]))
     if slope < 1.99 * wait:
-        assert rank(elapsed, numbers.a + numbers.s * log_price, *numbers[1:]) == pytest.approx(worth - log_price, abs=0.05 * abs(late) + 1e-9)
+        assert rank(elapsed, numbers.a + numbers.s * log_price, *numbers[1:]) == pytest.approx(
+            worth - log_price, abs=0.05 * abs(late) + 1e-9
+        )
 
 
 def test_pages_at_a_bound_go_by_the_share_of_their_interval():

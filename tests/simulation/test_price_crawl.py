@@ -21,11 +21,12 @@ from optimal_frontier.simulation import (
     Conditions,
     Exploring,
     compare,
+    compiling,
+    crawling,
     simulate,
     standings,
     synthetic_world,
 )
-from optimal_frontier.simulation import compiling, crawling
 from optimal_frontier.simulation.bandwidth import slot_times
 from optimal_frontier.simulation.believing import MEDIAN, learn_bit, new_belief
 from optimal_frontier.simulation.learning import Bits
@@ -33,11 +34,12 @@ from optimal_frontier.simulation.planned_crawl import PlannedCrawl, planned_visi
 from optimal_frontier.simulation.policies import PLANNERS
 
 SMALL = synthetic_world("A", pages=60)
+ONE_AT_A_TIME = Conditions()
 LIVE = Bits(watches=True, has_siblings=True)
 PRICED = ("median", "mean", "thompson", "epsilon", "explore-then-commit", "explore-doubling", "clairvoyant")
 
 
-def crawl_of(world, policy="median", horizon=80.0, learner=LIVE, bandwidth=None, conditions=Conditions(), replan=2.0):
+def crawl_of(world, policy="median", horizon=80.0, learner=LIVE, bandwidth=None, conditions=ONE_AT_A_TIME, replan=2.0):
     crawl = PlannedCrawl(world, PLANNERS[policy](), learner, horizon, np.random.default_rng(0), bandwidth, conditions)
     return crawl, crawl.run(replan)
 
@@ -55,7 +57,9 @@ def test_it_is_near_the_optimum_of_the_real_bandwidth(world, factor):
 
 def test_learned_rates_keep_their_distance_to_the_optimum_when_the_bandwidth_halves():
     pages, change = synthetic_world("A", pages=200), BandwidthChange(0.5, since=100.0)
-    steady, halved = (np.mean([simulate(pages, "median", 200.0, seed, bandwidth=real).fraction for seed in range(2)]) for real in (None, change))
+    steady, halved = (
+        np.mean([simulate(pages, "median", 200.0, seed, bandwidth=real).fraction for seed in range(2)]) for real in (None, change)
+    )
     assert halved > steady - 0.005
 
 
@@ -284,7 +288,7 @@ def test_unusable_changes_of_the_bandwidth_are_named(arguments, message):
 
 @pytest.mark.parametrize("arguments", [{"batch": 0}, {"flight": 0}, {"host": np.zeros(60, int)}])
 def test_unusable_conditions_are_named(arguments):
-    with pytest.raises(InvalidProblemError, match="batch and flight|host and host_rate"):
+    with pytest.raises(InvalidProblemError, match=r"batch and flight|host and host_rate"):
         Conditions(**arguments)
 
 

@@ -144,9 +144,7 @@ def test_no_page_is_left_alone_for_good(exploration):
 def test_doubling_comes_back_to_every_page():
     """Lemma 2 with explore-then-commit: each exploration of three rounds or more has two visits to a page, a round apart."""
     realised = synthetic_world("A", pages=20).realise(1270.0, seed=1)
-    visits = planned_visits(
-        realised, Exploring("explore-then-commit", knows_horizon=False), Bits(), 1270.0, 1.0, np.random.default_rng(1)
-    )
+    visits = planned_visits(realised, Exploring("explore-then-commit", knows_horizon=False), Bits(), 1270.0, 1.0, np.random.default_rng(1))
     for begin, length in ((15, 4), (31, 6), (63, 8), (127, 12)):
         inside = (visits.times >= 5.0 * begin) & (visits.times < 5.0 * (begin + length))
         assert np.bincount(visits.pages[inside], minlength=20).min() >= 2
