@@ -308,9 +308,8 @@ class PlannedCrawl:
         if isinstance(self.learner, Bits):
             belief = self.belief
             unknown = belief.shape <= 0.0
-            shape: Floats = np.where(unknown, belief.prior_shape, belief.shape)
-            time: Floats = np.where(unknown, belief.prior_time, belief.time)
-            return shape, time
+            shape = np.asarray(np.where(unknown, belief.prior_shape, belief.shape), np.float64)
+            return shape, np.asarray(np.where(unknown, belief.prior_time, belief.time), np.float64)
         return self.learner.shape, self.learner.time
 
     def _learn_elsewhere(self, belief: believing.Belief, page: int, interval: float, changed: bool) -> float:
