@@ -9,7 +9,6 @@ import pytest
 from optimal_frontier.cli.whatif_command import LADDER, forecast, why_no_more
 from optimal_frontier.frontier.planning.curve import read_crawl_curve
 from optimal_frontier.frontier.planning.planner import Planner
-from optimal_frontier.scheduling import LOAD
 from optimal_frontier.scheduling.exploration import LEARNING_SHARE
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.namespace import Call
@@ -211,7 +210,7 @@ def test_changes_are_shown_where_they_are_what_is_maximised(crawl, capsys):
     step = 1e-3
     curve = read_crawl_curve(crawl.namespace, settings)
     measured = (curve.changes(0.6 + step) - curve.changes(0.6 - step)) / (2 * step)
-    assert answer["rates"][0]["multiplier"] * LOAD == pytest.approx(measured, rel=LEARNING_SHARE)
+    assert answer["rates"][0]["multiplier"] == pytest.approx(measured, rel=LEARNING_SHARE)
 
 
 def test_nothing_is_written(run, crawl, redis_client, namespace):
