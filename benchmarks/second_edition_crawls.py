@@ -8,7 +8,6 @@ import time
 import numpy as np
 from dispatch_cells import HORIZON, chosen_cells
 
-from optimal_frontier.simulation import compiling
 from optimal_frontier.simulation.learners import LEARNERS
 from optimal_frontier.simulation.planned_crawl import Conditions, PlannedCrawl
 from optimal_frontier.simulation.policies import PLANNERS
@@ -18,7 +17,6 @@ def main() -> None:
     parser, walk = chosen_cells()
     parser.add_argument("--batches", nargs="*", type=int, default=(16,), help="Fetches handed out at once, beside one at a time.")
     options = parser.parse_args()
-    compiling.WORTH_COMPILING = 0
     for seed, name, cell, case in walk(options):
         runs = [(flight, 1) for flight in options.flights] + [(1, batch) for batch in options.batches]
         for flight, batch in runs:

@@ -10,7 +10,7 @@ import numpy as np
 from optimal_frontier.estimation.bursts import LEAST_VARIANCE, REJECTED, Bursts, follow_bursts
 from optimal_frontier.estimation.change_points import watch_one
 from optimal_frontier.estimation.filtering import update_one
-from optimal_frontier.estimation.median import median_one
+from optimal_frontier.estimation.quantile import median_one
 
 Values = Any
 

@@ -15,14 +15,14 @@ from typing import Final
 import numpy as np
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.estimation.median import median_one
+from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.estimation.sibling_priors import sibling_priors
 from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.optimization.response import marginal_share
 from optimal_frontier.scheduling.numbers import waits_at_price
 from optimal_frontier.scheduling.planning import fit_minima
 from optimal_frontier.scheduling.price_law import price_step
-from optimal_frontier.simulation import believing, compiling, crawling
+from optimal_frontier.simulation import believing, crawling
 from optimal_frontier.simulation.bandwidth import BandwidthChange, slot_times
 from optimal_frontier.simulation.crawl import Visits, first_visits
 from optimal_frontier.simulation.learning import Bits, Learner, Seen
@@ -176,7 +176,6 @@ class PlannedCrawl:
         self._visit_first(begun.pages)
         known = np.flatnonzero(world.arrival <= 0.0)
         coming = np.argsort(world.arrival, kind="stable")[len(known) :]
-        compiled = isinstance(self.learner, Bits) and len(slots) >= compiling.WORTH_COMPILING and compiling.has_compiler()
         while (slot := int(crawl.count[crawling.SLOT])) < len(slots):
             come = int(np.searchsorted(world.arrival[coming], slots[slot], side="right"))
             new, coming = coming[:come][: len(slots) - slot], coming[come:]
@@ -187,10 +186,7 @@ class PlannedCrawl:
             now = float(slots[slot])
             self.plan(now, known)
             end = max(slot + 1, int(np.searchsorted(slots, (now + replan) * (1.0 - 1e-12))))
-            if isinstance(self.learner, Bits):
-                compiling.run_slots(crawl, self.belief, end, compiled=compiled)
-            else:
-                compiling.run_slots(crawl, self.belief, end, learn=self._learn_elsewhere)
+            crawling.run_slots(crawl, self.belief, end, believing.learn_bit if isinstance(self.learner, Bits) else self._learn_elsewhere)
         made = int(crawl.count[crawling.MADE])
         return Visits(crawl.pages[:made].copy(), crawl.times[:made].copy())
 
@@ -320,7 +316,7 @@ class PlannedCrawl:
         self.learner.learn(Seen(pages, until - interval, until, np.array([bool(changed)]), self.world.ages(pages, until)))
         estimate = int(belief.how[believing.ESTIMATE])
         if estimate == believing.MEDIAN:
-            return median_one(float(self.learner.shape[page]), float(self.learner.time[page]))
+            return float(median_one(float(self.learner.shape[page]), float(self.learner.time[page])))
         if estimate == believing.MEAN:
             return float(self.learner.shape[page] / self.learner.time[page])
         return float(belief.rate[page])

@@ -10,7 +10,7 @@ import pytest
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import update_posterior, watch_habits
 from optimal_frontier.estimation.bursts import are_bursty, follow_many
-from optimal_frontier.estimation.median import posterior_median
+from optimal_frontier.estimation.quantile import posterior_median
 from optimal_frontier.optimization.response import marginal_share
 from optimal_frontier.scheduling.exploration import learning_rate
 from optimal_frontier.scheduling.numbers import Numbers, deadline, waits_at_price
@@ -21,7 +21,6 @@ from optimal_frontier.simulation import (
     Conditions,
     Exploring,
     compare,
-    compiling,
     crawling,
     simulate,
     standings,
@@ -147,20 +146,6 @@ def test_the_learner_is_that_of_estimation():
     np.testing.assert_allclose(np.array([belief.surprise, belief.score, belief.variance, belief.spread]), bursts, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.skipif(not compiling.has_compiler(), reason="numba is not installed (extra simulation)")
-def test_compiled_crawls_are_the_same(monkeypatch):
-    """Visit for visit, in batches, in flight, with hosts and bounds."""
-    world = SMALL.realise(80.0, seed=2)
-    hosts = {"host": np.arange(60) % 3, "host_rate": np.full(3, 5.0)}
-    for conditions in (Conditions(), Conditions(batch=4), Conditions(flight=7), Conditions(**hosts), Conditions(least=0.05, most=1.0)):
-        plain = crawl_of(world, conditions=conditions)[1]
-        with monkeypatch.context() as patched:
-            patched.setattr(compiling, "WORTH_COMPILING", 0)
-            compiled = crawl_of(world, conditions=conditions)[1]
-        assert plain.pages.tolist() == compiled.pages.tolist()
-        assert plain.times.tolist() == compiled.times.tolist()
-
-
 def test_visits_are_those_of_the_law():
     """Slot by slot against a dispatcher that sorts all pages anew each time: numbers once a visit, rank, price."""
     world = synthetic_world("A", pages=12, visits_per_page=0.5).realise(60.0, seed=1)
@@ -172,7 +157,7 @@ def test_visits_are_those_of_the_law():
     numbers = {p: Numbers(*(float(kept[i][p]) for i in (3, 4, 5, 6))) for p in range(12)}
     last, score = kept.b.copy(), kept.score.copy()
     log_price, step = float(kept.price[crawling.LOG_PRICE]), float(kept.price[crawling.STEP])
-    compiling.run_slots(kept, crawl.belief, 300)
+    crawling.run_slots(kept, crawl.belief, 300, learn_bit)
     for place in range(12, 300):
         now = float(kept.slots[place])
         head = sorted(range(12), key=lambda p: (score[p], p))[: candidates(1)]
