@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 import redis
-from clocked_store import ClockedStore, open_store
 
 from optimal_frontier.state.embedded import EmbeddedServer
 
@@ -55,14 +54,6 @@ def redis_client(redis_socket: str) -> Iterator[redis.Redis]:
     client = redis.Redis(unix_socket_path=redis_socket, protocol=2)
     yield client
     client.close()
-
-
-@pytest.fixture
-def store(redis_socket: str, namespace: str) -> Iterator[ClockedStore]:
-    """An empty namespace at the time START; nothing moves its clock but the test."""
-    opened = open_store(redis_socket, namespace)
-    yield opened
-    opened.connection.close()
 
 
 def _accepts(socket_path: Path) -> bool:
