@@ -15,7 +15,7 @@ local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
 if budget > 0 then tokens = math.min(math.max(1, 0.1 * budget), tokens + budget * (now - d[1]) / 1e6) else tokens = n end
 local want = math.min(n, floor(tokens + 1e-9))
 local pause = math.max(delay, period)
-local is_paced = pause > 0 or call('EXISTS', P .. 'opens') == 1
+local is_paced = pause > 0 or call('EXISTS', P .. 'opens', P .. 'w') > 0
 if per_host == 0 then per_host = FAR end
 if pause > 0 then per_host = 1 end
 local room = {}
