@@ -1,10 +1,10 @@
-"""A namespace whose time the test sets: scripts never go behind the clock of a partition, so a clock in the future stands still."""
+"""A namespace whose time the test sets: its scripts read the key ``clock`` of their partition where they read the server's clock."""
 
 from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from optimal_frontier.state.partition import (
 )
 from optimal_frontier.state.records import pack_record
 from optimal_frontier.state.rows import Row, pack_numbers
+from optimal_frontier.state.scripts import source
 
 #: Where tests start, seconds since the epoch: the year 2033.
 START = 2_000_000_000.0
@@ -23,6 +24,8 @@ START = 2_000_000_000.0
 _STATE = struct.Struct("<7d")
 #: Before the first call that writes it.
 _FRESH = (START * 1e6, 1.0, 0.0, 0.0, 0.001, 0.0, 0.0)
+#: The one place where scripts ask for the time, and what stands there in tests.
+_ASKS, _ASKS_US = "call('TIME')", "call('LRANGE', P .. 'clock', 0, 1)"
 
 
 class PartitionState(NamedTuple):
@@ -60,7 +63,18 @@ class ClockedNamespace(Namespace):
         self.open(spider="test", partitions=partitions)
         for k in range(self.partitions):
             self.write_state(PartitionState(*_FRESH), k)
+        self.set_time(START)
         return self
+
+    def set_time(self, at: float) -> None:
+        """Set the clock of all partitions, seconds since the epoch."""
+        seconds, micros = divmod(round(at * 1e6), 1_000_000)
+        for k in range(self.partitions):
+            self.commands([["DEL", self.key("clock", k)], ["RPUSH", self.key("clock", k), seconds, micros]], partition=k)
+        self._micros = float(seconds * 1_000_000 + micros)
+
+    def now(self, partition: int = 0) -> float:
+        return self._micros / 1e6
 
     def state(self, k: int = 0) -> PartitionState:
         return PartitionState(*_STATE.unpack(self.command("GET", self.key("d", k), partition=k)))
@@ -68,13 +82,13 @@ class ClockedNamespace(Namespace):
     def write_state(self, state: PartitionState, k: int = 0) -> None:
         self.command("SET", self.key("d", k), _STATE.pack(*state), partition=k)
 
-    def time(self, k: int = 0) -> float:
-        return self.state(k).at / 1e6
+    @property
+    def at(self) -> float:
+        """Microseconds since the epoch."""
+        return self._micros
 
     def advance(self, seconds: float) -> None:
-        for k in range(self.partitions):
-            state = self.state(k)
-            self.write_state(state._replace(at=state.at + round(seconds * 1e6)), k)
+        self.set_time(self._micros / 1e6 + seconds)
 
     def set_price(self, log_price: float, step: float = 0.0, k: int = 0) -> None:
         self.write_state(self.state(k)._replace(log_price=log_price, step=step), k)
@@ -103,7 +117,7 @@ class ClockedNamespace(Namespace):
     def observation(
         self, handout: Handout, wait: float = 10.0, slope: float = 0.0, *, op: int = KEEP, e: float = 0.0, longest: float = 1e9, **row: Any
     ) -> Observation:
-        at = self.state(handout.partition).at
+        at = self._micros
         values = {"b": at, "a": wait, "s": slope, "e": e, "l": longest, "visits": handout.row.visits + 1, **row}
         return Observation(handout, op, handout.row._replace(**values))
 
@@ -143,7 +157,15 @@ class ClockedNamespace(Namespace):
     def due_in(self, name: str, k: int = 0) -> float | None:
         """Seconds until a page is due, as it is queued."""
         score = self.score(page_of(name), k)
-        return None if score is None else (score - self.state(k).at) / 1e6
+        return None if score is None else (score - self._micros) / 1e6
+
+    def _load(self, client: Any, names: Iterable[str]) -> None:
+        loaded = self.connection.scripts_of(client)
+        for name in sorted(set(names) - loaded):
+            text = source(name)
+            assert text.count(_ASKS) == 1
+            self._digests[name] = str(client.script_load(text.replace(_ASKS, _ASKS_US)))
+            loaded.add(name)
 
     def first_queue(self, k: int = 0) -> dict[int, list[bytes]]:
         """Pages that wait for their first visit, in order, by host."""

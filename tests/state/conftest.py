@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import uuid
+
 import pytest
-from clocked_namespace import ClockedNamespace, open_namespace
+from clocked_namespace import ClockedNamespace, new_page, open_namespace
 
 
 @pytest.fixture
@@ -20,5 +22,14 @@ def space(redis_socket: str, namespace: str) -> Iterator[ClockedNamespace]:
 def two(redis_socket: str, namespace: str) -> Iterator[ClockedNamespace]:
     """The same of two partitions."""
     opened = open_namespace(redis_socket, namespace, 2)
+    yield opened
+    opened.connection.close()
+
+
+@pytest.fixture(scope="module")
+def formula_space(redis_socket: str) -> Iterator[ClockedNamespace]:
+    """One page, for tests that put many numbers to it."""
+    opened = open_namespace(redis_socket, f"test-{uuid.uuid4().hex[:12]}")
+    opened.add(new_page("h/1"))
     yield opened
     opened.connection.close()
