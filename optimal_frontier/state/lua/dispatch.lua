@@ -73,7 +73,10 @@ while want > 0 and c < want and from < 4 * want + 256 do
   end
   if x > 0 then
     local rows, hosts = call('HMGET', P .. 'pages', unpack(ids)), {}
-    for i = 1, x do hosts[i] = rows[i] and up('<I4', rows[i]) end
+    for i = 1, x do
+      rows[i] = rows[i] and #rows[i] >= HEAD and rows[i]
+      hosts[i] = rows[i] and up('<I4', rows[i])
+    end
     learn_hosts(hosts)
     for i = 1, x do
       local row, score = rows[i], scores[i]
