@@ -106,6 +106,12 @@ def test_a_tail_that_is_replaced_under_way_survives_the_observation(space: Clock
     assert (again.stated, again.row.visits) == (2.5, 1)
 
 
+def test_a_page_that_is_yielded_twice_in_a_call_is_what_was_said_last(space: ClockedNamespace) -> None:
+    space.add(new_page("h/1"))
+    assert space.add(new_page("h/1", stated=3.0), replace(new_page("h/1"), record=b"\x01/1?b")) == [REPLACED, REPLACED]
+    assert split_tail(space.command("HGET", space.key("pages"), page_of("h/1"))) == (3.0, b"\x01/1?b")
+
+
 @pytest.mark.parametrize("state", [RETIRED, DONE])
 def test_a_page_in_no_queue_is_told_as_it_is_stored(space: ClockedNamespace, state: int) -> None:
     space.add(new_page("h/1"))

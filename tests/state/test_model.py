@@ -242,5 +242,5 @@ def queue_of(space: ClockedNamespace, k: int) -> list[tuple[bytes, float]]:
 
 TestCrawl = Crawl.TestCase
 TestCrawl.settings = settings(
-    max_examples=20, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
