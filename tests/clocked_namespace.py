@@ -12,7 +12,14 @@ from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.messages import KEEP, PAGE_BYTES, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import (
-    Ask, Dispatched, add_calls, dispatch_call, observe_calls, parse_dispatch, renew_call, revise_calls,
+    Ask,
+    Dispatched,
+    add_calls,
+    dispatch_call,
+    observe_calls,
+    parse_dispatch,
+    renew_call,
+    revise_calls,
 )
 from optimal_frontier.state.records import pack_record
 from optimal_frontier.state.rows import Row, pack_numbers

@@ -71,8 +71,16 @@ class PartitionVisits:
             wait = self.rng.expovariate(1.0) * self.pages / SPREAD + 0.5
             old = handout.row
             row = old._replace(
-                b=handout.server_time(time.monotonic()) * 1e6, a=wait, s=wait / 2, e=0.0, l=1e9, visits=old.visits + 1,
-                shape=5.0, time=50.0, observations=old.visits, content=b"0123456789abcdef",
+                b=handout.server_time(time.monotonic()) * 1e6,
+                a=wait,
+                s=wait / 2,
+                e=0.0,
+                l=1e9,
+                visits=old.visits + 1,
+                shape=5.0,
+                time=50.0,
+                observations=old.visits,
+                content=b"0123456789abcdef",
             )
             seen.append(Observation(handout, KEEP, row, lateness=0.0, counters={"visits": 1, "observations": 1}))
         return observe_calls(0, seen, [handout.token for handout in self.held])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import uuid
+from collections.abc import Iterator
 
 import pytest
 from clocked_namespace import ClockedNamespace, new_page, open_namespace

@@ -36,7 +36,7 @@ class Page:
         """Whether it may be handed out, if its host is open."""
         if self.where is Where.LEASED:
             return self.token <= now
-        return self.where is Where.FIRST or self.where is Where.QUEUED and self.row.b + self.row.e * 1e6 <= now
+        return self.where is Where.FIRST or (self.where is Where.QUEUED and self.row.b + self.row.e * 1e6 <= now)
 
     def due(self, log_price: float) -> float:
         """When it is due, microseconds."""
@@ -78,10 +78,7 @@ class Partition:
 
     def may_go(self, now: float, log_price: float) -> list[bytes]:
         """All that may be handed out now."""
-        return [
-            key for key, page in self.pages.items()
-            if page.is_eligible(now, log_price) and self.free_at.get(page.host, 0.0) <= now
-        ]
+        return [key for key, page in self.pages.items() if page.is_eligible(now, log_price) and self.free_at.get(page.host, 0.0) <= now]
 
     def hand_out(self, key: bytes, token: float, now: float, delay: float) -> None:
         page = self.pages[key]
@@ -123,5 +120,3 @@ class Partition:
 
     def known_of(self, host: str) -> int:
         return sum(page.host == host and page.row.state != TRANSIENT for page in self.pages.values())
-
-

@@ -158,7 +158,10 @@ def test_partitions_that_the_cluster_moves_are_followed(nodes: list[redis.Redis]
         with pytest.raises(StateUnavailableError, match="moving"):
             crawl.run([dispatch_call(moved, Ask(5))])
         others = [k for k in range(PARTITIONS) if k != moved]
-        assert all(parse_dispatch(k, reply).handouts for k, reply in zip(others, crawl.run([dispatch_call(k, Ask(1)) for k in others]), strict=True))
+        assert all(
+            parse_dispatch(k, reply).handouts
+            for k, reply in zip(others, crawl.run([dispatch_call(k, Ask(1)) for k in others]), strict=True)
+        )
     assert len(parse_dispatch(moved, crawl.run([dispatch_call(moved, Ask(5))])[0]).handouts) == 3
     assert port_of(crawl.connection.client_of(crawl.prefix(moved))) == port_of(target)
     assert crawl.hash("stats", moved)["dispatched"] == "3"

@@ -7,11 +7,11 @@ import math
 import pytest
 from clocked_namespace import ClockedNamespace, new_page, page_of
 
+from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError
 from optimal_frontier.state.host_words import NOTHING_SAID
 from optimal_frontier.state.memory import NOTHING_REMEMBERED
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import BATCH
-from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError
 
 
 def test_a_handout_has_all_that_a_judge_needs(space: ClockedNamespace) -> None:

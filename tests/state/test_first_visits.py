@@ -124,4 +124,3 @@ def test_a_page_in_no_queue_is_told_as_it_is_stored(space: ClockedNamespace, sta
 def test_an_alias_is_known(space: ClockedNamespace) -> None:
     space.command("HSET", space.key("aliases"), page_of("h/1"), b"x")
     assert space.add(new_page("h/1"), new_page("h/2")) == [KNOWN, NEW]
-

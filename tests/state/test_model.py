@@ -46,8 +46,12 @@ class Crawl(RuleBasedStateMachine):
         if hasattr(self, "space"):
             self.space.connection.close()
 
-    @rule(names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=6), stated=st.sampled_from([0.0, 0.0, 2.0, 3.0]),
-          state=st.sampled_from([ACTIVE, ACTIVE, ONCE, TRANSIENT]), priority=st.sampled_from([0.0, 1.0]))
+    @rule(
+        names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=6),
+        stated=st.sampled_from([0.0, 0.0, 2.0, 3.0]),
+        state=st.sampled_from([ACTIVE, ACTIVE, ONCE, TRANSIENT]),
+        priority=st.sampled_from([0.0, 1.0]),
+    )
     def add(self, names: list[str], stated: float, state: int, priority: float) -> None:
         for k, model in enumerate(self.models):
             mine = [name for name in names if partition_of(name) == k]
@@ -61,8 +65,15 @@ class Crawl(RuleBasedStateMachine):
                 else:
                     assert one == model.add(page_of(name), name, as_stored(Row(state=state)), stated)
 
-    @rule(target=leases, k=st.sampled_from([0, 1]), n=st.integers(1, 8), per_host=st.sampled_from([0, 1, 2]),
-          delay=st.sampled_from([0.0, 0.0, 2.0]), budget=st.sampled_from([0.0, 0.0, 1.0, 30.0]), share=st.sampled_from([0.0, 0.3, 1.0]))
+    @rule(
+        target=leases,
+        k=st.sampled_from([0, 1]),
+        n=st.integers(1, 8),
+        per_host=st.sampled_from([0, 1, 2]),
+        delay=st.sampled_from([0.0, 0.0, 2.0]),
+        budget=st.sampled_from([0.0, 0.0, 1.0, 30.0]),
+        share=st.sampled_from([0.0, 0.3, 1.0]),
+    )
     def dispatch(self, k: int, n: int, per_host: int, delay: float, budget: float, share: float):  # type: ignore[no-untyped-def]
         model, now = self.models[k], self.space.at
         model.refill(now, budget)
@@ -89,7 +100,9 @@ class Crawl(RuleBasedStateMachine):
             assert told.wait > 1e-7
         return multiple(*told.handouts)
 
-    @rule(handout=leases, op=st.sampled_from([KEEP, KEEP, KEEP, RELEASE, DROP, REST]), numbers=numbers, state=st.sampled_from([RETIRED, DONE]))
+    @rule(
+        handout=leases, op=st.sampled_from([KEEP, KEEP, KEEP, RELEASE, DROP, REST]), numbers=numbers, state=st.sampled_from([RETIRED, DONE])
+    )
     def observe(self, handout: Handout, op: int, numbers: tuple[float, float, float, float], state: int) -> None:
         model, space = self.models[handout.partition], self.space
         page = model.end(handout.page, handout.token)
@@ -197,7 +210,7 @@ class Crawl(RuleBasedStateMachine):
             assert queued[key] % 2 == 0
         elif page.where is Where.LEASED:
             # One that has run out may be put behind its shut host; it stays odd, and is nobody's.
-            assert queued[key] == page.token or page.token <= self.space.at and queued[key] % 2 == 1
+            assert queued[key] == page.token or (page.token <= self.space.at and queued[key] % 2 == 1)
             page.token = queued[key]
 
     @invariant()

@@ -132,13 +132,19 @@ def test_a_change_is_in_the_feed(space: ClockedNamespace) -> None:
     ((_, flat),) = space.command("XRANGE", space.key("changes"), "-", "+")
     fields = dict(zip(flat[::2], flat[1::2], strict=True)) if isinstance(flat, list) else flat
     assert fields == {
-        b"page": page_of("h/1"), b"time": f"{space.now():.6f}".encode(), b"url": "http://h/1?ü".encode(),
-        b"previous": b"01" * 16, b"fingerprint": b"02" * 16,
+        b"page": page_of("h/1"),
+        b"time": f"{space.now():.6f}".encode(),
+        b"url": "http://h/1?ü".encode(),
+        b"previous": b"01" * 16,
+        b"fingerprint": b"02" * 16,
     }
 
 
 @given(
-    b=st.floats(1e9, 2.2e9), a=st.floats(-1e7, 1e7, width=32), s=st.floats(0.0, 1e7, width=32), log_price=st.floats(-40.0, 40.0),
+    b=st.floats(1e9, 2.2e9),
+    a=st.floats(-1e7, 1e7, width=32),
+    s=st.floats(0.0, 1e7, width=32),
+    log_price=st.floats(-40.0, 40.0),
     bounds=st.tuples(st.floats(0.0, 1e6, width=32), st.floats(0.0, 1e8, width=32)),
 )
 def test_the_deadline_of_the_scripts_is_that_of_scheduling(

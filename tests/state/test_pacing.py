@@ -111,7 +111,7 @@ def test_full_slots_of_a_host_leave_the_rest(space: ClockedNamespace) -> None:
     space.visit(*(f"{host}/{i}" for i in range(4) for host in "ab"), wait=1.0)
     space.advance(2.0)
     number = space.row(page_of("a/0")).host
-    assert hosts_of(space.names(8, room={number: 1})) .count("a") == 1
+    assert hosts_of(space.names(8, room={number: 1})).count("a") == 1
     space.advance(0.1)
     assert hosts_of(space.names(8)).count("a") == 3
 

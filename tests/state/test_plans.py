@@ -45,7 +45,11 @@ def test_pages_under_way_or_in_no_queue_or_waiting_or_unknown_keep_theirs(space:
     handed = {handout.record["url"]: handout for handout in space.dispatch(2)}
     assert space.observe(handed["http://h/rest"], op=REST, state=DONE) == 1
     space.add(new_page("h/new"))
-    rows = [(page_of(f"h/{name}"), b, LATER) for name in ("leased", "rest", "new", "unknown") for b in (0.0, space.row(page_of("h/leased")).b, space.at)]
+    rows = [
+        (page_of(f"h/{name}"), b, LATER)
+        for name in ("leased", "rest", "new", "unknown")
+        for b in (0.0, space.row(page_of("h/leased")).b, space.at)
+    ]
     assert space.write_plan(space.lock(), *rows) == 0
     assert space.score(page_of("h/leased")) == handed["http://h/leased"].token
     assert space.score(page_of("h/rest")) is space.score(page_of("h/new")) is None

@@ -64,9 +64,7 @@ def test_nobody_is_visited_before_the_least_interval(space: ClockedNamespace) ->
 
 
 @pytest.mark.parametrize(("late_s", "expected"), [(100.0, 0.01), (-100.0, -0.01), (0.05, 0.005), (-0.05, -0.005)])
-def test_a_visit_moves_the_price_by_its_lateness_over_slope_at_most_a_step(
-    space: ClockedNamespace, late_s: float, expected: float
-) -> None:
+def test_a_visit_moves_the_price_by_its_lateness_over_slope_at_most_a_step(space: ClockedNamespace, late_s: float, expected: float) -> None:
     queue(space, {"h/1": (500.0, Numbers(500.0 - late_s, 10.0, 0.0, 1e9))})
     space.set_price(0.0, 0.01)
     told = space.ask()

@@ -13,13 +13,26 @@ from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.published import PRICES, PRIORS, Published
 from optimal_frontier.state.records import pack_record, unpack_record, url_of_record
 from optimal_frontier.state.rows import (
-    FIELDS, HEAD_BYTES, LAYOUT, NUMBERS_AT, NUMBERS_BYTES, TAIL_BYTES, Row, pack_numbers, pack_tail, split_tail,
+    FIELDS,
+    HEAD_BYTES,
+    LAYOUT,
+    NUMBERS_AT,
+    NUMBERS_BYTES,
+    TAIL_BYTES,
+    Row,
+    pack_numbers,
+    pack_tail,
+    split_tail,
 )
 
 singles = st.floats(width=32, allow_nan=False)
 COLUMNS = {
-    "I": st.integers(0, 2**32 - 1), "H": st.integers(0, 2**16 - 1), "B": st.integers(0, 255),
-    "d": st.floats(allow_nan=False), "f": singles, "16s": st.binary(min_size=16, max_size=16),
+    "I": st.integers(0, 2**32 - 1),
+    "H": st.integers(0, 2**16 - 1),
+    "B": st.integers(0, 255),
+    "d": st.floats(allow_nan=False),
+    "f": singles,
+    "16s": st.binary(min_size=16, max_size=16),
 }
 rows = st.builds(Row, **{name: COLUMNS[code] for name, code, _ in FIELDS})
 plain: Any = st.recursive(
@@ -63,8 +76,11 @@ def test_what_is_too_short_is_no_row(size: int) -> None:
 
 
 @given(
-    origin=st.sampled_from(["http://", "https://", "ftp://", "HTTP://"]), host=st.sampled_from(["example.org", "example.org:8080"]),
-    of_page=st.sampled_from(["example.org", "example.org:8080", "other.org"]), path=st.text(), more=st.dictionaries(st.text(), plain, max_size=3),
+    origin=st.sampled_from(["http://", "https://", "ftp://", "HTTP://"]),
+    host=st.sampled_from(["example.org", "example.org:8080"]),
+    of_page=st.sampled_from(["example.org", "example.org:8080", "other.org"]),
+    path=st.text(),
+    more=st.dictionaries(st.text(), plain, max_size=3),
 )
 def test_a_record_comes_back_whatever_its_url(origin: str, host: str, of_page: str, path: str, more: dict[str, Any]) -> None:
     record = {**more, "url": origin + host + path}
@@ -73,7 +89,9 @@ def test_a_record_comes_back_whatever_its_url(origin: str, host: str, of_page: s
 
 def test_the_origin_of_a_url_is_stored_once_for_the_host() -> None:
     assert len(pack_record({"url": "https://example.org/a"}, "example.org")) == 3
-    assert unpack_record(pack_record({"url": "https://example.organic/a"}, "example.org"), "example.org") == {"url": "https://example.organic/a"}
+    assert unpack_record(pack_record({"url": "https://example.organic/a"}, "example.org"), "example.org") == {
+        "url": "https://example.organic/a"
+    }
 
 
 @given(raw=st.binary(max_size=30))
@@ -117,4 +135,3 @@ def test_without_a_plan_nothing_is_believed() -> None:
     assert Published.parse({}, None, None) == Published()
     assert Published().prior_of(1) is None
     assert Published.parse({"number": "nonsense"}, b"odd", b"odd").number == 0
-

@@ -12,7 +12,11 @@ from optimal_frontier.state.keys import KEYS
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, NUMBERS_AT, NUMBERS_BYTES
 from optimal_frontier.state.scripts import CONSTANTS, source
 
-TEXTS = {path.name.removesuffix(".lua"): path.read_text() for path in (files("optimal_frontier.state") / "lua").iterdir() if path.name.endswith(".lua")}
+TEXTS = {
+    path.name.removesuffix(".lua"): path.read_text()
+    for path in (files("optimal_frontier.state") / "lua").iterdir()
+    if path.name.endswith(".lua")
+}
 NAMES = sorted(name for name in TEXTS if not name.startswith("_"))
 
 
