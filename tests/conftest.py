@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from clocked_namespace import ClockedNamespace, open_namespace
 
 from optimal_frontier.state.embedded import EmbeddedServer
 
@@ -54,6 +55,14 @@ def redis_client(redis_socket: str) -> Iterator[redis.Redis]:
     client = redis.Redis(unix_socket_path=redis_socket, protocol=2)
     yield client
     client.close()
+
+
+@pytest.fixture
+def store(redis_socket: str, namespace: str) -> Iterator[ClockedNamespace]:
+    """An empty namespace at the time START; nothing moves its clock but the test."""
+    opened = open_namespace(redis_socket, namespace)
+    yield opened
+    opened.connection.close()
 
 
 def _accepts(socket_path: Path) -> bool:

@@ -10,9 +10,9 @@ from types import MappingProxyType
 import pytest
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.dispatcher import rate_bounds
-from optimal_frontier.scheduling.exploration import EXPLORATIONS
+from optimal_frontier.frontier.judging.waits import shortest_wait
 from optimal_frontier.settings import DAY_S, PREFIX, TABLE, FrontierSettings, PageRule, Timetable, UrlLimits
+from optimal_frontier.state.rows import Row
 
 
 def parse(**values: object) -> FrontierSettings:
@@ -23,13 +23,12 @@ def parse(**values: object) -> FrontierSettings:
 REJECTED = {
     "REDIS_URL": ["", 5, None, b"embedded"],
     "NAMESPACE": ["", "a b", "a{b", "a*", "x" * 201, 5, "a\n", "[x]", "q?"],
+    "PARTITIONS": [0, -1, 1.5, "many", None, True, 16_385, "inf"],
     "CRAWL_RATE": [0, -1, "fast", "Auto", None, True, float("nan"), "inf", float("inf"), [], 10**400],
     "DISCOVERY_SHARE": [-0.1, 1, 1.5, "x", None, False, "nan"],
     "OBJECTIVE": ["fresh", None, 1, "", ["freshness"]],
     "POLICY": ["Poisson", "uniform", None, 1, "", ["poisson"]],
-    "DISPATCH": ["Index", "fifo", None, 1, "", ["index"]],
-    "EXPLORATION": ["Median", "explore", None, 1, "", ["median"], "explore_then_commit"],
-    "HALF_LIFE": [0, -1, "never", "inf", True],
+    "EXPLORATION": ["Median", "explore", None, 1, "", ["median"], "explore_then_commit", "mean", "thompson"],
     "RESOLVE_INTERVAL": [0, -5, "soon", None, "inf", True],
     "MIN_INTERVAL": [0, -1, "x", None, "inf"],
     "MAX_INTERVAL": [0, -1, "x", None, "inf"],
@@ -153,7 +152,8 @@ def test_defaults_are_those_of_the_table():
     assert settings.crawl_rate is None
     assert settings.namespace == "scrapybot"
     assert (settings.min_interval, settings.max_interval) == (1.0, 30 * DAY_S)
-    assert (settings.discovery_share, settings.resolve_interval, settings.lease_seconds) == (0.2, 60.0, 60.0)
+    assert (settings.discovery_share, settings.resolve_interval, settings.lease_seconds) == (0.2, 60.0, 15.0)
+    assert settings.partitions == 1
     assert (settings.host_delay, settings.close_after, settings.rules.entries) == (0.0, None, ())
     assert all(setting.meaning and setting.full_name == PREFIX + setting.name for setting in TABLE)
 
@@ -172,10 +172,8 @@ def test_defaults_are_those_of_the_table():
         ("HOST_MAX_RATE", "0.5", 0.5),
         ("HOST_MAX_RATE", "None", None),
         ("POLICY", "poisson", "poisson"),
-        ("DISPATCH", "index", "index"),
+        ("PARTITIONS", "16", 16),
         ("EXPLORATION", "explore-then-commit", "explore-then-commit"),
-        ("HALF_LIFE", "3600", 3600.0),
-        ("HALF_LIFE", None, None),
         ("FINGERPRINT", "near", "near"),
         ("FINGERPRINT", "shop.contents.Offer.of", "shop.contents.Offer.of"),
         ("FINGERPRINT_INCLUDE", "[data-x]", ("[data-x]",)),
@@ -235,22 +233,11 @@ def test_memoryless_visits_are_for_freshness():
     assert parse(OBJECTIVE="changes").policy == "periodic"
 
 
-def test_memoryless_visits_are_not_for_dispatch_by_price():
-    """What a visit is worth says when it is made; the line names both settings."""
-    with pytest.raises(ConfigurationError, match=r"^OPTIMAL_FRONTIER_DISPATCH = 'index'.*OPTIMAL_FRONTIER_POLICY.*'poisson'") as caught:
-        parse(POLICY="poisson", DISPATCH="index")
-    assert "\n" not in str(caught.value)
-    assert parse(DISPATCH="index").policy == "periodic"
-    assert parse(POLICY="poisson").dispatch == "edf"
-
-
-def test_dispatch_by_price_keeps_a_share_for_first_visits():
-    with pytest.raises(
-        ConfigurationError, match=r"^OPTIMAL_FRONTIER_DISPATCH = 'index'.*OPTIMAL_FRONTIER_DISCOVERY_SHARE above 0"
-    ) as caught:
-        parse(DISCOVERY_SHARE=0, DISPATCH="index")
-    assert "\n" not in str(caught.value)
-    assert parse(DISCOVERY_SHARE=0).dispatch == "edf"
+@pytest.mark.parametrize("name", ["DISPATCH", "HALF_LIFE"])
+def test_settings_of_the_first_edition_are_refused(name):
+    """There is one way to dispatch, and habits that change are learned anew by themselves."""
+    with pytest.raises(ConfigurationError, match=f"unknown setting {PREFIX}{name}"):
+        parse(**{name: "edf"})
 
 
 def test_intervals_that_exclude_each_other_are_refused():
@@ -332,15 +319,20 @@ def test_a_host_rule_is_for_the_host_alone():
     ],
 )
 def test_bounds_of_a_rule_go_before_those_of_the_settings(rule, longest, shortest, gap):
-    """And always leave room: the least rate is never above the most. Pinned pages may come after half their interval."""
-    assert rate_bounds(rule, parse(MIN_INTERVAL=10, MAX_INTERVAL=1000)) == (1 / longest, 1 / shortest, gap)
+    """And always leave room: the shortest is never above the longest. Pinned pages may come after half their interval."""
+    found = parse(MIN_INTERVAL=10, MAX_INTERVAL=1000).interval_bounds(rule)
+    assert found == pytest.approx((shortest, longest), rel=1e-5)
+    assert (found[0] == found[1]) == (rule.min_interval is not None and rule.min_interval == rule.max_interval)
+    row = Row(min_interval=found[0], max_interval=found[1])
+    assert shortest_wait(Row.unpack(row.pack())) == pytest.approx(gap, rel=1e-5)
+    assert found[0] >= (rule.min_interval or 0) or rule.max_interval is not None
+    assert found[1] <= (rule.max_interval or math.inf)
 
 
 def test_rules_that_merge_to_a_contradiction_still_give_bounds():
     rules = parse(RULES=[{"pattern": "a", "min_interval": 100}, {"pattern": "a", "max_interval": 10}]).rules
-    low, high, gap = rate_bounds(rules.of("a"), parse())
-    assert low <= high < math.inf
-    assert gap <= 1 / low
+    shortest, longest = parse().interval_bounds(rules.of("a"))
+    assert 0 < shortest <= longest < math.inf
 
 
 def test_the_digest_tells_rules_apart():
@@ -359,13 +351,14 @@ def test_the_digest_tells_rules_apart():
 
 
 def test_explorations_are_those_that_there_are():
-    """The pure functions know every value, and no other."""
+    """Of live crawls; simulations know more."""
     row = next(setting for setting in TABLE if setting.name == "EXPLORATION")
-    assert [parse(EXPLORATION=name).exploration for name in EXPLORATIONS] == list(EXPLORATIONS)
+    names = ["median", "epsilon", "explore-then-commit"]
+    assert [parse(EXPLORATION=name).exploration for name in names] == names
     with pytest.raises(ConfigurationError) as caught:
         parse(EXPLORATION="none")
-    assert re.findall(r'"([\w-]+)"', str(caught.value).partition("expected")[2]) == list(EXPLORATIONS)
-    assert row.default == EXPLORATIONS[0] == FrontierSettings.parse({}).exploration
+    assert re.findall(r'"([\w-]+)"', str(caught.value).partition("expected")[2]) == names
+    assert row.default == names[0] == FrontierSettings.parse({}).exploration
 
 
 def test_update_times_are_those_of_a_day_and_certain_unless_told():

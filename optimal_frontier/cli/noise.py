@@ -15,7 +15,7 @@ import numpy as np
 from optimal_frontier.cli.identity import identified_in, identity
 from optimal_frontier.cli.output import NOTHING, number, printable, show_json, show_table
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_store
-from optimal_frontier.detection.noise import Noise, differs_on_every_visit, differs_within_seconds, noise_of
+from optimal_frontier.detection.noisy_sections import Noise, differs_on_every_visit, differs_within_seconds, noise_of
 from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.noisy_pages import PageNoise, noise_of_memory
 from optimal_frontier.frontier.patterns import pattern_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from optimal_frontier.detection.noise import Noise, noise_of
+from optimal_frontier.detection.noisy_sections import Noise, noise_of
 from optimal_frontier.frontier.noisy_pages import PageNoise
 
 

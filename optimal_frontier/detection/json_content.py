@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
-from optimal_frontier.settings.json_paths import Step
+if TYPE_CHECKING:
+    from jsonpath import JSONPath
 
 #: Longer whole numbers stay text: Python takes quadratic time to read them, and refuses beyond 4,300 digits.
 _MOST_DIGITS: Final = 300
@@ -18,7 +20,7 @@ class UnreadableJsonError(ValueError):
     """It is not JSON, or nested too deep to be read."""
 
 
-def canonical_json(text: str, include: Sequence[tuple[Step, ...]] = (), exclude: Sequence[tuple[Step, ...]] = ()) -> tuple[str, bool]:
+def canonical_json(text: str, include: Sequence[JSONPath] = (), exclude: Sequence[JSONPath] = ()) -> tuple[str, bool]:
     """Write a JSON document such that documents of equal content are equal.
 
     Parameters
@@ -47,23 +49,22 @@ def canonical_json(text: str, include: Sequence[tuple[Step, ...]] = (), exclude:
     """
     try:
         document = json.loads(text.lstrip("\ufeff"), parse_float=_number, parse_int=_whole)
-        for path in exclude:
-            # gathered first: a path may lead into what it takes away
-            for holder, key in list(_places(document, path)):
-                holder[key] = _LEFT_OUT
-        missed = False
-        if include:
-            found = [holder[key] for path in include for holder, key in _places(document, path)]
-            missed = not found
-            document = document if missed else found
-        if exclude:
+        # All are gathered first: a path may lead into what another one takes away.
+        included = [place for path in include for place in _places(document, path)]
+        excluded = [place for path in exclude for place in _places(document, path)]
+        below = {id(node.obj) for node in _with_all_below(_node_class().of(h[k]) for h, k in excluded)} if included and excluded else set()
+        for holder, key in excluded:
+            holder[key] = _LEFT_OUT
+        if included:
+            document = [holder[key] for holder, key in included if id(holder) not in below]
+        if excluded:
             document = _without(document)
         written = _write(document)
         if not unicodedata.is_normalized("NFC", written):
             written = _write(json.loads(unicodedata.normalize("NFC", written)))  # names may sort otherwise now
     except (ValueError, RecursionError) as error:
         raise UnreadableJsonError(str(error)) from error
-    return written, missed
+    return written, bool(include) and not included
 
 
 class _LeftOut:
@@ -88,37 +89,66 @@ def _number(text: str) -> float | int | str:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
-def _places(document: Any, path: Sequence[Step]) -> Iterator[tuple[Any, Any]]:
+def _places(document: Any, path: JSONPath) -> Iterator[tuple[Any, Any]]:
     """Yield holder and key of everything that `path` leads to."""
-    *steps, last = path
-    holders = [document]
-    for step in steps:
-        holders = [holder[key] for holder, key in _taken(holders, step)]
-    yield from _taken(holders, last)
+    nodes: Iterable[Any] = (_node_class().of(document),)
+    for segment in path.segments:
+        nodes = _taken(nodes, segment)
+    for node in nodes:
+        yield node.parent.obj, node.parts[0]
 
 
-def _taken(starts: Sequence[Any], step: Step) -> Iterator[tuple[Any, Any]]:
-    waiting, seen = list(reversed(starts)), set()
+def _taken(nodes: Iterable[Any], segment: Any) -> Iterator[Any]:
+    """Yield the nodes that a segment of a path selects."""
+    from jsonpath.segments import JSONPathRecursiveDescentSegment
+
+    for node in _with_all_below(nodes) if isinstance(segment, JSONPathRecursiveDescentSegment) else nodes:
+        if isinstance(node.obj, dict | list):
+            for selector in segment.selectors:
+                yield from selector.resolve(node)
+
+
+def _with_all_below(nodes: Iterable[Any]) -> Iterator[Any]:
+    """Yield objects and lists, and all that lie in them, outer ones first and each once."""
+    # The library goes through nodes that lie in each other again and again, which takes quadratic time, and through 100 levels at most.
+    seen = set()
+    waiting = [iter(nodes)]
     while waiting:
-        holder = waiting.pop()
-        if step.is_deep and isinstance(holder, dict | list):
-            # Starts that lie in each other have most places in common: gone through again and again these would take quadratic time.
-            if id(holder) in seen:
-                continue
-            seen.add(id(holder))
-        if isinstance(holder, dict):
-            keys: Any = list(holder) if step.key is None else [step.key] if step.key in holder else []
-        elif isinstance(holder, list):
-            if step.key is None:
-                keys = range(len(holder))
-            else:
-                keys = [step.key] if isinstance(step.key, int) and -len(holder) <= step.key < len(holder) else []
-        else:
-            continue
-        yield from ((holder, key) for key in keys)
-        if step.is_deep:
-            inside = list(holder.values() if isinstance(holder, dict) else holder)
-            waiting.extend(reversed(inside))
+        node = next(waiting[-1], None)
+        if node is None:
+            waiting.pop()
+        elif isinstance(node.obj, dict | list) and id(node.obj) not in seen:
+            seen.add(id(node.obj))
+            yield node
+            waiting.append(_below(node))
+
+
+def _below(node: Any) -> Iterator[Any]:
+    inside: Iterable[tuple[Any, Any]] = node.obj.items() if isinstance(node.obj, dict) else enumerate(node.obj)
+    return (node.new_child(value, key) for key, value in inside if isinstance(value, dict | list))
+
+
+@cache
+def _node_class() -> Any:
+    from jsonpath import JSONPathMatch
+
+    class Node(JSONPathMatch):
+        """A node that knows its parent and its key there.
+
+        The library's own also has its path as text and a list of its children: gigabytes for a page of long names and many values.
+        """
+
+        @classmethod
+        def of(cls, document: Any) -> Node:
+            return cls(filter_context={}, obj=document, parent=None, path="", parts=(), root=document)
+
+        def new_child(self, obj: object, key: int | str) -> Node:
+            return Node(filter_context={}, obj=obj, parent=self, path="", parts=(key,), root=self.root)
+
+        def add_child(self, *children: JSONPathMatch) -> None:
+            pass
+
+    return Node
 
 
 def _without(document: Any) -> Any:

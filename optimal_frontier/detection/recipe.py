@@ -9,11 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.settings.contents import KINDS, check_selector, is_dotted_path
-from optimal_frontier.settings.json_paths import Step, is_json_path, parse_json_path
+from optimal_frontier.settings.json_paths import is_json_path, parse_json_path
+
+if TYPE_CHECKING:
+    from jsonpath import JSONPath
 
 #: Goes up when the same response gets another fingerprint, so that an upgrade is not taken for a change of every page.
 _REVISIONS: Final = {"body": 2, "text": 2, "near": 1}
@@ -41,8 +44,8 @@ class Recipe:
     exclude: tuple[str, ...]
     ignore: tuple[str, ...]
     tag: int
-    paths: tuple[tuple[Step, ...], ...]
-    excluded_paths: tuple[tuple[Step, ...], ...]
+    paths: tuple[JSONPath, ...]
+    excluded_paths: tuple[JSONPath, ...]
     patterns: tuple[re.Pattern[str], ...]
     function: Callable[[Any], Any] | None
 

@@ -37,7 +37,10 @@ WHOLE: Final = "(all of it)"
 _MOST_HELD: Final = 200
 _HIDDEN: Final = frozenset(("script", "style", "noscript", "template"))
 _PLACE: Final = re.compile(r":nth-of-type\([^)]+\)(?=$| )")
-_PLAIN_KEY: Final = re.compile(r"[^\s.\[\]'\"*$]+")
+_PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: Control characters without a short escape: python-jsonpath refuses names that have one.
+_UNQUOTABLE: Final = re.compile(r"[\x00-\x07\x0b\x0e-\x1f]")
+_LAST_STEP: Final = re.compile(r"(?:\.\w+|\[\*\]|\['(?:[^'\\]|\\.)*'\])$", re.ASCII)
 
 
 class Section(NamedTuple):
@@ -147,7 +150,8 @@ def _without_place(name: str) -> str:
 
 def _without_end(name: str) -> str:
     if name.startswith("$"):
-        return name[: max(name.rfind("."), name.rfind("["), 2)] if name.count(".") + name.count("[") > 1 else name
+        shorter = _LAST_STEP.sub("", name)
+        return shorter if len(shorter) > 1 else name
     return name.rpartition(" > ")[0] or name
 
 
@@ -227,8 +231,11 @@ def _deeper(path: str, key: str) -> str:
 def _step(key: str) -> str:
     if _PLAIN_KEY.fullmatch(key):
         return f".{key}"
-    # a key with both quotes cannot be written as a path
-    return f"['{key}']" if "'" not in key else f'["{key}"]' if '"' not in key else ".*"
+    if _UNQUOTABLE.search(key):
+        return ".*"
+    # as RFC 9535 writes normal paths: JSON's escapes, between other quotes
+    quoted = json.dumps(key, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("'", "\\'")
+    return f"['{quoted}']"
 
 
 def _xml(canonical: str) -> Mapping[str, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple
@@ -15,6 +16,8 @@ from optimal_frontier.detection.modified import http_date, parse_lastmod
 
 #: Bytes of a longer URL are no entry.
 _LONGEST_URL: Final = 2048
+#: URLs that `urljoin` returns as they are, whatever the base.
+_ABSOLUTE: Final = re.compile(r"https?://[A-Za-z0-9._:@%~-]+(?:/[^\s\[\]#;]*)?(?<![?])")
 
 #: What a source is. Each kind has its own way of being wrong.
 Kind = Literal["index", "sitemap", "feed", "robots"]
@@ -137,11 +140,14 @@ def _entry(link: str, base: str, values: dict[str, str]) -> Entry | None:
 def _absolute(link: str, base: str) -> str | None:
     if not link or len(link) > _LONGEST_URL:
         return None
+    # Most links are absolute, and joining one takes longer than everything else that is read of its entry.
+    if _ABSOLUTE.fullmatch(link) and len(link) > len("https://"):
+        return link
     try:
         url = urljoin(base, link)
     except ValueError:  # brackets that are no IPv6 address
         return None
-    return url if url.startswith(("http://", "https://")) and len(url) > len("https://") and not any(map(str.isspace, url)) else None
+    return url if url.startswith(("http://", "https://")) and len(url) > len("https://") and url.split() == [url] else None
 
 
 def _when(said: str) -> tuple[str, tuple[float, float] | None]:
@@ -154,8 +160,7 @@ def _when(said: str) -> tuple[str, tuple[float, float] | None]:
     if seconds is None:
         return "", None
     try:
-        iso = datetime.fromtimestamp(seconds, UTC).isoformat()
-        return iso, parse_lastmod(iso)
+        return datetime.fromtimestamp(seconds, UTC).isoformat(), parse_lastmod(seconds)
     except (ValueError, OverflowError, OSError):
         return "", None
 
@@ -196,7 +201,8 @@ def read_text(text: bytes) -> tuple[Kind, list[Entry], bool] | None:
 
 def robots_entries(text: bytes, url: str) -> Iterator[Entry]:
     """Yield the sitemaps that a robots.txt names."""
-    for line in text.decode("utf-8", "replace").splitlines():
+    # Protego takes 16 s for 85 kB: it makes a rule for each pair of an agent and a path, though nothing is asked of them here.
+    for line in text.decode("utf-8-sig", "replace").splitlines():
         name, _, value = line.partition(":")
         sitemap = _absolute(value.partition(" #")[0].strip(), url) if name.strip().lower() == "sitemap" else None
         if sitemap is not None:

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 from optimal_frontier.estimation.change_points import Watch, watch_habits
 from optimal_frontier.estimation.counting import bias_reduced_rate, naive_rate
 from optimal_frontier.estimation.filtering import update_posterior
-from optimal_frontier.estimation.forgetting import forget
 from optimal_frontier.estimation.last_modified import update_with_age, update_with_first_age
 from optimal_frontier.estimation.likelihood import mle_rate
-from optimal_frontier.estimation.median import posterior_median
 from optimal_frontier.estimation.posterior import RatePosterior
-from optimal_frontier.estimation.quantile import posterior_quantile
+from optimal_frontier.estimation.quantile import posterior_median, posterior_quantile
 from optimal_frontier.reexports import from_papers
 
 if TYPE_CHECKING:
@@ -28,7 +26,6 @@ __all__ = [
     "RatePosterior",
     "Watch",
     "bias_reduced_rate",
-    "forget",
     "mle_rate",
     "moment_confidence",
     "moment_rate",

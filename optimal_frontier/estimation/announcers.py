@@ -66,12 +66,18 @@ class Announcer:
 
     @classmethod
     def parse(cls, text: str) -> Announcer:
-        """Read what is stored in ``P announcers``."""
+        """Read what is stored in the hash ``announcers``."""
         right, wrong, score, silenced, waiting, window, passed_over = text.split()
         return cls(int(right), int(wrong), int(score), silenced == "1", int(waiting), float(window), int(passed_over))
 
+    @property
+    def text(self) -> str:
+        """What is stored; `parse` reads it."""
+        known = (self.right, self.wrong, self.score, int(self.is_silenced), self.waiting, f"{self.window:.17g}", self.passed_over)
+        return " ".join(map(str, known))
+
     def after(self, was_right: bool) -> Announcer:
-        """Return what is known after one more check; the same formula stands in ``lua/_prelude.lua``.
+        """Return what is known after one more check.
 
         Examples
         --------

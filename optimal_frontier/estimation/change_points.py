@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.estimation.filtering import update_one, update_posterior
-from optimal_frontier.estimation.forgetting import RESIDUE
-from optimal_frontier.estimation.validation import bit_array, broadcast_shape, page_array, positive_array
+from optimal_frontier.validation import bit_array, broadcast_shape, number_array
 
+#: Weight of the prior that the recent posterior falls back to: a page of which all is forgotten is learned more quickly than a new one.
+RESIDUE: Final = 0.5
 #: What the recent posterior keeps from one visit to the next.
 MEMORY: Final = 0.9
 #: Evidence at which the recent posterior takes over.
@@ -108,12 +109,13 @@ def watch_habits(
     >>> visits
     2
     """
-    recent_shape, recent_time, evidence = (
-        page_array(values, f"watch.{name}", np.shape(values), zero=True) for values, name in zip(watch, Watch._fields, strict=True)
+    recent_shape, recent_time, evidence = (number_array(f"watch.{name}", values) for values, name in zip(watch, Watch._fields, strict=True))
+    a, b = number_array("shape", shape, positive=True), number_array("time", time, positive=True)
+    a0, b0 = (
+        RESIDUE * number_array("prior_shape", prior_shape, positive=True),
+        RESIDUE * number_array("prior_time", prior_time, positive=True),
     )
-    a, b = positive_array(shape, "shape"), positive_array(time, "time")
-    a0, b0 = RESIDUE * positive_array(prior_shape, "prior_shape"), RESIDUE * positive_array(prior_time, "prior_time")
-    interval, bits = positive_array(intervals, "intervals"), bit_array(changed, "changed")
+    interval, bits = number_array("intervals", intervals, positive=True), bit_array("changed", changed)
     broadcast_shape(shape=a, time=b, prior_shape=a0, prior_time=b0, intervals=interval, changed=bits, watch=recent_shape)
     known = recent_shape > 0
     recent_shape = np.where(known, a0 + MEMORY * (recent_shape - a0), a0)

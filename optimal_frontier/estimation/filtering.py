@@ -26,7 +26,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optimal_frontier.estimation.validation import bit_array, broadcast_shape, positive_array
+from optimal_frontier.validation import bit_array, broadcast_shape, number_array
 
 #: I/b and a are held inside [_TINY, _HUGE] in the formula, so that no product in it leaves the range of a float. The formula has
 #: reached its limit long before: (a+1, b) for short intervals, (a, b) for long ones.
@@ -71,10 +71,10 @@ def update_posterior(
     >>> shape.round(6).tolist(), time.round(6).tolist()
     ([1.0, 2.0], [3.0, 1.0])
     """
-    a = positive_array(shape, "shape")
-    b = positive_array(time, "time")
-    interval = positive_array(intervals, "intervals")
-    bits = bit_array(changed, "changed")
+    a = number_array("shape", shape, positive=True)
+    b = number_array("time", time, positive=True)
+    interval = number_array("intervals", intervals, positive=True)
+    bits = bit_array("changed", changed)
     common = broadcast_shape(shape=a, time=b, intervals=interval, changed=bits)
     with np.errstate(over="ignore", under="ignore"):
         ratio = np.clip(interval / b, _TINY, _HUGE)

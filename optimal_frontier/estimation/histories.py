@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.estimation.validation import bit_array, count_array, positive_array, vector
+from optimal_frontier.validation import bit_array, broadcast_values, check_order, check_vector, float_array, number_array
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -85,7 +85,8 @@ def read_histories(intervals: ArrayLike, changed: ArrayLike, counts: ArrayLike |
         If an interval is not positive and finite, a bit not boolean, or the lengths do not go together.
     """
     rows, visited, shape = read_intervals(intervals, counts)
-    bits = vector(bit_array(changed, "changed"), "changed")
+    bits = bit_array("changed", changed)
+    check_vector("changed", bits)
     if bits.size != rows.values.size:
         first = min(bits.size, rows.values.size)
         raise InvalidProblemError(
@@ -105,10 +106,43 @@ def read_intervals(intervals: ArrayLike, counts: ArrayLike | None) -> tuple[Rows
     InvalidProblemError
         If an interval is not positive and finite, or `counts` does not share them out.
     """
-    visits = vector(positive_array(intervals, "intervals"), "intervals")
-    lengths = np.array([visits.size]) if counts is None else count_array(counts, "counts", visits.size)
+    visits = number_array("intervals", intervals, positive=True)
+    check_vector("intervals", visits)
+    lengths = np.array([visits.size]) if counts is None else _read_counts(counts, visits.size)
     visited = lengths > 0
     return Rows.joined(visits, lengths[visited]), visited, () if counts is None else lengths.shape
+
+
+def _read_counts(counts: ArrayLike, available: int) -> Integers:
+    """Numbers of visits, one a page, that share out the visits there are."""
+    array = float_array("counts", counts)
+    check_vector("counts", array)
+    wrong = ~((array >= 0.0) & (array == np.floor(array)) & (array < np.inf))
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        raise InvalidProblemError(f"counts[{index}] is {array[index]}; expected a whole number of visits, 0 or more")
+    end = np.cumsum(array)
+    beyond = end > available
+    if beyond.any():
+        index = int(np.argmax(beyond))
+        raise InvalidProblemError(f"counts[{index}] goes up to visit {end[index]:.0f}, but there are {available}")
+    if array.sum() < available:
+        raise InvalidProblemError(f"counts adds up to {array.sum():.0f} visits, but there are {available}")
+    return array.astype(np.int64)
+
+
+def read_bounds(lower: ArrayLike | None, upper: ArrayLike | None, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Check the caller's bounds on change rates; 0 and inf where there are none, as arrays of the shape of an answer.
+
+    Raises
+    ------
+    InvalidProblemError
+        If one is not a rate, or a lower one exceeds its upper one; the message names the first.
+    """
+    low = broadcast_values("lower", 0.0 if lower is None else lower, shape)
+    high = broadcast_values("upper", np.inf if upper is None else upper, shape, positive=True, infinite=True)
+    check_order("lower", low, "upper", high)
+    return low, high
 
 
 def as_answer(per_page: Floats) -> float | Floats:

@@ -24,13 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.estimation.filtering import update_one, update_posterior
-from optimal_frontier.estimation.validation import (
-    age_array,
-    bit_array,
-    broadcast_shape,
-    page_array,
-    positive_array,
-)
+from optimal_frontier.validation import bit_array, broadcast_shape, number_array, scalar
 
 #: An age is used after an interval of at least so many times its resolution.
 RESOLVED: Final = 100.0
@@ -82,10 +76,10 @@ def update_with_age(
     >>> shape.tolist(), time.tolist()
     ([2.0, 1.0, 1.0], [5.5, 8.0, 8.0])
     """
-    a, b = positive_array(shape, "shape"), positive_array(time, "time")
-    interval, age = positive_array(intervals, "intervals"), age_array(ages, "ages")
-    bits = bit_array(changed, "changed")
-    step = float(page_array(resolution, "resolution", (), zero=True))
+    a, b = number_array("shape", shape, positive=True), number_array("time", time, positive=True)
+    interval, age = number_array("intervals", intervals, positive=True), number_array("ages", ages, unknown=True)
+    bits = bit_array("changed", changed)
+    step = scalar("resolution", resolution)
     broadcast_shape(shape=a, time=b, intervals=interval, ages=age, changed=bits)
     plain_shape, plain_time = update_posterior(a, b, interval, bits)
     used = bits & (age <= interval) & (interval >= RESOLVED * step)
@@ -124,8 +118,12 @@ def update_with_first_age(
     >>> shape.tolist(), time.tolist()
     ([1.5, 1.0], [15.0, 5.0])
     """
-    a, b, age = positive_array(shape, "shape"), positive_array(time, "time"), age_array(ages, "ages")
-    part = float(page_array(weight, "weight", (), zero=True))
+    a, b, age = (
+        number_array("shape", shape, positive=True),
+        number_array("time", time, positive=True),
+        number_array("ages", ages, unknown=True),
+    )
+    part = scalar("weight", weight)
     broadcast_shape(shape=a, time=b, ages=age)
     told = ~np.isnan(age)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -22,9 +22,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optimal_frontier.estimation.climbing import climb
-from optimal_frontier.estimation.histories import Bits, Floats, Rows, as_answer, read_histories
-from optimal_frontier.estimation.validation import rate_bounds
+from optimal_frontier.estimation.histories import Bits, Floats, Rows, as_answer, read_bounds, read_histories
+from optimal_frontier.estimation.newton import solve_newton
 
 #: Interval times rate above which a term of f is far below any T.
 _NEGLIGIBLE = 600.0
@@ -92,7 +91,7 @@ def mle_rate(
     [0.182322, 0.358352, 0.0]
     """
     histories = read_histories(intervals, changed, counts)
-    low, high = rate_bounds(lower, upper, histories.shape)
+    low, high = read_bounds(lower, upper, histories.shape)
     rows, bits = histories.intervals, histories.changed
     changes = rows.total(bits)
     always = changes == rows.counts
@@ -101,7 +100,7 @@ def mle_rate(
     solvable = changes > 0
     rates = np.zeros(changes.size)
     equations = _LikelihoodEquations(Rows.joined(rows.values[bits], changes[solvable].astype(np.int64)), unchanged_time[solvable])
-    rates[solvable] = climb(equations, equations.start())
+    rates[solvable] = solve_newton(equations, equations.start())
     everywhere = histories.every_page(rates)
     everywhere = np.where(histories.pages_where(always) & (high < np.inf), high, everywhere)
     return as_answer(np.clip(everywhere, low, high))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation.filtering import update_one
-from optimal_frontier.estimation.median import median_one
-from optimal_frontier.estimation.quantile import posterior_quantile
-from optimal_frontier.estimation.validation import positive, probability_array
+from optimal_frontier.estimation.quantile import median_one, posterior_quantile
+from optimal_frontier.validation import probability_array, scalar
 
 
 class RatePosterior:
@@ -44,8 +43,8 @@ class RatePosterior:
     __slots__ = ("_shape", "_time")
 
     def __init__(self, shape: float = 1.0, time: float = 1.0) -> None:
-        self._shape = positive(shape, "shape")
-        self._time = positive(time, "time")
+        self._shape = scalar("shape", shape, positive=True)
+        self._time = scalar("time", time, positive=True)
 
     def update(self, interval: float, changed: bool) -> None:
         """Take in one visit.
@@ -62,10 +61,10 @@ class RatePosterior:
         InvalidProblemError
             If `interval` is not a positive finite number or `changed` not a boolean; the posterior stays as it was.
         """
-        interval = positive(interval, "interval")
+        interval = scalar("interval", interval, positive=True)
         # True, 1 and numpy's True are equal; None and "no" are equal to neither
         if changed != True and changed != False:  # noqa: E712
-            raise InvalidProblemError(f"changed must be a boolean, got {changed!r}")
+            raise InvalidProblemError(f"changed is {changed!r}; expected a boolean")
         self._shape, self._time = update_one(self._shape, self._time, interval, bool(changed))
 
     @property
@@ -99,14 +98,14 @@ class RatePosterior:
         Returns
         -------
         low, high : float
-            The quantiles at (1 - level) / 2 and (1 + level) / 2, relative error below 1e-6.
+            The quantiles at (1 - level) / 2 and (1 + level) / 2, relative error below 1e-10.
 
         Raises
         ------
         InvalidProblemError
             If `level` is not strictly between 0 and 1.
         """
-        inside = float(probability_array(level, "level"))
+        inside = float(probability_array("level", level))
         tail = max((1.0 - inside) / 2.0, 1e-300)
         low, high = posterior_quantile(self._shape, self._time, [tail, min(1.0 - tail, 1.0 - 2.0**-53)]).tolist()
         return low, high

@@ -37,8 +37,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.estimation.median import posterior_median
-from optimal_frontier.estimation.validation import page_array, positive
+from optimal_frontier.estimation.quantile import posterior_median
+from optimal_frontier.validation import broadcast_values, check_vector, id_array, number_array, scalar
 
 #: Shape of the default prior.
 DEFAULT_SHAPE: Final = 1.0
@@ -118,14 +118,13 @@ def sibling_priors(shape: ArrayLike, time: ArrayLike, host: ArrayLike, pattern: 
     >>> found.shape.round(2).tolist(), found.siblings.round(1).tolist()
     ([1.0, 2.0, 1.15], [0.0, 3.0, 0.0])
     """
-    a = page_array(shape, "shape", np.shape(shape), zero=True)
-    if a.ndim != 1:
-        raise InvalidProblemError(f"shape must have one dimension, got shape {a.shape}")
-    b = page_array(time, "time", a.shape, zero=True)
-    hosts, patterns = _groups(host, "host", a.shape), _groups(pattern, "pattern", a.shape)
-    default = positive(default_time, "default_time")
+    a = number_array("shape", shape)
+    check_vector("shape", a)
+    b = broadcast_values("time", time, a.shape)
+    hosts, patterns = id_array("host", host, a.size), id_array("pattern", pattern, a.size)
+    default = scalar("default_time", default_time, positive=True)
     if (b[a > 0.0] <= 0.0).any():
-        raise InvalidProblemError("time must be above 0 wherever shape is")
+        raise InvalidProblemError("time is 0 where shape is not; expected a positive number")
 
     count = int(patterns.max(initial=0)) + 1
     host_of = np.zeros(count, np.int64)
@@ -175,12 +174,3 @@ def _shrunk(sums: _Sums, parent: Floats, parent_variance: Floats) -> tuple[Float
     apart = np.maximum(sums.square - 2.0 * mean * sums.level + mean * mean * sums.weight, 0.0)
     variance = (PARENT_PAGES * parent_variance + sums.variance + apart) / total
     return mean, np.maximum(variance, _LEAST_VARIANCE)
-
-
-def _groups(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Ints:
-    array = np.asarray(values)
-    if array.shape != shape:
-        raise InvalidProblemError(f"{name} must have shape {shape}, got {array.shape}")
-    if array.size and (array.dtype.kind not in "iu" or int(array.min()) < 0):
-        raise InvalidProblemError(f"{name} must be whole numbers, 0 or more, got {array.dtype} from {array.min()}")
-    return array.astype(np.int64)

@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, TypeVar
 
 import numpy as np
+import scipy  # scipy.special is imported at its first use: it takes 0.2 s
 from numpy.typing import NDArray
 
 #: u below this is sudden: the false alarm of one check.
@@ -116,7 +116,7 @@ class Trust:
         return Trust(self.unchanged + other.unchanged, self.moved + other.moved, self.changed + other.changed, self.wrong + other.wrong)
 
     def after(self, changed: bool, lies: bool) -> Trust:
-        """Return what is known after one more check; the same formula stands in ``lua/observe.lua``.
+        """Return what is known after one more check.
 
         Examples
         --------
@@ -136,25 +136,16 @@ class Trust:
         return rare_lies(self.changed, self.wrong) >= SURE and rare_lies(self.unchanged, self.moved) >= 1.0 - SURE
 
 
-@lru_cache(maxsize=4096)  # 20 us, and pages that are handed out together share their hosts' counts
 def rare_lies(total: float, lies: float) -> float:
     """Return the probability that the share of lies is below `TOLERATED`, after so many checks and lies; counts may be fractions.
 
     Notes
     -----
-    The regularised incomplete beta function at 1 + lies, 1 + total - lies by its power series, whose terms are all positive; relative error
-    about 1e-13.
+    The regularised incomplete beta function at 1 + lies, 1 + total - lies; about 2 us.
 
     Examples
     --------
     >>> round(rare_lies(0.0, 0.0), 6), round(rare_lies(1.0, 1.0), 6), round(rare_lies(13.0, 0.0), 6)
     (0.2, 0.04, 0.95602)
     """
-    a, b = 1.0 + lies, 1.0 + max(total - lies, 0.0)
-    front = math.lgamma(a + b) - math.lgamma(a + 1.0) - math.lgamma(b) + a * math.log(TOLERATED) + b * math.log1p(-TOLERATED)
-    term, added, k = 1.0, 1.0, 0
-    while term > 1e-16 * added or (a + b + k) * TOLERATED > a + 1.0 + k:
-        term *= (a + b + k) / (a + 1.0 + k) * TOLERATED
-        added += term
-        k += 1
-    return min(1.0, math.exp(front) * added)
+    return float(scipy.special.betainc(1.0 + lies, 1.0 + max(total - lies, 0.0), TOLERATED))

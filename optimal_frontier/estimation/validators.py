@@ -78,7 +78,7 @@ class ValidatorTrust(NamedTuple):
         return DOUBTFUL_CHECKS if self.told < HONEST and hidden >= DOUBT else LATER_CHECKS
 
     def after(self, verdict: str, evidence: float) -> ValidatorTrust:
-        """Return what is known after ``verdict`` (`verdict_of`, or ``told``); the same formula stands in ``lua/observe.lua``.
+        """Return what is known after ``verdict`` (`verdict_of`, or ``told``).
 
         Examples
         --------

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optimal_frontier.optimization.problem import Floats, page_values
+from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.response import caught_share
+from optimal_frontier.validation import page_values
 
 
 def _checked(importance: ArrayLike, change_rate: ArrayLike, rates: ArrayLike) -> tuple[Floats, Floats, Floats]:

@@ -9,24 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InfeasibleBudgetError, InvalidProblemError
-from optimal_frontier.optimization.guess import first_guess
 from optimal_frontier.optimization.hosts import solve_with_hosts
-from optimal_frontier.optimization.market import Clearing, clearing_price
+from optimal_frontier.optimization.initial_price import initial_price
 from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
-from optimal_frontier.optimization.problem import (
-    DECADES,
-    Floats,
-    check_prices,
-    check_values,
-    choice,
-    host_limits,
-    page_array,
-    page_or_scalar,
-    page_values,
-    rate_bounds,
-    scalar,
-)
+from optimal_frontier.optimization.price_search import Clearing, clearing_price
+from optimal_frontier.optimization.problem import DECADES, Floats, check_prices, host_limits, rate_bounds
 from optimal_frontier.optimization.solution import Solution
+from optimal_frontier.validation import check_values, choice, page_array, page_or_scalar, page_values, scalar
 
 Objective = Literal["freshness", "changes"]
 
@@ -88,7 +77,7 @@ def solve_periodic(
     multiplier. O(n) time: a sample finds a price, a rough sweep over all pages corrects it, an exact one and a first-order step end it.
     With host limits (and no costs) the price of a page is the larger of the multiplier and the price at which its host is full, which
     does not depend on the multiplier: the hosts at their limits are searched for by their own pages, all at once. With costs their
-    surcharges are settled for every trial of the multiplier. Beside the rates, one array of size n; with host limits about seven. From
+    surcharges are settled for every trial of the multiplier. Beside the rates, one array of size n; with host limits about thirteen. From
     200,000 pages on the sweeps use all cores that the process may; results do not depend on it.
 
     Exact to rounding as far as the objective is concerned: rates are within about 1e-7 of the optimum's, and the loss is of second order.
@@ -157,7 +146,7 @@ def _solve(pages: PricedPages, budget: float, unit: float, start: float | None) 
             pages.fill_bounds(rates, maximum=True)
             most = pages.bandwidth(slice(None), rates)
         if most > budget:
-            guess, top = first_guess(pages, budget, least, start)
+            guess, top = initial_price(pages, budget, least, start)
             top *= 1 + 1e-15  # multiplier x cost may be rounded to below the value, where a page that changes very often gets many visits
         if most <= budget or top == 0.0:  # the maxima, or a world without anything worth a visit, leave bandwidth
             pages.fill_bounds(rates, maximum=most <= budget)

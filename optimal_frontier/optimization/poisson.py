@@ -10,20 +10,11 @@ from numpy.typing import ArrayLike
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.poisson_bounded import solve_poisson_bounded
 from optimal_frontier.optimization.poisson_sweeps import solve_in_sweeps
-from optimal_frontier.optimization.problem import (
-    DECADES,
-    Floats,
-    check_prices,
-    check_values,
-    choice,
-    host_limits,
-    page_array,
-    rate_bounds,
-    scalar,
-)
+from optimal_frontier.optimization.problem import DECADES, Floats, check_prices, host_limits, rate_bounds
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.sweeps import inner
 from optimal_frontier.optimization.water_level import level_by_sorting, level_without_sorting
+from optimal_frontier.validation import check_values, choice, page_array, scalar
 
 Method = Literal["sort-free", "sort"]
 #: Depth of a page that is not worth a visit at any price.

@@ -120,7 +120,10 @@ def solve_poisson_bounded(
         unused = bandwidth - spent if bandwidth - spent > 1e-9 * bandwidth else max(0.0, bandwidth - most)
         # A level that no page of a world without value ever reaches, and one beyond all maxima, leave the price at 0.
         multiplier = level**-2 if 0 < level < np.inf else 0.0
-        objective, residual = _judge(importance, change_rate, rates, low, high, multiplier, full_level, host)
+        paid: Floats | float = multiplier
+        if full_level is not None and host is not None:
+            paid = np.maximum(multiplier, full_level**-2.0)[host]
+        objective, residual = _judge(importance, change_rate, rates, low, high, paid)
     return Solution(rates, objective, multiplier, unused, residual)
 
 
@@ -280,22 +283,10 @@ def _level_of_best(slope: Floats, depth: Floats, low: Floats, high: Floats) -> f
     return float((low[room] / slope[room] + depth[room]).min()) if room.any() else 0.0
 
 
-def _judge(
-    importance: Floats,
-    change_rate: Floats,
-    rates: Floats,
-    low: Floats,
-    high: Floats,
-    multiplier: float,
-    full_level: Floats | None,
-    host: Integers | None,
-) -> tuple[float, float]:
-    """Objective and KKT residual from their definitions."""
+def _judge(importance: Floats, change_rate: Floats, rates: Floats, low: Floats, high: Floats, price: Floats | float) -> tuple[float, float]:
+    """Objective and KKT residual from their definitions; `price` is that of a visit, for all pages or of each."""
     sums = rates + change_rate
     objective = inner(importance, np.where(change_rate > 0, rates / sums, 1.0))
-    price: Floats | float = multiplier
-    if full_level is not None and host is not None:
-        price = np.maximum(multiplier, full_level**-2.0)[host]
     free = (rates > low) & (rates < high) & (np.asarray(price) > 0)
     if not free.any():
         return objective, 0.0

@@ -6,20 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InfeasibleBudgetError
-from optimal_frontier.optimization.market import clearing_price
 from optimal_frontier.optimization.pages import Spending
-from optimal_frontier.optimization.problem import (
-    Floats,
-    check_prices,
-    check_values,
-    page_array,
-    page_or_scalar,
-    page_values,
-    rate_bounds,
-    scalar,
-)
+from optimal_frontier.optimization.price_search import clearing_price
+from optimal_frontier.optimization.problem import Floats, check_prices, rate_bounds
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.sweeps import inner
+from optimal_frontier.validation import check_values, page_array, page_or_scalar, page_values, scalar
 
 _NEWTON_STEPS = 60
 

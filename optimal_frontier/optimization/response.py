@@ -16,6 +16,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import scipy  # scipy.special is imported at its first use: it takes 0.2 s
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -27,8 +28,6 @@ _LOWEST = -120  # log2 of the smallest z in the table; below it g = 1 / sqrt(2 z
 _HIGHEST = 54  # w - p is at least one rounding of p, so z < 2 ** 54 for a page that is worth a visit
 _BASE = (1023 + _LOWEST) << _SUB_BITS  # the leading bits of the double 2 ** _LOWEST
 TINY_ODDS = 2.0**_LOWEST
-_NEWTON_STEPS = 3
-_SERIES = (1.0, 1 / 3, 1 / 36, -1 / 270, 1 / 4320, 1 / 17010, -139 / 5443200, 1 / 204120)
 
 
 def changes_between_visits(odds: Floats) -> Floats:
@@ -42,24 +41,19 @@ def changes_between_visits(odds: Floats) -> Floats:
     Returns
     -------
     ndarray
-        ``r`` with ``r - log1p(r) = log1p(z)``, to about 1e-15 relative.
+        ``r`` with ``r - log1p(r) = log1p(z)``, to about 1e-14 relative.
 
     Notes
     -----
-    Temme's series in ``s = sqrt(2 log1p(z))`` for ``s < 0.1``, Newton above. This is the reference that the table is made from.
+    Quantiles of Gamma(2), from scipy: at ``z / (1 + z)`` from below, or at ``1 / (1 + z)`` from above, whichever is smaller, so that no
+    digit is lost. About 0.4 us each. This is the reference that the table is made from.
     """
-    target = np.log1p(odds)
-    root = np.sqrt(2 * target)
-    series = np.zeros_like(root)
-    for coefficient in reversed(_SERIES):
-        series = (series + coefficient) * root
-    result: Floats = series
-    far = root >= 0.1
-    target, root = target[far], root[far]
-    r = np.where(root < 1, series[far], target + np.log1p(target + root))
-    for _ in range(_NEWTON_STEPS):
-        r -= (r - np.log1p(r) - target) * (1 + r) / r
-    result[far] = r
+    z = np.asarray(odds, dtype=np.float64)
+    result = np.empty_like(z)
+    low = z < 1
+    near, far = z[low], z[~low]
+    result[low] = scipy.special.gammaincinv(2.0, near / (1 + near))
+    result[~low] = scipy.special.gammainccinv(2.0, 1 / (1 + far))
     return result
 
 

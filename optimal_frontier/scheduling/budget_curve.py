@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
-from optimal_frontier.scheduling.planning import LOAD, RatePlan
+import numpy as np
+from numpy.typing import NDArray
 
 #: Relative step of a slope that has to be measured.
 _STEP: Final = 1e-3
@@ -19,6 +20,24 @@ _LONGEST_STEP: Final = 5.0
 #: Factor between two looks for the end of the curve, and their largest number.
 _GROWTH: Final = 8.0
 _MOST_LOOKS: Final = 40
+
+
+class Planned(Protocol):
+    """What is asked of a plan: rates and unused budget (visits per second), multiplier, sum of importance x freshness, pages that
+    exploration holds at a bound, and whether minima fitted."""
+
+    @property
+    def rates(self) -> NDArray[np.float64]: ...
+    @property
+    def multiplier(self) -> float: ...
+    @property
+    def freshness(self) -> float: ...
+    @property
+    def unused(self) -> float: ...
+    @property
+    def feasible(self) -> bool: ...
+    @property
+    def held(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +55,7 @@ class CurvePoint:
     multiplier : float
         The plan's: d objective / d planned rate.
     planned_rate, unused : float
-        Sum of the rates, and what bounds and host limits leave of `LOAD` x budget, fetches per second.
+        Sum of the rates, and what bounds and host limits leave of what is planned, fetches per second.
     feasible : bool
         False where minima had to be scaled down.
     """
@@ -56,25 +75,27 @@ class BudgetCurve:
     Parameters
     ----------
     plan : callable
-        Revisit budget (fetches per second) -> `RatePlan`, the same pages and estimates each time. Fill in a prior beforehand:
+        Revisit budget (fetches per second) -> plan, the same pages and estimates each time. Fill in a prior beforehand:
         `plan_rates` derives it from the budget where a page has no bit, and then the pages would change with the budget.
     most : float
         A budget that surely cannot be used up, fetches per second; inf if there is none.
     of_freshness : bool
         Whether freshness is what the plan maximises. Then the slope is its multiplier; else it is measured, as where pages are
         held by exploration, whose bounds move with the budget.
+    load : float
+        Share of a budget that is planned.
 
     Notes
     -----
-    Where minimum rates fit and freshness is maximised the curve is concave, and its slope is `LOAD` x multiplier: one more fetch per
+    Where minimum rates fit and freshness is maximised the curve is concave, and its slope is load x multiplier: one more fetch per
     second goes where it is worth most. Below, minima are scaled down in proportion, and the curve rises more slowly than from the kink on.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from optimal_frontier.scheduling import plan_rates
+    >>> from optimal_frontier.scheduling import LOAD, plan_rates
     >>> pages = [np.ones(2), np.full(2, 5.0), np.array([5.0, 10.0])]
-    >>> curve = BudgetCurve(lambda budget: plan_rates(*pages, budget, np.zeros(2), np.full(2, 4.0)), most=10.0)
+    >>> curve = BudgetCurve(lambda budget: plan_rates(*pages, budget, np.zeros(2), np.full(2, 4.0)), most=10.0, load=LOAD)
     >>> round(curve.at(2.0).value, 4)
     1.4409
     >>> round(curve.budget_for(1.4409), 3)
@@ -83,7 +104,8 @@ class BudgetCurve:
     (1.836, True)
     """
 
-    def __init__(self, plan: Callable[[float], RatePlan], most: float = math.inf, *, of_freshness: bool = True) -> None:
+    def __init__(self, plan: Callable[[float], Planned], most: float = math.inf, *, of_freshness: bool = True, load: float = 1.0) -> None:
+        self._load = load
         self._plan = plan
         self._most = most
         self._of_freshness = of_freshness
@@ -101,7 +123,7 @@ class BudgetCurve:
         if plan.unused > _TOLERANCE * budget and not plan.held:
             slope = 0.0
         elif plan.feasible and self._of_freshness and not plan.held:
-            slope = LOAD * plan.multiplier
+            slope = self._load * plan.multiplier
         else:
             less, more = (self._plan(budget * (1 + step)).freshness for step in (-_STEP, _STEP))
             slope = max(0.0, (more - less) / (2 * _STEP * budget))
@@ -113,7 +135,7 @@ class BudgetCurve:
             point = self._far_point()
             if point.unused > 0:
                 point = CurvePoint(
-                    (LOAD * point.budget - point.unused) / LOAD,
+                    (self._load * point.budget - point.unused) / self._load,
                     point.value,
                     0.0,
                     point.multiplier,

@@ -30,8 +30,9 @@ U. Upadhyay et al., "Learning to crawl", AAAI 2020, Lemma 2, section 5.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,9 +52,14 @@ EPSILON: Final = 0.5
 PHASE_ROUNDS: Final = 2
 #: Rounds for which a draw of ``thompson`` holds: what a simulated crawl leaves between two plans.
 DRAW_ROUNDS: Final = 0.4
+#: Waits from which on, seconds, there is no longest wait.
+NEVER_S: Final = 1e38
 #: Accepted miss of a level, relative.
 _TOLERANCE: Final = 1e-12
 _MOST_HALVINGS: Final = 200
+#: Of splitmix64.
+_FACTORS: Final = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xBF58476D1CE4E5B9)
+_WORD: Final = 2**64 - 1
 
 Floats = NDArray[np.float64]
 
@@ -73,6 +79,74 @@ class Choice:
     change_rate: Floats
     least_rate: Floats
     most_rate: Floats
+
+
+class Exploring(NamedTuple):
+    """How far exploration is in a live crawl, and what that makes of waits.
+
+    Attributes
+    ----------
+    exploration : str
+        EXPLORATION; names without a part here count as ``median``.
+    number : int
+        Of the phase of ``epsilon``.
+    is_even : bool
+        ``explore-then-commit`` explores: all pages are visited at even intervals.
+    interval : float
+        The even interval, seconds: that in which the budget visits every page once.
+    """
+
+    exploration: str
+    number: int
+    is_even: bool
+    interval: float
+
+    @classmethod
+    def of(cls, published: Mapping[str, str], round_s: float) -> Exploring:
+        """Read what plans publish (``exploration...``); ``round_s``: seconds in which all pages can be visited once, 0: not known.
+
+        Examples
+        --------
+        >>> Exploring.of({"exploration": "epsilon", "exploration_number": "3"}, 97.0)
+        Exploring(exploration='epsilon', number=3, is_even=False, interval=100.0)
+        """
+        name = published.get("exploration", "median")
+        if round_s <= 0.0:
+            return _PLAIN
+        if name == "median":
+            return cls(name, 0, False, round_s / LOAD)
+        rounds = float(published.get("exploration_rounds", 1.0))
+        horizon = float(published.get("exploration_horizon", math.inf))
+        is_even = name == "explore-then-commit" and explores(rounds, horizon)
+        return cls(name, int(published.get("exploration_number", 0)), is_even, round_s / LOAD)
+
+    def longest(self, page: bytes, longest: float) -> float:
+        """Return the longest wait (s) of a page, by its identity and the one that the crawl has.
+
+        A page that ``epsilon`` picks in a phase waits no longer than the even interval. One without a longest wait has a
+        `LEARNING_SHARE`-th of even visits, but for ``explore-then-commit``.
+        """
+        if self.exploration == "epsilon" and _uniform(int.from_bytes(page[:8], "little"), self.number) < epsilon(max(self.number, 1)):
+            return min(longest, self.interval)
+        if longest < NEVER_S or self.exploration == "explore-then-commit":
+            return longest
+        return min(longest, self.interval / LEARNING_SHARE)
+
+    def longest_of_many(self, pages: NDArray[np.void], longest: ArrayLike) -> Floats:
+        """`longest` for arrays (n,); identities as records of 8 bytes or more."""
+        waits = np.asarray(longest, np.float64).copy()
+        if self.exploration != "explore-then-commit":
+            waits[waits >= NEVER_S] = min(NEVER_S, self.interval / LEARNING_SHARE)
+        if self.exploration == "epsilon" and len(pages):
+            raw = np.frombuffer(pages.tobytes(), np.uint8).reshape(len(pages), -1)[:, :8]
+            numbers = np.ascontiguousarray(raw).view("<u8").ravel()
+            picked = page_uniforms(numbers, self.number) < epsilon(max(self.number, 1))
+            waits[picked] = np.minimum(waits[picked], self.interval)
+        return waits
+
+
+#: Before the first plan, and where the budget visits all pages at once.
+_PLAIN: Final = Exploring("median", 0, False, math.inf)
 
 
 def choose(
@@ -311,6 +385,15 @@ def _bound_constant(pages: int, budget: float, lower: float, upper: float, delta
     return math.log(2.0 * pages / delta) * math.exp(2.0 * upper * interval) / (8.0 * lower**2 * interval)
 
 
+def _uniform(page: int, number: int) -> float:
+    """`page_uniforms` of one page."""
+    bits = (page + 0x9E3779B97F4A7C15 * (number + 1)) & _WORD
+    for factor in _FACTORS:
+        bits = (bits ^ (bits >> 30)) * factor & _WORD
+    bits ^= bits >> 31
+    return ((bits >> 11) + 0.5) * 2.0**-53
+
+
 def page_uniforms(pages: ArrayLike, number: int) -> Floats:
     """Return numbers in (0, 1), one a page, that are the same whoever asks for them.
 
@@ -337,7 +420,7 @@ def page_uniforms(pages: ArrayLike, number: int) -> Floats:
     """
     with np.errstate(over="ignore"):
         bits = np.asarray(pages).astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(number) + np.uint64(1))
-        for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xBF58476D1CE4E5B9):
+        for factor in _FACTORS:
             bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(factor)
         bits ^= bits >> np.uint64(31)
     return ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53

@@ -36,12 +36,21 @@ _WORTHLESS: Final = 1.0 - 1e-12
 
 
 class Numbers(NamedTuple):
-    """Of a deadline, seconds; floats, or arrays of one shape."""
+    """Of a deadline, seconds."""
 
     a: float
     s: float
     e: float
     l: float  # noqa: E741  # the name that DESIGN.md has
+
+
+class ManyNumbers(NamedTuple):
+    """Of the deadlines of many pages: arrays of shape (n,)."""
+
+    a: Floats
+    s: Floats
+    e: Floats
+    l: Floats  # noqa: E741  # the name that DESIGN.md has
 
 
 def deadline(b: float, numbers: Numbers, log_price: float) -> float:
@@ -55,7 +64,7 @@ def deadline(b: float, numbers: Numbers, log_price: float) -> float:
     return b + min(max(numbers.a + numbers.s * log_price, numbers.e), numbers.l)
 
 
-def deadlines(b: Floats, numbers: Numbers, log_price: Floats | float) -> Floats:
+def deadlines(b: Floats, numbers: Numbers | ManyNumbers, log_price: Floats | float) -> Floats:
     """Return the deadlines (s) of many pages: `deadline` for arrays."""
     a, s, e, longest = (np.asarray(value, np.float64) for value in numbers)
     with np.errstate(invalid="ignore"):
@@ -102,6 +111,8 @@ def wait_at_price(
     """
     if change_rate <= 0.0:
         return math.inf, 0.0
+    if log_price == -math.inf:
+        return 0.0, 0.0
     if policy == "poisson":
         speed = math.exp(0.5 * (math.log(importance) + math.log(change_rate) - log_price))
         rate = speed - change_rate
@@ -162,7 +173,9 @@ def numbers_at(wait: float, slope: float, log_price: float, shortest: float, lon
     >>> numbers_at(20.0, 5.0, 2.0, 1.0, 60.0)
     Numbers(a=10.0, s=5.0, e=1.0, l=60.0)
     """
-    return Numbers(wait - slope * log_price if wait < math.inf else math.inf, slope, min(shortest, longest), longest)
+    # A price of 0 has no logarithm to multiply by, and no slope.
+    a = wait - slope * log_price if slope and wait < math.inf else wait
+    return Numbers(a, slope, min(shortest, longest), longest)
 
 
 def draw_of(page: bytes, attempts: int) -> float:

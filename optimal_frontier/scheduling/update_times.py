@@ -2,7 +2,7 @@
 
 Such a page is due at the first update time that the plan buys a visit for, later than the last visit; at the latest at the first update
 time at all once its longest interval is over. Where gap, backoff or a late crawler would put the visit shortly before an update time, it
-waits for that. The Lua scripts use the same formulas; a test holds them equal.
+waits for that.
 """
 
 from __future__ import annotations

@@ -11,12 +11,14 @@ from typing import Any, Final, Literal
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings.contents import check_options
 from optimal_frontier.settings.parsing import number
-from optimal_frontier.settings.rules import Rules
+from optimal_frontier.settings.rules import PageRule, Rules
 from optimal_frontier.settings.table import PREFIX, TABLE
 from optimal_frontier.settings.urls import UrlLimits
 
 #: Half-width of Scrapy's random download delay, as a share of it, unless it was switched off.
 _JITTER: Final = 0.5
+#: Relative difference of bounds that leave one interval, but do not pin the page.
+_APART: Final = 1e-6
 #: A slot that holds a request back is full until it is answered, and asks for the next one after that; 7% were measured at 0.5 s.
 _HAND_OVER: Final = 0.08
 
@@ -27,13 +29,12 @@ class FrontierSettings:
 
     redis_url: str
     namespace: str
+    partitions: int
     crawl_rate: float | None
     discovery_share: float
     objective: Literal["freshness", "changes"]
     policy: Literal["periodic", "poisson"]
-    dispatch: Literal["edf", "index"]
-    exploration: Literal["median", "mean", "thompson", "epsilon", "explore-then-commit"]
-    half_life: float | None
+    exploration: Literal["median", "epsilon", "explore-then-commit"]
     resolve_interval: float
     min_interval: float
     max_interval: float
@@ -61,10 +62,18 @@ class FrontierSettings:
     #: Seconds between two requests to a host on average, by HOST_DELAY, HOST_MAX_RATE and Scrapy's own random delay; what plans count with.
     host_period: float = 0.0
 
-    @property
-    def first_visit_share(self) -> float:
-        """Share of the budget for first visits while there are any; all of it for a crawl that is to end (CLOSE_AFTER)."""
-        return self.discovery_share if self.close_after is None else 1.0
+    def interval_bounds(self, rule: PageRule) -> tuple[float, float]:
+        """Return the least and most seconds between two visits of a page; equal where RULES pin it (``interval``), and nowhere else.
+
+        The bounds of a rule go before MIN_INTERVAL and MAX_INTERVAL. Where they exclude each other, the rule's stand, and its max_interval
+        before its min_interval.
+        """
+        longest = rule.max_interval if rule.max_interval is not None else self.max_interval
+        shortest = rule.min_interval if rule.min_interval is not None else self.min_interval
+        if shortest < longest or (rule.min_interval is not None and rule.min_interval == rule.max_interval):
+            return shortest, longest
+        # A pinned page may come back sooner than its interval, others not: they are told apart by a difference that means nothing.
+        return (longest * (1.0 - _APART), longest) if rule.max_interval is not None else (shortest, shortest * (1.0 + _APART))
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> FrontierSettings:
@@ -108,16 +117,6 @@ class FrontierSettings:
             raise ConfigurationError(
                 f"{PREFIX}POLICY = 'poisson': expected {PREFIX}OBJECTIVE = 'freshness' with it, not {parsed['objective']!r}; "
                 "rates of memoryless visits are known for freshness only"
-            )
-        if parsed["dispatch"] == "index" and parsed["discovery_share"] == 0:
-            raise ConfigurationError(
-                f"{PREFIX}DISPATCH = 'index': expected {PREFIX}DISCOVERY_SHARE above 0 with it; by price there is always a page to "
-                "revisit, and new ones would never have their turn"
-            )
-        if parsed["policy"] == "poisson" and parsed["dispatch"] == "index":
-            raise ConfigurationError(
-                f"{PREFIX}DISPATCH = 'index': expected {PREFIX}POLICY = 'periodic' with it, not 'poisson'; "
-                "visits by their worth are evenly spaced"
             )
         return cls(**parsed)
 

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from optimal_frontier.errors import ConfigurationError
@@ -44,6 +44,10 @@ class PageRule:
     exclude: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     distance: int | None = None
+
+
+#: Of a page of which RULES say nothing.
+NO_RULE: Final = PageRule()
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ class Rules:
                 merged.update(rule.values)
         if "interval" in merged:
             merged["min_interval"] = merged["max_interval"] = merged.pop("interval")
-        return PageRule(**merged) if merged else PageRule()
+        return PageRule(**merged) if merged else NO_RULE
 
     def digest(self) -> str:
         """Return a text that changes when the rules do; stored beside the columns that were made from them."""

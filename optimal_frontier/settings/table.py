@@ -12,9 +12,8 @@ from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings.contents import NEAR_DISTANCE, parse_distance, parse_kind, parse_patterns, parse_selectors
 from optimal_frontier.settings.parsing import choice, fail, flag, number
 from optimal_frontier.settings.rules import parse_rules
-from optimal_frontier.settings.sources import parse_sources
 from optimal_frontier.settings.timetable import DAY_S
-from optimal_frontier.settings.urls import IGNORED, UrlLimits, page_limit, parse_folds, parse_limits, parse_names
+from optimal_frontier.settings.urls import IGNORED, UrlLimits, page_limit, parse_folds, parse_limits, parse_names, parse_sources
 
 PREFIX: Final = "OPTIMAL_FRONTIER_"
 
@@ -45,10 +44,8 @@ def _host_max_rate(name: str, value: object) -> float | None:
     return number(name, value, "fetches per second above 0, or None", lambda x: 0 < x < math.inf and 1 / x < math.inf)
 
 
-def _half_life(name: str, value: object) -> float | None:
-    if value is None or value == "None":
-        return None
-    return number(name, value, "seconds above 0, or None", lambda x: 0 < x < math.inf)
+def _partitions(name: str, value: object) -> int:
+    return int(number(name, value, "a whole number from 1 to 16384", lambda x: 1 <= x <= 16_384 and x == int(x)))
 
 
 def _close_after(name: str, value: object) -> int | None:
@@ -101,8 +98,14 @@ TABLE: Final = (
         "where the state lives: embedded, embedded:///path, a redis-py URL, or redis+cluster://host:port",
     ),
     Setting("NAMESPACE", None, _namespace, "prefix of all keys, BOT_NAME unless set; belongs to one spider"),
+    Setting("PARTITIONS", 1, _partitions, "parts of a new namespace, each with its own hosts; a Redis Cluster spreads them over its nodes"),
     Setting("CRAWL_RATE", "auto", _crawl_rate, 'budget, fetches per second over all crawlers; "auto": as fast as the downloader goes'),
-    Setting("DISCOVERY_SHARE", 0.2, _share, "share of the budget kept for first visits while there are any; 1 with CLOSE_AFTER"),
+    Setting(
+        "DISCOVERY_SHARE",
+        0.2,
+        _share,
+        "share of the budget for first visits, once those that wait could not be finished within three plans; 1 with CLOSE_AFTER",
+    ),
     Setting("OBJECTIVE", "freshness", choice("freshness", "changes"), "what is maximised: time current, or changes seen per second"),
     Setting(
         "POLICY",
@@ -111,25 +114,18 @@ TABLE: Final = (
         "how the visits of a page follow each other: evenly spaced, or memoryless at Azar's rates",
     ),
     Setting(
-        "DISPATCH",
-        "edf",
-        choice("edf", "index"),
-        "which page comes next: the earliest deadline, or the one whose visit is worth most, by a live price that follows the budget",
-    ),
-    Setting(
         "EXPLORATION",
         "median",
-        choice("median", "mean", "thompson", "epsilon", "explore-then-commit"),
-        "which change rates plans are made from, and how pages that are not worth a visit go on being looked at",
+        choice("median", "epsilon", "explore-then-commit"),
+        "which change rates deadlines are made from, and how pages that are not worth a visit go on being looked at",
     ),
-    Setting("HALF_LIFE", None, _half_life, "seconds after which what was learned of a change rate counts half; None: it is kept"),
     Setting("RESOLVE_INTERVAL", 60.0, _positive, "seconds between plans"),
     Setting("MIN_INTERVAL", 1.0, _positive, "least seconds between two visits of a page"),
     Setting("MAX_INTERVAL", 30 * DAY_S, _positive, "most seconds between two visits of a page"),
     Setting("RULES", [], parse_rules, "importance, interval bounds, update times and revisiting by URL pattern or host"),
     Setting("HOST_DELAY", None, _host_delay, "seconds between two requests to a host, over all crawlers; None: DOWNLOAD_DELAY"),
     Setting("HOST_MAX_RATE", None, _host_max_rate, "most fetches per second to a host, over all crawlers; None: no limit but HOST_DELAY"),
-    Setting("LEASE_SECONDS", 60.0, _positive, "a lease that is not renewed for this long is handed out again"),
+    Setting("LEASE_SECONDS", 15.0, _positive, "a lease that is not renewed for this long is handed out again; at most 15 count"),
     Setting("FINGERPRINT", "text", parse_kind, "what of a page counts as its content: text, body, near, or the dotted path of a callable"),
     Setting("FINGERPRINT_INCLUDE", [], parse_selectors, "CSS selectors and JSON paths of what counts as content; none: all of the page"),
     Setting("FINGERPRINT_EXCLUDE", [], parse_selectors, "CSS selectors and JSON paths of what does not"),

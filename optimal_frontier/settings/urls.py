@@ -1,4 +1,4 @@
-"""Settings about URLs: what of them does not count, and which of them are traps."""
+"""Settings about URLs: sources that announce them, what of them does not count, and which of them are traps."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings.parsing import fail, number
@@ -86,11 +87,31 @@ def parse_folds(name: str, value: object) -> tuple[str, ...]:
     return tuple(folds)
 
 
-def _list(name: str, value: object, expected: str) -> list[Any]:
+def parse_sources(name: str, value: object) -> tuple[str, ...]:
+    """Return SOURCES, URLs of sitemaps and feeds; a string is JSON, or URLs separated by blanks.
+
+    Examples
+    --------
+    >>> parse_sources("SOURCES", "http://a.org/sitemap.xml http://a.org/feed")
+    ('http://a.org/sitemap.xml', 'http://a.org/feed')
+    """
+    urls = _list(name, value, "a list of http or https URLs", separator=None)
+    for at, url in enumerate(urls):
+        try:
+            is_url = isinstance(url, str) and urlsplit(url).scheme in ("http", "https") and bool(urlsplit(url).hostname)
+        except ValueError:
+            is_url = False
+        if not is_url:
+            raise fail(f"{name}[{at}]", url, "a URL, http://host/path or https://host/path")
+    return tuple(urls)
+
+
+def _list(name: str, value: object, expected: str, separator: str | None = ",") -> list[Any]:
+    """Return a list; a string is JSON, or its parts between the separators (None: white space)."""
     if isinstance(value, str) and value.lstrip().startswith("["):
-        value = _json(name, value, expected)
+        value = _json(name, value, f"{expected}, or the same as JSON")
     elif isinstance(value, str):
-        value = [each.strip() for each in value.split(",") if each.strip()]
+        value = [each.strip() for each in value.split(separator) if each.strip()]
     if not isinstance(value, list | tuple):
         raise fail(name, value, expected)
     return list(value)

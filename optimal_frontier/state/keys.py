@@ -17,18 +17,18 @@ class Key(NamedTuple):
 
 #: Of each partition.
 KEYS: Final = (
-    Key("meta", "hash", "schema, spider, identity, partitions, opened (s), bounds", "fixed", "open"),
+    Key("meta", "hash", "schema, spider, identity, partitions, opened (s)", "fixed", "open"),
     Key("pages", "hash", "page (first 12 bytes of its fingerprint) -> its row: head, then importance that was stated (f4) and record", "pages", "add_pages, observe, write_plan, revise, moves"),
     Key("q", "zset", "page -> even: when to look at it; odd: leased until then, and that is the lease's token (us)", "pages", "dispatch, observe, renew, write_plan, revise"),
-    Key("f", "zset", "first page of each open host that waits for its first visit: rank, page, host (28 + 4 bytes) -> -priority", "hosts", "add_pages, dispatch, observe, forget"),
-    Key("f:H", "zset", "pages of host H that wait for their first visit: rank (1/importance, arrival; 16 bytes), page -> -priority", "pages", "add_pages, dispatch, observe, forget"),
-    Key("w", "zset", "host (4 bytes) with first visits that is shut -> when it opens (us)", "hosts", "dispatch"),
+    Key("f", "zset", "H, of hosts with pages that wait for their first visit -> rank of its first page (below 0), or when the host opens (us)", "hosts", "add_pages, dispatch, observe, forget"),
+    Key("f:H", "zset", "pages of host H that wait for their first visit -> rank: priority, importance, arrival in one number", "pages", "add_pages, dispatch, observe, forget"),
     Key("opens", "hash", "H -> when it is free, and its last turn that is taken (two doubles, us)", "hosts", "dispatch, hold_host"),
     Key("hosts", "hash", "host name -> H", "hosts", "add_pages, adopt"),
     Key("hosts:names", "hash", "H -> host name", "hosts", "add_pages, adopt"),
     Key("hosts:words", "hash", "H -> msgpack: checks of its Last-Modified, sitemaps, 304s; pages seen and found gone (state/host_words.py)", "hosts", "observe"),
     Key("kept", "hash", "hH, pP -> pages of host H, of pattern P that are known", "hosts and patterns", "add_pages, forget, moves"),
     Key("memory", "hash", "page -> msgpack of what its last responses left for the next fetch (state/memory.py)", "pages", "observe, revise, adopt"),
+    Key("amended", "set", "pages whose tail was replaced while they were leased", "pages in flight", "add_pages, observe"),
     Key("aliases", "hash", "page that it was before it moved -> partition (u4), page that it is now, URL that it had", "moves", "become_alias"),
     Key("retired:H", "list", "pages of host H that were retired last, newest first", "32 a host", "observe"),
     Key("d", "string", "seven doubles: time (us), tokens, discovery, log price, step of it, number of the plan, pages forgotten", "fixed", "dispatch, publish_plan, draw_tokens, forget"),
@@ -39,11 +39,10 @@ KEYS: Final = (
     Key("fence", "string", "the planner's fencing token", "fixed", "take_planner_lock"),
     Key("planner", "string", "owner of the planner's lock; expires", "fixed", "take_planner_lock"),
     Key("stats", "hash", "counters by name", "fixed", "all"),
-    Key("lateness", "list", "of the last revisits, seconds from the deadline to the start of the download", "1,000", "observe"),
+    Key("lateness", "list", "of the last revisits, seconds from the deadline to the start of the download, those of one call in one text", "1,000 calls", "observe"),
     Key("changes", "stream", "pages that changed: page, time (s), url, previous and new fingerprint (hexadecimal)", "about 10,000", "observe"),
     Key("flagged", "zset", "contents that are no page's own: host, blank, fingerprint in hexadecimal -> when that was found out (s)", "1,000", "flag_contents"),
-    Key("announcers", "hash", "host and kind of a source -> what its announcements were worth, as text", "sources", "commands"),
-    Key("lastmod", "hash", "page -> what a sitemap said: last change (s), resolution (s), when it said so (s)", "pages", "commands"),
+    Key("announcers", "hash", "host and kind of a source -> what its announcements were worth, as text", "sources", "admitting.announcing"),
 )
 
 #: Keys that exist once in a partition and their types, checked when a namespace is opened.

@@ -5,10 +5,40 @@ A field that has its default is not stored; one that an other version wrote is p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import msgpack
+
+
+class Announced(NamedTuple):
+    """What put a page forward.
+
+    Attributes
+    ----------
+    at : float
+        When, by the server's clock, seconds since the epoch.
+    seen_by : float
+        A visit later than that (s since the epoch) sees the change.
+    is_unsure : bool
+        The last visit may have seen it already: an unchanged page does not speak against the announcer then.
+    announcer : str
+        ``host kind`` of the source.
+    """
+
+    at: float
+    seen_by: float
+    is_unsure: bool
+    announcer: str
+
+
+class Lastmod(NamedTuple):
+    """What a sitemap said of the page: when it last changed and when that was said (both s since the epoch), and the resolution (s)."""
+
+    modified: float
+    resolution: float
+    told: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +64,17 @@ class Memory:
     lies : int
         304s of the page that were found to be lies since it last told a change.
     noise : bytes
-        Of a page that changed on each of its last visits: what is known of its sections; see `frontier.noisy_pages`.
+        Of a page that changed on each of its last visits: what is known of its sections; see `judging.noise`.
+    lastmod : Lastmod or None
+        What a sitemap said last.
+    announced : Announced or None
+        What put the page forward, until its visit has come; see `judging.announcements`.
+    betas : tuple of (float, float)
+        Of a page with update times: the Beta posterior of the probability of a change at each; empty before the first bit.
+    timetable : int
+        Which update times these are of: a hash of them, see `judging.update_times`.
+    aliases : tuple of bytes
+        What the page was before it moved, oldest first: partition (u4) and page (12 bytes) of each, see `dispatching.moving`.
     """
 
     etag: bytes = b""
@@ -47,6 +87,11 @@ class Memory:
     lies: int = 0
     entries: bytes = b""
     noise: bytes = b""
+    lastmod: Lastmod | None = None
+    announced: Announced | None = None
+    betas: tuple[tuple[float, float], ...] = ()
+    timetable: int = 0
+    aliases: tuple[bytes, ...] = ()
 
     @classmethod
     def unpack(cls, raw: bytes | None) -> Memory:
@@ -60,7 +105,11 @@ class Memory:
         if not raw:
             return NOTHING_REMEMBERED
         stored = msgpack.unpackb(raw, strict_map_key=False)
-        return cls(**{name: stored[name] for name in _NAMES if name in stored})
+        known = {name: stored[name] for name in _NAMES if name in stored}
+        for name, read in _READ.items():
+            if name in known:
+                known[name] = read(known[name])
+        return cls(**known)
 
     def pack(self) -> bytes:
         """Return what is stored; nothing where there is nothing to remember."""
@@ -69,4 +118,11 @@ class Memory:
 
 
 _NAMES: Final = tuple(field.name for field in fields(Memory))
+#: Fields that msgpack gives back as lists.
+_READ: Final[dict[str, Callable[[Any], Any]]] = {
+    "lastmod": Lastmod._make,
+    "announced": Announced._make,
+    "betas": lambda pairs: tuple(map(tuple, pairs)),
+    "aliases": tuple,
+}
 NOTHING_REMEMBERED: Final = Memory()

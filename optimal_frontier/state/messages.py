@@ -90,6 +90,8 @@ class Handout:
         What is known of the host's own word.
     memory : Memory
         What the last responses left for this fetch.
+    value : bytes
+        As stored: head and tail.
     """
 
     partition: int
@@ -105,6 +107,7 @@ class Handout:
     host: str
     words: HostWords = NOTHING_SAID
     memory: Memory = NOTHING_REMEMBERED
+    value: bytes = b""
 
     @property
     def elapsed(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
@@ -209,9 +210,9 @@ class Namespace:
         return sums
 
     def now(self, partition: int = 0) -> float:
-        """Return the time of a partition's server, seconds since the epoch."""
-        seconds, micros = self.command("TIME", partition=partition)
-        return int(seconds) + int(micros) / 1e6
+        """Return the time of a partition, seconds since the epoch: its server's, and never before that of its last dispatch."""
+        (seconds, micros), kept = self.commands([["TIME"], ["GETRANGE", self.key("d", partition), 0, 7]], partition=partition)
+        return max(int(seconds) + int(micros) / 1e6, struct.unpack("<d", kept)[0] / 1e6 if kept else 0.0)
 
     def _by_client(self, partitions: Sequence[tuple[int, int]]) -> Iterable[tuple[Any, list[int]]]:
         chosen: dict[int, tuple[Any, list[int]]] = {}

@@ -39,8 +39,6 @@ CONSTANTS: Final = {
     "QUEUE_FORMAT": "<" + "".join(_LUA_CODES[code] for _, code, _ in FIELDS[:QUEUE]),
     "STATE_AT": _at("state"),
     "RANK_AT": _at("a"),
-    # In front of its first visit a page has no last response, and keeps its priority there.
-    "PRIORITY_AT": _at("unseen"),
     "VISITS_AT": _at("visits"),
     "PATTERN_AT": _at("pattern"),
     "SPARE": SPARE,

@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 import time
+from urllib.parse import urljoin
 
 import pytest
 from hypothesis import given, settings
@@ -109,6 +110,31 @@ def test_encodings() -> None:
     for encoding in ("utf-8", "utf-16", "iso-8859-1"):
         body = f'<?xml version="1.0" encoding="{encoding}"?>{text}'.encode(encoding)
         assert entries_of(body) == [Entry("http://a.org/\u00e9")]
+
+
+def test_a_robots_txt_of_many_agents_and_rules_takes_linear_time() -> None:
+    """A parser that keeps the rules of each agent needs minutes."""
+    body = b"\xef\xbb\xbfSitemap: http://a.org/1.xml\n" + b"".join(b"User-agent: %d\n" % at for at in range(50_000))
+    body += b"Allow: /\n" * 50_000 + b"Sitemap:/2.xml"
+    before = time.process_time()
+    assert [entry.url for entry in entries_of(body, "http://a.org/robots.txt")] == ["http://a.org/1.xml", "http://a.org/2.xml"]
+    assert time.process_time() - before < 5.0
+
+
+PIECES = st.sampled_from([*"/?#;:@[].% \t\u00e9\u2100", "http:", "https:", "HTTP:", "//", "a.org", "..", "b", "=1", "\u3000"])
+
+
+@settings(max_examples=2000, deadline=None, derandomize=True, database=None)
+@given(st.lists(PIECES, max_size=7).map("".join), st.sampled_from(["", "http://"]))
+def test_links_are_resolved_as_urljoin_does(link: str, start: str) -> None:
+    """Also those that are absolute, which take a shorter way."""
+    body = json.dumps({"version": "https://jsonfeed.org/version/1", "items": [{"url": start + link}]}).encode()
+    try:
+        expected = urljoin("http://a.org/feed", (start + link).strip())
+    except ValueError:
+        expected = ""
+    is_url = len(expected) > len("https://") and expected.startswith(("http://", "https://")) and expected.split() == [expected]
+    assert entries_of(body, "http://a.org/feed") == ([Entry(expected)] if is_url and (start + link).strip() else [])
 
 
 def test_zipped_also_in_several_members() -> None:

@@ -6,7 +6,7 @@ import pytest
 from corpus import CASES, Case, Fetch
 
 from optimal_frontier.detection import fingerprint, sections
-from optimal_frontier.detection.noise import noise_of
+from optimal_frontier.detection.noisy_sections import noise_of
 from optimal_frontier.detection.section_history import SectionHistory
 
 START = 1_714_000_000.0

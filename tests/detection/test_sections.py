@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lxml import html
 
 from optimal_frontier.detection import sections
-from optimal_frontier.detection.noise import join_places, noise_of
+from optimal_frontier.detection.noisy_sections import join_places, noise_of
 from optimal_frontier.detection.recipe import make_recipe
 from optimal_frontier.detection.section_history import MOST_ROWS, SectionHistory, key_of
 from optimal_frontier.detection.sections import MOST_BYTES, MOST_SECTIONS, OWN_TEXT, REST, WHOLE, Section

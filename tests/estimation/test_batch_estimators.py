@@ -127,7 +127,7 @@ def test_read_only_strided_and_integer_input_is_taken_and_left_as_it_was(estimat
 @every
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
 def test_an_interval_that_is_not_positive_and_finite_is_named_with_its_first_index(estimate: Estimator, bad: float) -> None:
-    with pytest.raises(InvalidProblemError, match=r"^intervals\[2\] must be positive and finite"):
+    with pytest.raises(InvalidProblemError, match=rf"^intervals\[2\] is {bad}; expected a positive, finite number"):
         estimate([1.0, 1.0, bad, bad], [True] * 4)
 
 
@@ -135,25 +135,25 @@ def test_an_interval_that_is_not_positive_and_finite_is_named_with_its_first_ind
 @pytest.mark.parametrize(
     ("intervals", "changed", "counts", "message"),
     [
-        ([1.0, 1.0], [True, None], None, r"changed\[1\] must be a boolean"),
-        ([1.0, 1.0], [True, 2], None, r"changed\[1\] must be a boolean"),
-        ([1.0, 1.0], [[True], [True, False]], None, "changed must be booleans"),
+        ([1.0, 1.0], [True, None], None, r"changed\[1\] is None; expected a boolean"),
+        ([1.0, 1.0], [True, 2], None, r"changed\[1\] is 2; expected a boolean"),
+        ([1.0, 1.0], [[True], [True, False]], None, "changed: expected an array of booleans"),
         ([1.0, 1.0], [True], None, "changed has 1 entries for 2 intervals; index 1 is the first without a counterpart"),
         ([1.0], [True, True, False], None, "changed has 3 entries for 1 intervals; index 1 is the first"),
-        ([[1.0, 2.0]], [[True, False]], None, r"intervals must have one dimension, got shape \(1, 2\)"),
-        (1.0, True, None, r"intervals must have one dimension, got shape \(\)"),
-        ([1.0, None], [True, True], None, r"intervals\[1\] must be a number, got None"),
-        ([1.0, "soon"], [True, True], None, r"intervals\[0\] must be a number"),
-        ([1.0, 1j], [True, True], None, r"intervals\[0\] must be a number"),
-        ([[1.0], [1.0, 2.0]], [True, True], None, "intervals must be numbers"),
+        ([[1.0, 2.0]], [[True, False]], None, r"intervals: expected one dimension, got shape \(1, 2\)"),
+        (1.0, True, None, r"intervals: expected one dimension, got shape \(\)"),
+        ([1.0, None], [True, True], None, r"intervals\[1\] is None; expected a number"),
+        ([1.0, "soon"], [True, True], None, r"intervals: expected numbers, got an array of type"),
+        ([1.0, 1j], [True, True], None, r"intervals: expected numbers, got an array of type"),
+        ([[1.0], [1.0, 2.0]], [True, True], None, "intervals: expected an array of numbers"),
         ([1.0] * 4, [True] * 4, [1, 2], "counts adds up to 3 visits, but there are 4"),
         ([1.0] * 4, [True] * 4, [1, 2, 2, 9], r"counts\[2\] goes up to visit 5, but there are 4"),
-        ([1.0] * 4, [True] * 4, [5, -1], r"counts\[1\] must be a whole number of visits, 0 or more, got -1"),
-        ([1.0] * 4, [True] * 4, [1.5, 2.5], r"counts\[0\] must be a whole number"),
-        ([1.0] * 4, [True] * 4, [4, float("nan")], r"counts\[1\] must be a whole number"),
+        ([1.0] * 4, [True] * 4, [5, -1], r"counts\[1\] is -1.0; expected a whole number of visits, 0 or more"),
+        ([1.0] * 4, [True] * 4, [1.5, 2.5], r"counts\[0\] is 1.5; expected a whole number"),
+        ([1.0] * 4, [True] * 4, [4, float("nan")], r"counts\[1\] is nan; expected a whole number"),
         ([1.0] * 4, [True] * 4, [2**62, 2**62], r"counts\[0\] goes up to visit"),
-        ([1.0] * 4, [True] * 4, 4, "counts must have one dimension"),
-        ([1.0] * 4, [True] * 4, [[4]], "counts must have one dimension"),
+        ([1.0] * 4, [True] * 4, 4, "counts: expected one dimension"),
+        ([1.0] * 4, [True] * 4, [[4]], "counts: expected one dimension"),
     ],
 )
 def test_bad_histories_are_refused_with_the_argument_and_the_first_offender(
@@ -167,14 +167,14 @@ def test_bad_histories_are_refused_with_the_argument_and_the_first_offender(
 @pytest.mark.parametrize(
     ("lower", "upper", "message"),
     [
-        (-1.0, None, "lower must be 0 or more and finite"),
-        (float("inf"), None, "lower must be 0 or more and finite"),
-        ([0.1, float("nan")], None, r"lower\[1\] must be 0 or more"),
-        (None, 0.0, "upper must be positive"),
-        (None, [1.0, float("nan")], r"upper\[1\] must be positive"),
-        ([0.1, 3.0], [1.0, 2.0], r"lower\[1\] must not exceed upper, got 3.0 > 2.0"),
-        ([0.1, 0.2, 0.3], None, r"lower must be one number or have shape \(2,\), got shape \(3,\)"),
-        (None, "high", "upper must be a number"),
+        (-1.0, None, "lower is -1.0; expected a non-negative, finite number"),
+        (float("inf"), None, "lower is inf; expected a non-negative, finite number"),
+        ([0.1, float("nan")], None, r"lower\[1\] is nan; expected a non-negative"),
+        (None, 0.0, "upper is 0.0; expected a positive number"),
+        (None, [1.0, float("nan")], r"upper\[1\] is nan; expected a positive number"),
+        ([0.1, 3.0], [1.0, 2.0], r"lower\[1\] is 3.0, above upper\[1\], 2.0"),
+        ([0.1, 0.2, 0.3], None, r"lower: expected one number or shape \(2,\), got shape \(3,\)"),
+        (None, "high", "upper: expected numbers, got"),
     ],
 )
 def test_bad_bounds_are_refused_with_the_argument_and_the_first_offender(
@@ -186,5 +186,5 @@ def test_bad_bounds_are_refused_with_the_argument_and_the_first_offender(
 
 @pytest.mark.parametrize("estimate", [mle_rate, moment_rate])
 def test_one_page_has_one_bound(estimate: Estimator) -> None:
-    with pytest.raises(InvalidProblemError, match=r"^lower must be one number, got shape \(2,\)"):
+    with pytest.raises(InvalidProblemError, match=r"^lower: expected one number, got shape \(2,\)"):
         estimate([1.0, 1.0], [True, False], lower=[0.1, 0.2])

@@ -1,4 +1,4 @@
-"""The test of bits against the Poisson model: level and power by simulation; and the Weibull model that fits."""
+"""The test of bits against the Poisson model: level and power by simulation."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import math
 
 import numpy as np
 import pytest
-import scipy.special
 
-from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.estimation.bursts import LEAST_SHAPE, Bursts, fit_weibull, follow_bursts, follow_many
+from optimal_frontier.estimation.bursts import Bursts, follow_bursts, follow_many
 
 
 def bits(shape, interval, visits, rng):
@@ -44,39 +42,12 @@ def test_poisson_pages_are_hardly_ever_rejected(interval):
 
 
 @pytest.mark.parametrize(("shape", "visits"), [(0.5, 400), (0.35, 250)])
-def test_bursty_pages_are_found_and_their_shape_is_about_right(shape, visits):
+def test_bursty_pages_are_found(shape, visits):
     """Visited once per mean time between changes: nine of ten within so many visits."""
     rng = np.random.default_rng(2)
     runs = [followed(shape, 1.0, visits, rng) for _ in range(40)]
     assert sum(any(bursts.is_bursty for bursts in run) for run in runs) >= 36
-    chance = np.mean(bits(shape, 1.0, 20_000, rng))
-    found, interval = fit_weibull([chance] * 40, [max(run[-1].correlation, 0.0) for run in runs])
-    assert found.mean() == pytest.approx(shape, abs=0.1)
-    assert interval.mean() == pytest.approx(1.0, rel=0.35)
-
-
-@pytest.mark.parametrize("shape", [0.3, 0.5, 0.8, 1.0])
-@pytest.mark.parametrize("interval", [0.05, 0.7, 3.0])
-def test_the_fit_finds_the_model_that_made_the_correlation(shape, interval):
-    """By the incomplete gamma function."""
-    rate = math.gamma(1.0 + 1.0 / shape)
-
-    def changed(age):
-        return scipy.special.gammainc(1.0 / shape, (age * rate) ** shape)
-
-    chance = changed(interval)
-    correlation = ((1 - changed(2 * interval)) - (1 - chance) ** 2) / (chance * (1 - chance))
-    (found,), (length,) = fit_weibull([chance], [max(correlation, 0.0)])
-    assert found == pytest.approx(shape, abs=0.006)
-    assert length == pytest.approx(interval, rel=0.05)
-
-
-def test_what_no_model_gives_is_the_nearest_one():
-    shape, interval = fit_weibull([0.5, 1e-9, 1.0], [1.0, 0.0, 0.0])
-    assert shape[0] == LEAST_SHAPE
-    assert np.isfinite(interval).all()
-    with pytest.raises(InvalidProblemError, match=r"correlation\[1\]"):
-        fit_weibull([0.5, 0.5], [0.1, -0.1])
+    assert np.mean([run[-1].correlation for run in runs]) > 0.15
 
 
 def test_the_first_bit_has_nothing_before_it():

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import posterior_median, update_posterior, watch_habits
-from optimal_frontier.estimation.change_points import ALARM, MEMORY, watch_one
-from optimal_frontier.estimation.forgetting import RESIDUE
+from optimal_frontier.estimation.change_points import ALARM, MEMORY, RESIDUE, watch_one
 
 SIZES = st.floats(1e-6, 1e6)
 
@@ -88,10 +87,10 @@ def test_one_page_is_as_many(watch, shape, time, prior_shape, prior_time, interv
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((([0.0], [0.0], [-1.0]), [1.0], [1.0], 1.0, 1.0, 1.0, [True]), "watch.evidence[0] must be 0 or more"),
-        ((([0.0], [0.0], [0.0]), [1.0], [0.0], 1.0, 1.0, 1.0, [True]), "time[0] must be positive"),
-        ((([0.0], [0.0], [0.0]), [1.0], [1.0], 1.0, 0.0, 1.0, [True]), "prior_time must be positive"),
-        ((([0.0], [0.0], [0.0]), [1.0], [1.0], 1.0, 1.0, 1.0, [None]), "changed[0] must be a boolean"),
+        ((([0.0], [0.0], [-1.0]), [1.0], [1.0], 1.0, 1.0, 1.0, [True]), "watch.evidence[0] is -1.0; expected a non-negative"),
+        ((([0.0], [0.0], [0.0]), [1.0], [0.0], 1.0, 1.0, 1.0, [True]), "time[0] is 0.0; expected a positive"),
+        ((([0.0], [0.0], [0.0]), [1.0], [1.0], 1.0, 0.0, 1.0, [True]), "prior_time is 0.0; expected a positive"),
+        ((([0.0], [0.0], [0.0]), [1.0], [1.0], 1.0, 1.0, 1.0, [None]), "changed[0] is None; expected a boolean"),
         ((([0.0], [0.0], [0.0]), [1.0, 1.0], [1.0, 1.0, 1.0], 1.0, 1.0, 1.0, [True]), "shapes do not go together"),
     ],
 )

@@ -99,19 +99,19 @@ def test_ages_make_the_estimate_after_ten_visits_better():
 @pytest.mark.parametrize(("bad", "said"), [(-1.0, "-1.0"), (float("inf"), "inf")])
 def test_an_age_out_of_range_is_named_with_its_index(bad, said):
     for update in (lambda ages: update_with_age(1.0, 1.0, 1.0, ages, True), lambda ages: update_with_first_age(1.0, 1.0, ages)):
-        with pytest.raises(InvalidProblemError, match=rf"^ages\[1\] must be 0 or more and finite, or NaN, got {said}"):
+        with pytest.raises(InvalidProblemError, match=rf"^ages\[1\] is {said}; expected a non-negative, finite number, or NaN"):
             update([NAN, bad, bad])
 
 
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((0.0, 1.0, 1.0, 1.0, True), {}, "shape must be positive"),
-        ((1.0, 1.0, 0.0, 1.0, True), {}, "intervals must be positive"),
-        ((1.0, 1.0, 1.0, 1.0, None), {}, "changed must be a boolean"),
-        ((1.0, 1.0, 1.0, ["old"], True), {}, r"ages\[0\] must be a number"),
+        ((0.0, 1.0, 1.0, 1.0, True), {}, "shape is 0.0; expected a positive"),
+        ((1.0, 1.0, 0.0, 1.0, True), {}, "intervals is 0.0; expected a positive"),
+        ((1.0, 1.0, 1.0, 1.0, None), {}, "changed is None; expected a boolean"),
+        ((1.0, 1.0, 1.0, ["old"], True), {}, "ages: expected numbers"),
         ((1.0, 1.0, [1.0, 2.0], [1.0, 2.0, 3.0], True), {}, r"ages \(3,\)"),
-        ((1.0, 1.0, 1.0, 1.0, True), {"resolution": -1.0}, "resolution must be 0 or more"),
+        ((1.0, 1.0, 1.0, 1.0, True), {"resolution": -1.0}, "resolution is -1.0; expected a non-negative"),
     ],
 )
 def test_unusable_arguments_are_named(arguments, options, message):
@@ -125,5 +125,5 @@ def test_read_only_empty_and_broadcast_input_is_taken_and_left_as_it_was():
     shape, time = update_with_age(1.0, 1.0, 1.0, ages, [1, 1, 0])
     assert shape.shape == time.shape == (3,)
     assert update_with_age([], [], [], [], [])[0].shape == (0,)
-    with pytest.raises(InvalidProblemError, match="weight must be 0 or more"):
+    with pytest.raises(InvalidProblemError, match=r"weight is -0.5; expected a non-negative"):
         update_with_first_age(1.0, 1.0, 1.0, weight=-0.5)

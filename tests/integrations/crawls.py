@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import textwrap
@@ -17,11 +18,19 @@ from typing import Any
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
+from optimal_frontier.frontier.dispatching.revising import Place, follow
+from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.state.connection import connect, parse_redis_url
-from optimal_frontier.state.store import Store
+from optimal_frontier.state.memory import Memory
+from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.rows import Row
 
 #: Longest wait for anything that a test expects, seconds.
 PATIENCE_S = 20.0
+
+#: The key ``d`` of a partition: first the time, in microseconds.
+_SEVEN = struct.Struct("<7d")
 
 #: What every crawl has unless a test says otherwise: quick, and quiet but for what is wrong.
 SETTINGS: dict[str, Any] = {
@@ -182,42 +191,69 @@ def crawling(*arguments: Any, **keywords: Any) -> Iterator[Crawl]:
 class State:
     """What a namespace holds, by URL."""
 
-    def __init__(self, redis_url: str, namespace: str) -> None:
+    def __init__(self, redis_url: str, name: str) -> None:
         self.connection = connect(parse_redis_url(redis_url, Path("/")))
-        self.store = Store(self.connection, namespace)
+        self.namespace = Namespace(self.connection, name)
 
     def close(self) -> None:
         """Disconnect."""
         self.connection.close()
 
-    def slot(self, request: str | Request) -> int | None:
-        """Return where a page is kept, or None if it is not known."""
-        request = Request(request) if isinstance(request, str) else request
-        found = self.store.command("HGET", self.store.key("ids"), fingerprint(request))
-        return None if found is None else int(found)
-
     def identity(self, request: str | Request) -> bytes:
-        """Return by what a page is known."""
+        """Return the fingerprint by which a page is known."""
         return fingerprint(Request(request) if isinstance(request, str) else request)
 
-    def at(self, request: str | Request, group: str = "seen") -> dict[str, Any]:
-        """Return the columns of a page; empty if it is not known."""
-        slot = self.slot(request)
-        if slot is None:
+    def place(self, request: str | Request) -> Place | None:
+        """Return where a page is kept, by any of its names, or None if it is not known."""
+        self.namespace.open(create=False)
+        url = request if isinstance(request, str) else request.url
+        return follow(self.namespace, self.namespace.partition_of(host_of(url)), self.identity(request)[:PAGE_BYTES])
+
+    def at(self, request: str | Request) -> dict[str, Any]:
+        """Return the row of a page, and its attempts; empty if it is not known."""
+        place = self.place(request)
+        if place is None:
             return {}
-        row = self.store.records_at(group, [slot])[0]
-        return dict(zip(row.dtype.names, row.item(), strict=True))
+        row = Row.unpack(place.value)
+        return {**row._asdict(), "attempts": row.attempts}
+
+    def memory(self, request: str | Request) -> Memory:
+        """Return what the last responses of a page have left."""
+        place = self.place(request)
+        assert place is not None, request
+        return Memory.unpack(self.namespace.command("HGET", self.key("memory", place.partition), place.page, partition=place.partition))
+
+    def key(self, name: str, partition: int = 0) -> str:
+        """Return the full name of a key."""
+        return self.namespace.key(name, partition)
 
     def is_leased(self, request: str | Request) -> bool:
         """Tell whether a page is being fetched."""
-        return bool(self.store.command("HEXISTS", self.store.key("leases"), self.slot(request)))
+        place = self.place(request)
+        assert place is not None, request
+        score = self.namespace.command("ZSCORE", self.key("q", place.partition), place.page, partition=place.partition)
+        return score is not None and float(score) % 2 == 1
 
     @property
     def in_flight(self) -> int:
         """Number of leases."""
-        return int(self.store.command("HLEN", self.store.key("leases")))
+        counts = self.counts
+        return counts.get("dispatched", 0) - counts.get("ended", 0) - counts.get("leases_expired", 0)
 
     @property
     def counts(self) -> dict[str, int]:
         """The counters."""
-        return self.store.counts()
+        return self.namespace.counts()
+
+    @property
+    def plan(self) -> dict[str, str]:
+        """What the last plan published."""
+        return self.namespace.hash("plan")
+
+    def advance(self, seconds: float) -> None:
+        """Move the time of the server on, as the scripts see it: it stands still until the server's clock has caught up."""
+        key = self.key("d")
+        kept = self.namespace.command("GET", key)
+        now, *rest = _SEVEN.unpack(kept)
+        now = max(now, self.namespace.now() * 1e6)
+        self.namespace.command("SET", key, _SEVEN.pack(now + seconds * 1e6, *rest))

@@ -192,7 +192,7 @@ def test_queue_component_schedules_and_counts(start: Start, state: State) -> Non
     queue = manager.backend.queue
     queue.schedule([(b"", 5.0, Request("http://a.example/0"), True), (b"", 1.0, Request("http://a.example/1"), False)])
     assert queue.count() == 1
-    assert state.at("http://a.example/0", "page")["importance"] == 5
+    assert state.at("http://a.example/0")["importance"] == 5
     assert _urls(queue.get_next_requests(10, 0)) == {"http://a.example/0"}
 
 

@@ -43,7 +43,7 @@ def test_a_bursty_page_gets_its_model_and_is_planned_by_it(
 
     with crawl(SPIDER, LOG_LEVEL="WARNING", **{f"of_{name}": value for name, value in SETTINGS.items()}) as running:
         found = running.until(bursty, 25.0)
-        running.until(lambda: float(state.store.hash("published")["time"]) > state.store.now() - 0.1)
+        running.until(lambda: float(state.plan["time"]) > state.store.now() - 0.1)
         running.stop()
 
     settings = FrontierSettings.parse({f"OPTIMAL_FRONTIER_{name}": value for name, value in SETTINGS.items()})
@@ -63,6 +63,6 @@ def test_a_bursty_page_gets_its_model_and_is_planned_by_it(
         assert worth == pytest.approx(plan.multiplier, rel=1e-3)
         # What the crawl itself planned last is next to it: a few bits have come in since.
         assert math.log(answer["rate"] / rate) == pytest.approx(0.0, abs=0.5)
-    steady = [state.slot(site.url(path)) for path in STEADY]
+    steady = [state.place(site.url(path)) for path in STEADY]
     kept = state.store.columns("bursts")[0][steady]
     assert np.count_nonzero(are_bursty(kept["score"], kept["variance"])) <= 1

@@ -69,7 +69,7 @@ class Outcome:
 
     def memory(self, url: str) -> Memory:
         store = self.state.store
-        return Memory.unpack(store.command("HGET", store.key("memory"), self.state.slot(url)))
+        return Memory.unpack(store.command("HGET", store.key("memory"), self.state.place(url)))
 
     def told(self, path: str) -> list[dict[str, Any]]:
         """What the callback saw of a page of the honest site."""

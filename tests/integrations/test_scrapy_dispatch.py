@@ -23,7 +23,7 @@ def test_runs_with_different_dispatchers_follow_each_other(crawl: Crawler, site:
         with crawl(SPIDER, of_DISPATCH=dispatch, of_CRAWL_RATE=60, of_MIN_INTERVAL=0.01, of_RESOLVE_INTERVAL=1.0) as running:
             running.until(
                 lambda wanted=dispatch, before=fetched: (
-                    len(site.fetches) > before + 150 and state.store.hash("published").get("dispatch") == wanted
+                    len(site.fetches) > before + 150 and state.plan.get("dispatch") == wanted
                 )
             )
             price = state.store.hash("price")

@@ -22,11 +22,11 @@ def test_runs_with_different_explorations_follow_each_other(crawl: Crawler, site
         with crawl(spider, **settings) as running:
             running.until(
                 lambda wanted=exploration, before=fetched: (
-                    len(site.fetches) > before + 60 and state.store.hash("published").get("exploration") == wanted
+                    len(site.fetches) > before + 60 and state.plan.get("exploration") == wanted
                 )
             )
             running.stop()
-        found.append(state.store.hash("published"))
+        found.append(state.plan)
     rounds = [float(published["exploration_rounds"]) for published in found]
     assert all(one <= other for one, other in pairwise(rounds))
     assert rounds[-1] > 4.0

@@ -25,7 +25,7 @@ def test_a_host_gets_no_more_than_its_rate(crawl: Crawler, site: MisbehavingSite
     """
     with crawl(spider, of_HOST_MAX_RATE=RATE, of_CRAWL_RATE=200, of_MIN_INTERVAL=0.05) as running:
         running.until(lambda: len(site.fetches) > 130)
-        published = state.store.hash("published")
+        published = state.plan
         running.stop()
     by_host: dict[str, list[float]] = {}
     for fetch in site.fetches:

@@ -107,7 +107,7 @@ def test_lastmod_of_a_request_is_noted_and_nonsense_is_named_once(crawl: Crawler
     with crawl(spider) as running:
         running.until(lambda: [site.count(f"/static/{at}") > 2 for at in range(4)] == [True] * 4)
         running.stop()
-    slot = state.slot(site.url("/static/1"))
+    slot = state.place(site.url("/static/1"))
     noted = state.store.hash("lastmod")
     assert noted.keys() == {str(slot)}
     assert float(noted[str(slot)].split()[0]) == pytest.approx(modified)
@@ -149,4 +149,4 @@ def test_a_sitemap_spider_passes_lastmod_on(crawl: Crawler, site: MisbehavingSit
         running.stop()
     found = {(line["url"].rpartition("/")[2], line["lastmod"]) for line in running.record}
     assert found == {("1", "2024-03-05"), ("2", None)}
-    assert state.store.hash("lastmod").keys() == {str(state.slot(site.url("/static/1")))}
+    assert state.store.hash("lastmod").keys() == {str(state.place(site.url("/static/1")))}

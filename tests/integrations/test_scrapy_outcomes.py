@@ -59,7 +59,7 @@ class Left:
         return path if path.startswith("http") else self.site.url(path, host)
 
     def page(self, path: str, host: str = "127.0.0.1") -> dict[str, Any]:
-        return self.state.at(self.url(path, host)) | {"state": self.state.at(self.url(path, host), "page")["state"]}
+        return self.state.at(self.url(path, host)) | {"state": self.state.at(self.url(path, host))["state"]}
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def left(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             for n in "ab":
                 site.answers[f"{BUSY}/counter/{n}"] = (503, "later", {"Retry-After": str(HELD_S)})
             running.until(lambda: state.counts.get("gone_held", 0) >= COUNT and state.counts.get("blocked_pages", 0) >= COUNT)
-            running.until(lambda: state.at(site.url("/static/gone"), "page")["state"] == RETIRED)
+            running.until(lambda: state.at(site.url("/static/gone"))["state"] == RETIRED)
             busy = [site.url(f"/counter/{n}", BUSY) for n in "ab"]
             running.until(lambda: any(state.at(url)["failures"] for url in busy) and time.monotonic() > turned + 2.5)
             ended = time.monotonic()
@@ -100,7 +100,7 @@ def test_a_page_that_moved_for_good_is_fetched_where_it_is(left: Left) -> None:
     asked = left.site.paths()
     assert asked.count("/moved/static/target") == 1
     assert asked.count("/static/target") >= 2
-    assert left.state.slot(left.url("/moved/static/target")) == left.state.slot(left.url("/static/target"))
+    assert left.state.place(left.url("/moved/static/target")) == left.state.place(left.url("/static/target"))
     assert left.page("/moved/static/target")["visits"] == asked.count("/static/target")
     reading = read_page(left.state.store, left.state.identity(left.url("/moved/static/target")))
     assert reading is not None
@@ -111,7 +111,7 @@ def test_a_page_that_moved_for_good_is_fetched_where_it_is(left: Left) -> None:
 def test_a_page_that_is_elsewhere_for_now_is_asked_for_where_it_was(left: Left) -> None:
     """A 302 is no move."""
     assert left.site.count("/redirect/static/elsewhere") == left.site.count("/static/elsewhere") >= 2
-    assert left.state.slot(left.url("/static/elsewhere")) is None
+    assert left.state.place(left.url("/static/elsewhere")) is None
     assert left.page("/redirect/static/elsewhere")["visits"] >= 2
 
 
@@ -122,13 +122,13 @@ def test_failure_gives_no_bit_and_is_counted_by_its_cause(path: str, cause: str,
     assert (page["state"], page["visits"], page["observations"]) == (ACTIVE, 0, 0)
     assert page["failures"] == (12 + page["attempts"] - 1 if cause == "robots" else page["attempts"])
     assert left.state.counts[f"failures_{cause}"] >= 1
-    slot = left.state.slot(left.url(path))
+    slot = left.state.place(left.url(path))
     assert left.state.store.command("HGET", left.state.store.key("failed"), slot).decode() == cause
 
 
 def test_no_page_is_asked_for_more_often_than_its_backoff_allows(left: Left) -> None:
     """Waits between two fetches of a page that fails."""
-    slot = left.state.slot(left.url("/status/500"))
+    slot = left.state.place(left.url("/status/500"))
     at = [fetch.at for fetch in left.site.of("/status/500")]
     waits = [later - earlier for earlier, later in pairwise(at)]
     assert all(wait >= float(backoff(n, slot)) - 0.1 for n, wait in enumerate(waits, 1))

@@ -68,7 +68,7 @@ def test_what_is_fetched_once(crawl: Crawler, site: MisbehavingSite, state: Stat
     assert {line["url"] for line in running.record if "url" in line} == {site.url(f"/static/{name}") for name in once}
     assert state.counts["pages"] == 1
     for forgotten in ("bypass", "unfiltered", "lambda", "closure", "object"):
-        assert state.slot(site.url(f"/static/{forgotten}")) is None
+        assert state.place(site.url(f"/static/{forgotten}")) is None
     assert running.log.count("cannot be stored") == 1
     # The lambda's redirect target cannot be stored either.
     assert running.stats["optimal_frontier/unstorable"] == 5
@@ -115,7 +115,7 @@ def test_start_request_of_a_known_page_is_not_fetched_early(crawl: Crawler, site
     assert site.count("/static/0") == 1
     assert site.count("/static/lambda") == 2  # once a crawl
     assert site.count("/static/1") == 1
-    assert state.slot(site.url("/static/1")) is None
+    assert state.place(site.url("/static/1")) is None
 
 
 def test_everything_of_a_request_comes_back_on_every_visit(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
@@ -204,12 +204,12 @@ def test_importance_from_meta_updates_a_known_page(crawl: Crawler, site: Misbeha
                 yield Request(SITE + "/static/bad", meta={"importance": -1})
     """
     with crawl(spider) as running:
-        running.until(lambda: state.at(site.url("/static/0"), "page").get("importance") == 3)
-        running.until(lambda: state.at(site.url("/static/0"), "page")["importance"] == 7.5)
+        running.until(lambda: state.at(site.url("/static/0")).get("importance") == 3)
+        running.until(lambda: state.at(site.url("/static/0"))["importance"] == 7.5)
         running.until(lambda: _visits(state, site.url("/counter/clock")) > 5)
         running.stop()
-    assert state.at(site.url("/static/0"), "page")["importance"] == 7.5
-    assert state.at(site.url("/static/bad"), "page")["importance"] == 1
+    assert state.at(site.url("/static/0"))["importance"] == 7.5
+    assert state.at(site.url("/static/bad"))["importance"] == 1
     assert running.log.count("expected a number above 0") == 1
 
 

@@ -19,7 +19,7 @@ def test_visits_are_memoryless(crawl: Crawler, site: MisbehavingSite, state: Sta
     """
     with crawl(spider, of_POLICY="poisson", of_CRAWL_RATE=60, of_MIN_INTERVAL=0.01, of_RESOLVE_INTERVAL=0.5) as running:
         running.until(lambda: len(site.fetches) > 400)
-        published = state.store.hash("published")
+        published = state.plan
         running.stop()
     assert published["policy"] == "poisson"
     assert 0 < float(published["estimated_freshness"]) < 1

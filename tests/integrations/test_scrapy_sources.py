@@ -75,7 +75,7 @@ def found(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         start = crawler(tmp_path_factory.mktemp("sources"), site, redis_socket, namespace)  # type: ignore[arg-type]  # all it needs is url
         sources = [site.url("/robots.txt"), site.url("/always_now.xml", "localhost")]
         with start(SPIDER, of_SOURCES=sources, of_RULES=PINNED, of_CRAWL_RATE=37, of_MIN_INTERVAL=0.1) as running:
-            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 1 + 5 and state.store.hash("published"))
+            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 1 + 5 and state.plan)
             announce(running, found, "/sitemap-1.xml.gz", "/page/0")
             announce(running, found, "/feed", "/news/0")
             announce(running, found, "/feed", "/news/new")
@@ -131,7 +131,7 @@ def test_a_source_is_a_page_with_a_memory_of_its_entries(found: Found) -> None:
     feed = found.state.at(found.site.url("/feed"))
     assert feed["observations"] >= 5
     assert feed["changes"] <= feed["observations"] - 2
-    slot = found.state.slot(found.site.url("/sitemap-1.xml.gz"))
+    slot = found.state.place(found.site.url("/sitemap-1.xml.gz"))
     assert b"entries" in found.state.store.command("HGET", found.state.store.key("memory"), slot)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import gammaincc, gammainccinv, gammaincinv
+from scipy.special import gammaincc
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization import changes_periodic, freshness_periodic, freshness_poisson
@@ -11,10 +11,12 @@ from optimal_frontier.optimization.response import TINY_ODDS, ResponseKernel, ch
 ODDS = 10.0 ** np.linspace(-30, 15, 4001)
 
 
-def test_reference_is_scipys_gamma_quantile():
-    q = ODDS / (1 + ODDS)
-    scipy = np.where(q < 0.5, gammaincinv(2, q), gammainccinv(2, 1 / (1 + ODDS)))
-    np.testing.assert_allclose(changes_between_visits(ODDS), scipy, rtol=1e-13)
+def test_reference_solves_its_equation():
+    """``1 - (1 + r) exp(-r) = z / (1 + z)``, and where that is near 1, ``(1 + r) exp(-r) = 1 / (1 + z)``, over 45 decades of odds."""
+    r = changes_between_visits(ODDS)
+    np.testing.assert_allclose(marginal_share(r)[ODDS < 1], (ODDS / (1 + ODDS))[ODDS < 1], rtol=1e-13)
+    np.testing.assert_allclose(((1 + r) * np.exp(-r))[ODDS >= 1], (1 / (1 + ODDS))[ODDS >= 1], rtol=1e-13)
+    assert (np.diff(r) > 0).all()
 
 
 def test_table_is_as_close_as_documented():

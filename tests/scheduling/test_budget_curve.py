@@ -31,7 +31,8 @@ def curve_of(most: float = 1e4, **values) -> BudgetCurve:
     arrays = [problem.pop(name) for name in ("importance", "shape", "time")]
     low, high = problem.pop("min_rate"), problem.pop("max_rate")
     objective = problem.get("objective", "freshness")
-    return BudgetCurve(lambda budget: plan_rates(*arrays, budget, low, high, **problem), most, of_freshness=objective == "freshness")
+    is_of_freshness = objective == "freshness"
+    return BudgetCurve(lambda budget: plan_rates(*arrays, budget, low, high, **problem), most, of_freshness=is_of_freshness, load=LOAD)
 
 
 HOSTS = {"host": np.arange(N) % 7, "host_max_rate": np.linspace(0.5, 40, 7)}
@@ -85,7 +86,7 @@ def test_the_inverse_takes_few_plans():
         bounds = problem["min_rate"], problem["max_rate"]
         return plan_rates(problem["importance"], problem["shape"], problem["time"], budget, *bounds)
 
-    curve = BudgetCurve(plan, 1e4)
+    curve = BudgetCurve(plan, 1e4, load=LOAD)
     for share in (0.05, 0.3, 0.6, 0.9, 0.999):
         asked.clear()
         assert curve.budget_for(share * curve.end().value) is not None

@@ -5,30 +5,30 @@ from __future__ import annotations
 import math
 
 import pytest
-from clocked_namespace import ClockedNamespace, new_page
+from timed_namespace import TimedNamespace, new_page
 from hypothesis import given
 from hypothesis import strategies as st
 
 
-def fill(space: ClockedNamespace, pages: int = 200) -> None:
+def fill(space: TimedNamespace, pages: int = 200) -> None:
     space.add(*(new_page(f"h{i}/{i}") for i in range(pages)))
 
 
-def test_no_budget_is_no_limit(space: ClockedNamespace) -> None:
+def test_no_budget_is_no_limit(space: TimedNamespace) -> None:
     fill(space)
     assert len(space.dispatch(64)) == 64
     assert len(space.dispatch(64)) == 64
 
 
 @pytest.mark.parametrize(("budget", "depth"), [(0.5, 1), (5.0, 1), (100.0, 10), (1000.0, 64)])
-def test_the_bucket_holds_a_tenth_of_a_second_and_at_least_one(space: ClockedNamespace, budget: float, depth: int) -> None:
+def test_the_bucket_holds_a_tenth_of_a_second_and_at_least_one(space: TimedNamespace, budget: float, depth: int) -> None:
     fill(space)
     space.dispatch(1, budget=budget)
     space.advance(1000.0)
     assert len(space.dispatch(64, budget=budget)) == depth
 
 
-def test_an_empty_bucket_says_when_it_has_one_again(space: ClockedNamespace) -> None:
+def test_an_empty_bucket_says_when_it_has_one_again(space: TimedNamespace) -> None:
     fill(space)
     assert len(space.dispatch(5, budget=4.0)) == 1
     told = space.ask(5, budget=4.0)
@@ -40,7 +40,7 @@ def test_an_empty_bucket_says_when_it_has_one_again(space: ClockedNamespace) -> 
 
 
 @pytest.mark.parametrize("step", [0.003, 0.05, 0.5])
-def test_in_the_long_run_the_budget_is_met_exactly(space: ClockedNamespace, step: float) -> None:
+def test_in_the_long_run_the_budget_is_met_exactly(space: TimedNamespace, step: float) -> None:
     fill(space)
     handed, steps = 0, int(10.0 / step)
     for _ in range(steps):
@@ -49,7 +49,7 @@ def test_in_the_long_run_the_budget_is_met_exactly(space: ClockedNamespace, step
     assert handed == pytest.approx(10.0 * steps * step, abs=2.0) if step <= 0.1 else handed == steps
 
 
-def test_fetches_that_are_no_dispatch_are_paid_too(space: ClockedNamespace) -> None:
+def test_fetches_that_are_no_dispatch_are_paid_too(space: TimedNamespace) -> None:
     fill(space)
     space.dispatch(1, budget=10.0)
     space.call("draw_tokens", 10.0, 5)
@@ -61,18 +61,18 @@ def test_fetches_that_are_no_dispatch_are_paid_too(space: ClockedNamespace) -> N
     assert space.counts()["extra_fetches"] == 5
 
 
-def test_without_a_budget_a_draw_costs_nothing(space: ClockedNamespace) -> None:
+def test_without_a_budget_a_draw_costs_nothing(space: TimedNamespace) -> None:
     fill(space)
     space.call("draw_tokens", 0.0, 500)
     assert len(space.dispatch(64)) == 64
 
 
-def test_nobody_waits_where_there_is_nothing(space: ClockedNamespace) -> None:
+def test_nobody_waits_where_there_is_nothing(space: TimedNamespace) -> None:
     assert space.ask(5).wait == math.inf
 
 
 @given(draws=st.lists(st.tuples(st.floats(0.0, 3.0), st.integers(1, 64)), min_size=1, max_size=8))
-def test_no_window_has_more_than_the_bucket_and_what_flows_in(formula_space: ClockedNamespace, draws: list[tuple[float, int]]) -> None:
+def test_no_window_has_more_than_the_bucket_and_what_flows_in(formula_space: TimedNamespace, draws: list[tuple[float, int]]) -> None:
     space, budget = formula_space, 50.0
     tokens = space.state()._replace(tokens=5.0)
     space.write_state(tokens)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from clocked_namespace import new_page
+from timed_namespace import new_page
 
 from optimal_frontier.errors import StateError, StateUnavailableError
 from optimal_frontier.state.connection import Connection, connect, parse_redis_url

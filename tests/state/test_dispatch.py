@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from clocked_namespace import ClockedNamespace, new_page, page_of
+from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError
 from optimal_frontier.state.host_words import NOTHING_SAID
@@ -14,7 +14,7 @@ from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import BATCH
 
 
-def test_a_handout_has_all_that_a_judge_needs(space: ClockedNamespace) -> None:
+def test_a_handout_has_all_that_a_judge_needs(space: TimedNamespace) -> None:
     space.visit("h/1", wait=5.0, slope=2.0)
     space.advance(6.0)
     (handout,) = space.dispatch()
@@ -26,24 +26,24 @@ def test_a_handout_has_all_that_a_judge_needs(space: ClockedNamespace) -> None:
     assert handout.server_time(handout.received + 3.0) == pytest.approx(space.now() + 3.0)
 
 
-def test_an_empty_partition_has_nothing_to_wait_for(space: ClockedNamespace) -> None:
+def test_an_empty_partition_has_nothing_to_wait_for(space: TimedNamespace) -> None:
     told = space.ask(5)
     assert (told.handouts, told.wait) == ([], math.inf)
 
 
-def test_the_wait_is_that_for_the_next_page(space: ClockedNamespace) -> None:
+def test_the_wait_is_that_for_the_next_page(space: TimedNamespace) -> None:
     space.visit("h/1", wait=20.0, e=20.0)
     space.visit("h/2", wait=7.0, e=7.0)
     assert space.ask(5).wait == pytest.approx(7.0, abs=1e-5)
 
 
-def test_no_call_hands_out_more_than_a_batch(space: ClockedNamespace) -> None:
+def test_no_call_hands_out_more_than_a_batch(space: TimedNamespace) -> None:
     space.add(*(new_page(f"h{i}/1") for i in range(2 * BATCH)))
     assert len(space.dispatch(1000)) == BATCH
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", bytes(300)])
-def test_a_row_that_cannot_be_read_is_told_and_stops_nobody(space: ClockedNamespace, damage: bytes) -> None:
+def test_a_row_that_cannot_be_read_is_told_and_stops_nobody(space: TimedNamespace, damage: bytes) -> None:
     space.add(new_page("h/1"), new_page("h/2"))
     space.command("HSET", space.key("pages"), page_of("h/1"), damage)
     told = space.ask(5)
@@ -52,7 +52,7 @@ def test_a_row_that_cannot_be_read_is_told_and_stops_nobody(space: ClockedNamesp
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"x" * 20])
-def test_a_queued_row_that_is_no_row_leaves_the_queue_and_stops_nobody(space: ClockedNamespace, damage: bytes) -> None:
+def test_a_queued_row_that_is_no_row_leaves_the_queue_and_stops_nobody(space: TimedNamespace, damage: bytes) -> None:
     space.visit("h/1", "h/2", wait=1.0)
     space.command("HSET", space.key("pages"), page_of("h/1"), damage)
     space.call("hold_host", "elsewhere", 1.0)
@@ -62,7 +62,7 @@ def test_a_queued_row_that_is_no_row_leaves_the_queue_and_stops_nobody(space: Cl
     assert space.command("HEXISTS", space.key("pages"), page_of("h/1")) == 1
 
 
-def test_a_queued_page_whose_row_is_gone_leaves_the_queue(space: ClockedNamespace) -> None:
+def test_a_queued_page_whose_row_is_gone_leaves_the_queue(space: TimedNamespace) -> None:
     space.visit("h/1", "h/2", wait=1.0)
     space.command("HDEL", space.key("pages"), page_of("h/1"))
     space.advance(2.0)
@@ -70,7 +70,7 @@ def test_a_queued_page_whose_row_is_gone_leaves_the_queue(space: ClockedNamespac
     assert space.score(page_of("h/1")) is None
 
 
-def test_partitions_do_not_see_each_other(two: ClockedNamespace) -> None:
+def test_partitions_do_not_see_each_other(two: TimedNamespace) -> None:
     two.add(new_page("a/1"), k=0)
     two.add(new_page("b/1"), k=1)
     assert two.names(5, k=1) == ["b/1"]
@@ -79,25 +79,25 @@ def test_partitions_do_not_see_each_other(two: ClockedNamespace) -> None:
     assert two.counts(0)["dispatched"] == 1
 
 
-def test_calls_of_one_round_trip_run_in_order(two: ClockedNamespace) -> None:
+def test_calls_of_one_round_trip_run_in_order(two: TimedNamespace) -> None:
     assert two.run([Call(0, "count", ["x", 2]), Call(1, "count", ["x", 3]), Call(0, "count", ["x", 5])]) == [1, 1, 1]
     assert (two.counts(0)["x"], two.counts(1)["x"], two.counts()["x"]) == (7, 3, 10)
 
 
-def test_a_server_that_forgot_the_scripts_gets_them_again(space: ClockedNamespace) -> None:
+def test_a_server_that_forgot_the_scripts_gets_them_again(space: TimedNamespace) -> None:
     space.add(new_page("h/1"))
     space.connection.client.script_flush()
     assert space.names() == ["h/1"]
 
 
-def test_namespaces_share_a_connection(space: ClockedNamespace) -> None:
+def test_namespaces_share_a_connection(space: TimedNamespace) -> None:
     other = Namespace(space.connection, space.name + "-other")
     other.open(spider="test")
     assert space.call("count", "x", 1) == 1
     assert other.run([Call(0, "count", ["x", 1])]) == [1]
 
 
-def test_a_namespace_keeps_its_schema_its_spider_and_its_partitions(space: ClockedNamespace) -> None:
+def test_a_namespace_keeps_its_schema_its_spider_and_its_partitions(space: TimedNamespace) -> None:
     again = Namespace(space.connection, space.name)
     again.open(spider="test", partitions=1)
     with pytest.raises(SchemaMismatchError, match="spider"):
@@ -109,7 +109,7 @@ def test_a_namespace_keeps_its_schema_its_spider_and_its_partitions(space: Clock
         again.open()
 
 
-def test_a_key_of_another_program_is_left_alone(space: ClockedNamespace) -> None:
+def test_a_key_of_another_program_is_left_alone(space: TimedNamespace) -> None:
     space.command("SET", f"{space.name}-x:{{0}}:q", "mine")
     with pytest.raises(SchemaMismatchError, match="string"):
         Namespace(space.connection, space.name + "-x").open(spider="test")
@@ -117,26 +117,26 @@ def test_a_key_of_another_program_is_left_alone(space: ClockedNamespace) -> None
     assert space.command("EXISTS", f"{space.name}-x:{{0}}:meta") == 0
 
 
-def test_reading_creates_nothing(space: ClockedNamespace) -> None:
+def test_reading_creates_nothing(space: TimedNamespace) -> None:
     other = Namespace(space.connection, space.name + "-none")
     other.open(create=False)
     assert space.command("EXISTS", other.key("meta")) == 0
     assert other.counts() == {}
 
 
-def test_hosts_spread_over_partitions_and_stay_there(two: ClockedNamespace) -> None:
+def test_hosts_spread_over_partitions_and_stay_there(two: TimedNamespace) -> None:
     told = [two.partition_of(f"host-{i}") for i in range(200)]
     assert told == [two.partition_of(f"host-{i}") for i in range(200)]
     assert 60 < sum(told) < 140
 
 
-def test_a_counter_that_is_none_is_an_error(space: ClockedNamespace) -> None:
+def test_a_counter_that_is_none_is_an_error(space: TimedNamespace) -> None:
     space.command("HSET", space.key("stats"), "visits", "many")
     with pytest.raises(StateError, match="counter"):
         space.counts()
 
 
-def test_contents_that_are_no_pages_own_are_told_to_all(space: ClockedNamespace) -> None:
+def test_contents_that_are_no_pages_own_are_told_to_all(space: TimedNamespace) -> None:
     assert space.call("flag_contents", 100, 200, 10) == []
     assert space.call("flag_contents", 100, 200, 10, b"h 01") == [b"h 01", 1]
     assert space.call("flag_contents", 100, 200, 10) == [b"h 01", 1]

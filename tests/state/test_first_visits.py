@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from clocked_namespace import ClockedNamespace, name_of, new_page, page_of
+from timed_namespace import TimedNamespace, name_of, new_page, page_of
 
 from optimal_frontier.state.messages import RELEASE, REST
 from optimal_frontier.state.partition import FULL_HOST, FULL_PATTERN, KNOWN, NEW, REPLACED
 from optimal_frontier.state.rows import DONE, RETIRED, TRANSIENT, Row, split_tail
 
 
-def test_a_page_is_new_once(space: ClockedNamespace) -> None:
+def test_a_page_is_new_once(space: TimedNamespace) -> None:
     assert space.add(new_page("h/1"), new_page("h/2"), new_page("h/1")) == [NEW, NEW, KNOWN]
     assert space.add(new_page("h/1")) == [KNOWN]
     assert space.counts() == {"pages": 2, "pending": 2, "arrivals": 3}
 
 
-def test_higher_priority_goes_first_then_higher_importance_then_who_came_first(space: ClockedNamespace) -> None:
+def test_higher_priority_goes_first_then_higher_importance_then_who_came_first(space: TimedNamespace) -> None:
     space.add(new_page("a/late"), new_page("b/late"), new_page("a/heavy", importance=5.0), new_page("b/heavier", stated=6.0))
     space.add(new_page("c/urgent", priority=1.0), new_page("c/last", priority=-1.0), new_page("a/later"))
     assert space.names(10) == ["c/urgent", "b/heavier", "a/heavy", "a/late", "b/late", "a/later", "c/last"]
 
 
-def test_one_host_does_not_hide_the_others(space: ClockedNamespace) -> None:
+def test_one_host_does_not_hide_the_others(space: TimedNamespace) -> None:
     space.add(*(new_page(f"big/{i}", priority=1.0) for i in range(300)))
     space.add(new_page("small/1"))
     handed = space.names(64, per_host=2)
@@ -33,7 +33,7 @@ def test_one_host_does_not_hide_the_others(space: ClockedNamespace) -> None:
     assert len(handed) == 3
 
 
-def test_a_host_with_full_slots_is_passed_over(space: ClockedNamespace) -> None:
+def test_a_host_with_full_slots_is_passed_over(space: TimedNamespace) -> None:
     space.add(*(new_page(f"{host}/{i}") for host in "ab" for i in range(4)))
     first = space.dispatch(1)[0]
     assert name_of(first) == "a/0"
@@ -43,7 +43,7 @@ def test_a_host_with_full_slots_is_passed_over(space: ClockedNamespace) -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
-def test_first_visits_get_their_share_while_others_are_due(space: ClockedNamespace, share: float) -> None:
+def test_first_visits_get_their_share_while_others_are_due(space: TimedNamespace, share: float) -> None:
     space.visit(*(f"old/{i}" for i in range(60)), wait=1.0)
     space.advance(2.0)
     space.add(*(new_page(f"new/{i}") for i in range(60)))
@@ -51,7 +51,7 @@ def test_first_visits_get_their_share_while_others_are_due(space: ClockedNamespa
     assert sum(name.startswith("new/") for name in handed) == pytest.approx(40 * share, abs=1)
 
 
-def test_first_visits_take_all_that_is_left(space: ClockedNamespace) -> None:
+def test_first_visits_take_all_that_is_left(space: TimedNamespace) -> None:
     space.visit("old/1", wait=1.0)
     space.visit("old/2", wait=100.0)
     space.advance(2.0)
@@ -61,14 +61,14 @@ def test_first_visits_take_all_that_is_left(space: ClockedNamespace) -> None:
     assert sorted(handed[1:]) == [f"new/{i}" for i in range(5)]
 
 
-def test_a_released_first_visit_goes_back_to_its_place(space: ClockedNamespace) -> None:
+def test_a_released_first_visit_goes_back_to_its_place(space: TimedNamespace) -> None:
     space.add(*(new_page(f"h/{i}") for i in range(4)))
     handed = space.dispatch(2)
     assert space.send(*(space.observation(handout, op=RELEASE) for handout in handed)) == [1, 1]
     assert space.names(4) == ["h/0", "h/1", "h/2", "h/3"]
 
 
-def test_a_first_visit_has_no_lateness(space: ClockedNamespace) -> None:
+def test_a_first_visit_has_no_lateness(space: TimedNamespace) -> None:
     space.add(new_page("h/1"))
     handout = space.dispatch()[0]
     assert handout.lateness is None
@@ -76,7 +76,7 @@ def test_a_first_visit_has_no_lateness(space: ClockedNamespace) -> None:
     assert handout.row.b == 0.0
 
 
-def test_limits_count_what_is_known_of_a_host_and_of_a_pattern(space: ClockedNamespace) -> None:
+def test_limits_count_what_is_known_of_a_host_and_of_a_pattern(space: TimedNamespace) -> None:
     host = [new_page(f"h/{i}", limits=(2, 0), pattern=i) for i in range(4)]
     assert space.add(*host) == [NEW, NEW, FULL_HOST, FULL_HOST]
     assert space.add(new_page("h/9", limits=(3, 0))) == [NEW]
@@ -86,7 +86,7 @@ def test_limits_count_what_is_known_of_a_host_and_of_a_pattern(space: ClockedNam
     assert space.command("HGET", space.key("kept"), "h1") == b"3"
 
 
-def test_a_page_that_is_yielded_again_gets_the_new_record_and_keeps_an_importance_that_was_stated(space: ClockedNamespace) -> None:
+def test_a_page_that_is_yielded_again_gets_the_new_record_and_keeps_an_importance_that_was_stated(space: TimedNamespace) -> None:
     space.add(new_page("h/1", stated=3.0))
     assert space.add(new_page("h/1")) == [KNOWN]
     assert space.add(replace(new_page("h/1"), record=b"\x01/1?again")) == [REPLACED]
@@ -96,7 +96,7 @@ def test_a_page_that_is_yielded_again_gets_the_new_record_and_keeps_an_importanc
     assert space.dispatch()[0].stated == 4.0
 
 
-def test_a_tail_that_is_replaced_under_way_survives_the_observation(space: ClockedNamespace) -> None:
+def test_a_tail_that_is_replaced_under_way_survives_the_observation(space: TimedNamespace) -> None:
     space.add(new_page("h/1"))
     handout = space.dispatch()[0]
     assert space.add(new_page("h/1", stated=2.5)) == [REPLACED]
@@ -106,14 +106,14 @@ def test_a_tail_that_is_replaced_under_way_survives_the_observation(space: Clock
     assert (again.stated, again.row.visits) == (2.5, 1)
 
 
-def test_a_page_that_is_yielded_twice_in_a_call_is_what_was_said_last(space: ClockedNamespace) -> None:
+def test_a_page_that_is_yielded_twice_in_a_call_is_what_was_said_last(space: TimedNamespace) -> None:
     space.add(new_page("h/1"))
     assert space.add(new_page("h/1", stated=3.0), replace(new_page("h/1"), record=b"\x01/1?b")) == [REPLACED, REPLACED]
     assert split_tail(space.command("HGET", space.key("pages"), page_of("h/1"))) == (3.0, b"\x01/1?b")
 
 
 @pytest.mark.parametrize("state", [RETIRED, DONE])
-def test_a_page_in_no_queue_is_told_as_it_is_stored(space: ClockedNamespace, state: int) -> None:
+def test_a_page_in_no_queue_is_told_as_it_is_stored(space: TimedNamespace, state: int) -> None:
     space.add(new_page("h/1"))
     assert space.observe(space.dispatch()[0], op=REST, state=state) == 1
     (told,) = space.add(new_page("h/1"))
@@ -121,6 +121,6 @@ def test_a_page_in_no_queue_is_told_as_it_is_stored(space: ClockedNamespace, sta
     assert space.dispatch(5) == []
 
 
-def test_an_alias_is_known(space: ClockedNamespace) -> None:
+def test_an_alias_is_known(space: TimedNamespace) -> None:
     space.command("HSET", space.key("aliases"), page_of("h/1"), b"x")
     assert space.add(new_page("h/1"), new_page("h/2")) == [KNOWN, NEW]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clocked_namespace import ClockedNamespace, new_page, page_of
+from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.state.messages import REST
 from optimal_frontier.state.rows import RETIRED
@@ -11,7 +11,7 @@ from optimal_frontier.state.rows import RETIRED
 PAGE = page_of("h/1")
 
 
-def put(space: ClockedNamespace, where: str) -> None:
+def put(space: TimedNamespace, where: str) -> None:
     if where == "waiting":
         space.add(new_page("h/1"), new_page("h/2"))
     elif where == "queued":
@@ -27,7 +27,7 @@ def put(space: ClockedNamespace, where: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["waiting", "queued", "leased", "retired"])
-def test_nothing_of_a_page_stays(space: ClockedNamespace, where: str) -> None:
+def test_nothing_of_a_page_stays(space: TimedNamespace, where: str) -> None:
     put(space, where)
     assert space.call("forget", PAGE, b"") == [1]
     assert space.call("forget", PAGE, b"") == [0]
@@ -42,7 +42,7 @@ def test_nothing_of_a_page_stays(space: ClockedNamespace, where: str) -> None:
     assert space.ask().forgotten == 1
 
 
-def test_the_lease_of_a_forgotten_page_is_over(space: ClockedNamespace) -> None:
+def test_the_lease_of_a_forgotten_page_is_over(space: TimedNamespace) -> None:
     space.add(new_page("h/1"))
     handout = space.dispatch()[0]
     space.call("forget", PAGE, b"")
@@ -51,20 +51,20 @@ def test_the_lease_of_a_forgotten_page_is_over(space: ClockedNamespace) -> None:
     assert counts["dispatched"] - counts["ended"] == 0
 
 
-def test_the_next_page_of_the_host_takes_its_place(space: ClockedNamespace) -> None:
+def test_the_next_page_of_the_host_takes_its_place(space: TimedNamespace) -> None:
     space.add(new_page("h/1"), new_page("h/2"), new_page("i/1"))
     space.call("forget", PAGE, b"")
     assert space.names(5) == ["h/2", "i/1"]
 
 
-def test_other_names_of_a_page_go_too(space: ClockedNamespace) -> None:
+def test_other_names_of_a_page_go_too(space: TimedNamespace) -> None:
     space.add(new_page("h/1"))
     space.command("HSET", space.key("aliases"), page_of("old/1"), b"x", page_of("old/2"), b"x", page_of("old/3"), b"x")
     assert space.call("forget", PAGE, page_of("old/1") + page_of("old/2"), page_of("old/3"), b"") == [1, 0]
     assert space.command("EXISTS", space.key("aliases")) == 0
 
 
-def test_a_forgotten_page_is_new_again(space: ClockedNamespace) -> None:
+def test_a_forgotten_page_is_new_again(space: TimedNamespace) -> None:
     space.visit("h/1")
     space.call("forget", PAGE, b"")
     assert space.add(new_page("h/1")) == [1]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from clocked_namespace import ClockedNamespace, new_page, page_of
+from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.state.messages import DROP, KEEP, RELEASE, REST
 from optimal_frontier.state.partition import renewed
 
 
-def test_a_token_is_the_odd_time_until_which_the_lease_holds(space: ClockedNamespace) -> None:
+def test_a_token_is_the_odd_time_until_which_the_lease_holds(space: TimedNamespace) -> None:
     space.add(new_page("h/1"))
     handout = space.dispatch(lease=10.0)[0]
     assert handout.token % 2 == 1
@@ -18,7 +18,7 @@ def test_a_token_is_the_odd_time_until_which_the_lease_holds(space: ClockedNames
 
 
 @pytest.mark.parametrize("op", [KEEP, RELEASE, DROP, REST])
-def test_a_lease_ends_once(space: ClockedNamespace, op: int) -> None:
+def test_a_lease_ends_once(space: TimedNamespace, op: int) -> None:
     space.add(new_page("h/1"))
     handout = space.dispatch()[0]
     assert space.observe(handout, op=op) == 1
@@ -28,13 +28,13 @@ def test_a_lease_ends_once(space: ClockedNamespace, op: int) -> None:
     assert before["ended"] == 1
 
 
-def test_a_page_is_in_one_pair_of_hands(space: ClockedNamespace) -> None:
+def test_a_page_is_in_one_pair_of_hands(space: TimedNamespace) -> None:
     space.add(*(new_page(f"h/{i}") for i in range(10)))
     handed = [handout.page for _ in range(4) for handout in space.dispatch(3)]
     assert len(handed) == len(set(handed)) == 10
 
 
-def test_a_lost_lease_is_handed_out_again_and_the_late_visit_counts_for_nothing(space: ClockedNamespace) -> None:
+def test_a_lost_lease_is_handed_out_again_and_the_late_visit_counts_for_nothing(space: TimedNamespace) -> None:
     space.add(new_page("h/1"))
     lost = space.dispatch(lease=10.0)[0]
     space.advance(9.9)
@@ -51,7 +51,7 @@ def test_a_lost_lease_is_handed_out_again_and_the_late_visit_counts_for_nothing(
     assert space.counts()["leases_expired"] == 1
 
 
-def test_lost_leases_go_before_all_that_is_due(space: ClockedNamespace) -> None:
+def test_lost_leases_go_before_all_that_is_due(space: TimedNamespace) -> None:
     space.visit(*(f"h/{i}" for i in range(6)), wait=1.0)
     space.advance(1.5)
     lost = set(space.names(2, lease=1.0))
@@ -60,14 +60,14 @@ def test_lost_leases_go_before_all_that_is_due(space: ClockedNamespace) -> None:
     assert space.counts()["leases_expired"] == 2
 
 
-def test_a_late_visit_counts_while_nobody_else_has_the_page(space: ClockedNamespace) -> None:
+def test_a_late_visit_counts_while_nobody_else_has_the_page(space: TimedNamespace) -> None:
     space.add(new_page("h/1"))
     handout = space.dispatch(lease=1.0)[0]
     space.advance(5.0)
     assert space.observe(handout) == 1
 
 
-def test_renewal_is_idempotent_and_lengthens_the_lease(space: ClockedNamespace) -> None:
+def test_renewal_is_idempotent_and_lengthens_the_lease(space: TimedNamespace) -> None:
     space.add(new_page("h/1"))
     handout = space.dispatch(lease=10.0)[0]
     token = renewed(handout.token, 10.0)
@@ -81,7 +81,7 @@ def test_renewal_is_idempotent_and_lengthens_the_lease(space: ClockedNamespace) 
     assert space.renew(handout, renewed(token, 10.0)) == 0
 
 
-def test_a_renewal_that_nobody_heard_of_still_answers_to_its_new_token(space: ClockedNamespace) -> None:
+def test_a_renewal_that_nobody_heard_of_still_answers_to_its_new_token(space: TimedNamespace) -> None:
     space.add(new_page("h/1"))
     handout = space.dispatch(lease=1.0)[0]
     space.renew(handout, renewed(handout.token, 100.0))

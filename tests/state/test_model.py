@@ -6,7 +6,7 @@ import struct
 import uuid
 
 import pytest
-from clocked_namespace import START, ClockedNamespace, new_page, open_namespace, page_of
+from timed_namespace import START, TimedNamespace, new_page, open_namespace, page_of
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
@@ -39,7 +39,7 @@ class Crawl(RuleBasedStateMachine):
 
     @initialize()
     def open(self) -> None:
-        self.space: ClockedNamespace = open_namespace(SOCKET[0], f"test-{uuid.uuid4().hex[:12]}", 2)
+        self.space: TimedNamespace = open_namespace(SOCKET[0], f"test-{uuid.uuid4().hex[:12]}", 2)
         self.models = [Partition(asked_at=START * 1e6), Partition(asked_at=START * 1e6)]
 
     def teardown(self) -> None:
@@ -247,7 +247,7 @@ def rank_fields(row: Row) -> dict[str, float]:
     return {"a": 0.0, "s": 0.0, "e": 0.0, "l": 0.0, "unseen": 0.0} if row.b == 0 else {}
 
 
-def queue_of(space: ClockedNamespace, k: int) -> list[tuple[bytes, float]]:
+def queue_of(space: TimedNamespace, k: int) -> list[tuple[bytes, float]]:
     flat = space.command("ZRANGE", space.key("q", k), 0, -1, "WITHSCORES", partition=k)
     pairs = flat if flat and isinstance(flat[0], list | tuple) else list(zip(flat[::2], flat[1::2], strict=True))
     return [(page, float(score)) for page, score in pairs]

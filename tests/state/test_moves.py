@@ -5,24 +5,24 @@ from __future__ import annotations
 import struct
 
 import pytest
-from clocked_namespace import ClockedNamespace, new_page, page_of
+from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import Handout, NewPage
 from optimal_frontier.state.rows import Row, pack_tail
 
 
-def adopt(space: ClockedNamespace, handout: Handout, target: NewPage, k: int, memory: bytes = b"") -> object:
+def adopt(space: TimedNamespace, handout: Handout, target: NewPage, k: int, memory: bytes = b"") -> object:
     row = space.observation(handout, 10.0).row._replace(importance=4.0)
     return space.call("adopt", target.page, target.host, row.pack(), pack_tail(target.stated, target.record), memory, k=k)
 
 
-def leave(space: ClockedNamespace, handout: Handout, target: NewPage, k: int, others: bytes = b"", counters: str = "") -> int:
+def leave(space: TimedNamespace, handout: Handout, target: NewPage, k: int, others: bytes = b"", counters: str = "") -> int:
     alias = struct.pack("<I", k) + target.page + str(handout.record["url"]).encode()
     return int(space.call("become_alias", handout.page, struct.pack("<d", handout.token), alias, counters, others, k=handout.partition))
 
 
-def fetched(space: ClockedNamespace, name: str, k: int = 0) -> Handout:
+def fetched(space: TimedNamespace, name: str, k: int = 0) -> Handout:
     space.add(new_page(name), k=k)
     handout = space.dispatch(k=k)[0]
     space.observe(handout, 0.0)
@@ -32,7 +32,7 @@ def fetched(space: ClockedNamespace, name: str, k: int = 0) -> Handout:
 
 
 @pytest.mark.parametrize("to", [0, 1])
-def test_a_page_keeps_what_is_known_of_it_within_a_partition_and_across(two: ClockedNamespace, to: int) -> None:
+def test_a_page_keeps_what_is_known_of_it_within_a_partition_and_across(two: TimedNamespace, to: int) -> None:
     handout = fetched(two, "old/1")
     target = new_page("new/1", stated=2.0)
     memory = Memory(etag=b'"e"')
@@ -49,7 +49,7 @@ def test_a_page_keeps_what_is_known_of_it_within_a_partition_and_across(two: Clo
     assert two.add(new_page("old/1")) == [0]
 
 
-def test_a_crash_between_the_steps_leaves_two_pages_and_the_move_is_made_again(two: ClockedNamespace) -> None:
+def test_a_crash_between_the_steps_leaves_two_pages_and_the_move_is_made_again(two: TimedNamespace) -> None:
     handout = fetched(two, "old/1")
     target = new_page("new/1")
     assert adopt(two, handout, target, 1) == 1
@@ -63,7 +63,7 @@ def test_a_crash_between_the_steps_leaves_two_pages_and_the_move_is_made_again(t
     assert two.counts()["pages"] == 1
 
 
-def test_the_second_step_counts_once(two: ClockedNamespace) -> None:
+def test_the_second_step_counts_once(two: TimedNamespace) -> None:
     handout = fetched(two, "old/1")
     target = new_page("new/1")
     adopt(two, handout, target, 0)
@@ -73,7 +73,7 @@ def test_the_second_step_counts_once(two: ClockedNamespace) -> None:
     assert two.hash("kept") == {"h1": "0", "p0": "1", "h2": "1"}
 
 
-def test_other_names_of_a_page_point_to_where_it_is_now(two: ClockedNamespace) -> None:
+def test_other_names_of_a_page_point_to_where_it_is_now(two: TimedNamespace) -> None:
     older = fetched(two, "older/1")
     middle = new_page("middle/1")
     adopt(two, older, middle, 0)
@@ -88,7 +88,7 @@ def test_other_names_of_a_page_point_to_where_it_is_now(two: ClockedNamespace) -
     assert [raw[16:] for raw in aliases] == [b"http://older/1", b"http://middle/1"]
 
 
-def test_a_page_that_comes_back_to_an_old_name_is_a_page_again(two: ClockedNamespace) -> None:
+def test_a_page_that_comes_back_to_an_old_name_is_a_page_again(two: TimedNamespace) -> None:
     handout = fetched(two, "a/1")
     there = new_page("b/1")
     adopt(two, handout, there, 0)
@@ -104,7 +104,7 @@ def test_a_page_that_comes_back_to_an_old_name_is_a_page_again(two: ClockedNames
     assert [handout.host for handout in two.dispatch(5)] == ["a"]
 
 
-def test_a_known_page_is_told_as_it_is_stored_and_left(two: ClockedNamespace) -> None:
+def test_a_known_page_is_told_as_it_is_stored_and_left(two: TimedNamespace) -> None:
     two.add(new_page("new/1", importance=7.0), k=1)
     handout = fetched(two, "old/1")
     stored = adopt(two, handout, new_page("new/1"), 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from clocked_namespace import ClockedNamespace, new_page, page_of
+from timed_namespace import TimedNamespace, new_page, page_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +16,7 @@ from optimal_frontier.state.messages import DROP, RELEASE, REST, Change
 from optimal_frontier.state.rows import DONE, RETIRED, TRANSIENT
 
 
-def test_the_whole_head_is_stored_and_the_tail_stays(space: ClockedNamespace) -> None:
+def test_the_whole_head_is_stored_and_the_tail_stays(space: TimedNamespace) -> None:
     space.add(new_page("h/1", stated=3.0))
     handout = space.dispatch()[0]
     seen = space.observation(handout, 5.0, 0.5, shape=2.0, time=9.0, content=b"c" * 16, bits=5)
@@ -28,7 +28,7 @@ def test_the_whole_head_is_stored_and_the_tail_stays(space: ClockedNamespace) ->
     assert again.elapsed == pytest.approx(10.0)
 
 
-def test_a_page_is_queued_where_its_numbers_say(space: ClockedNamespace) -> None:
+def test_a_page_is_queued_where_its_numbers_say(space: TimedNamespace) -> None:
     space.set_price(-2.0)
     space.add(*(new_page(f"h/{i}") for i in range(4)))
     cases = [Numbers(20.0, 4.0, 0.0, 1e9), Numbers(1.0, 4.0, 3.0, 1e9), Numbers(20.0, 4.0, 0.0, 5.0), Numbers(float("inf"), 0.0, 0.0, 77.0)]
@@ -37,12 +37,12 @@ def test_a_page_is_queued_where_its_numbers_say(space: ClockedNamespace) -> None
     assert [space.due_in(f"h/{i}") for i in range(4)] == [pytest.approx(deadline(0.0, numbers, -2.0), abs=1e-5) for numbers in cases]
 
 
-def test_a_place_on_the_queue_is_even(space: ClockedNamespace) -> None:
+def test_a_place_on_the_queue_is_even(space: TimedNamespace) -> None:
     space.visit(*(f"h/{i}" for i in range(30)), wait=1.0 / 3.0)
     assert all((space.score(page_of(f"h/{i}")) or 1) % 2 == 0 for i in range(30))
 
 
-def test_release_leaves_the_row_and_is_due_at_once(space: ClockedNamespace) -> None:
+def test_release_leaves_the_row_and_is_due_at_once(space: TimedNamespace) -> None:
     space.visit("h/1", wait=5.0)
     space.advance(6.0)
     before = space.row(page_of("h/1"))
@@ -52,7 +52,7 @@ def test_release_leaves_the_row_and_is_due_at_once(space: ClockedNamespace) -> N
     assert space.names() == ["h/1"]
 
 
-def test_drop_forgets_a_request(space: ClockedNamespace) -> None:
+def test_drop_forgets_a_request(space: TimedNamespace) -> None:
     space.add(new_page("h/1", state=TRANSIENT))
     assert space.counts() == {"pending": 1, "arrivals": 1}
     assert space.observe(space.dispatch()[0], op=DROP) == 1
@@ -62,7 +62,7 @@ def test_drop_forgets_a_request(space: ClockedNamespace) -> None:
 
 
 @pytest.mark.parametrize("state", [RETIRED, DONE])
-def test_rest_takes_the_page_from_the_queue(space: ClockedNamespace, state: int) -> None:
+def test_rest_takes_the_page_from_the_queue(space: TimedNamespace, state: int) -> None:
     space.visit("h/1", wait=1.0)
     space.advance(2.0)
     assert space.observe(space.dispatch()[0], op=REST, state=state) == 1
@@ -72,7 +72,7 @@ def test_rest_takes_the_page_from_the_queue(space: ClockedNamespace, state: int)
     assert retired == ([page_of("h/1")] if state == RETIRED else [])
 
 
-def test_a_host_remembers_its_last_32_retired_pages(space: ClockedNamespace) -> None:
+def test_a_host_remembers_its_last_32_retired_pages(space: TimedNamespace) -> None:
     names = [f"h/{i}" for i in range(40)]
     space.visit(*names, wait=0.0)
     space.advance(1.0)
@@ -81,7 +81,7 @@ def test_a_host_remembers_its_last_32_retired_pages(space: ClockedNamespace) -> 
     assert space.command("LRANGE", space.key("retired:1"), 0, -1) == [handout.page for handout in handed[:7:-1]]
 
 
-def test_memory_is_replaced_left_and_forgotten(space: ClockedNamespace) -> None:
+def test_memory_is_replaced_left_and_forgotten(space: TimedNamespace) -> None:
     memory = Memory(etag=b'"1"', size=7)
     space.add(new_page("h/1"))
     for left, expected in ((memory, memory), (None, memory), (NOTHING_REMEMBERED, NOTHING_REMEMBERED)):
@@ -94,7 +94,7 @@ def test_memory_is_replaced_left_and_forgotten(space: ClockedNamespace) -> None:
     assert space.command("EXISTS", space.key("memory")) == 0
 
 
-def test_words_of_a_host_come_with_every_page_of_it(space: ClockedNamespace) -> None:
+def test_words_of_a_host_come_with_every_page_of_it(space: TimedNamespace) -> None:
     words = HostWords(header=(1.0, 2.0, 3.0, 4.0), good=5.0, missing=0.5)
     space.add(new_page("h/1"), new_page("h/2"), new_page("other/1"))
     handout = space.dispatch()[0]
@@ -105,7 +105,7 @@ def test_words_of_a_host_come_with_every_page_of_it(space: ClockedNamespace) -> 
     assert space.command("EXISTS", space.key("hosts:words")) == 0
 
 
-def test_counters_and_lateness_count_only_with_a_valid_lease(space: ClockedNamespace) -> None:
+def test_counters_and_lateness_count_only_with_a_valid_lease(space: TimedNamespace) -> None:
     space.add(new_page("h/1"), new_page("h/2"))
     one, other = space.dispatch(2)
     seen = [replace(space.observation(handout), counters={"visits": 1, "pending": -1}) for handout in (one, other)]
@@ -115,7 +115,7 @@ def test_counters_and_lateness_count_only_with_a_valid_lease(space: ClockedNames
     assert (counts["visits"], counts["pending"], counts["ended"], counts["observations_refused"]) == (1, 1, 1, 1)
 
 
-def test_the_last_thousand_latenesses_are_kept(space: ClockedNamespace) -> None:
+def test_the_last_thousand_latenesses_are_kept(space: TimedNamespace) -> None:
     for at in range(0, 1100, 50):
         names = [f"h/{at + i}" for i in range(50)]
         space.add(*(new_page(name) for name in names))
@@ -125,7 +125,7 @@ def test_the_last_thousand_latenesses_are_kept(space: ClockedNamespace) -> None:
     assert float(kept[0]) == 1050.0
 
 
-def test_a_change_is_in_the_feed(space: ClockedNamespace) -> None:
+def test_a_change_is_in_the_feed(space: TimedNamespace) -> None:
     space.add(new_page("h/1"))
     change = Change("http://h/1?ü", b"\x01" * 16, b"\x02" * 16)
     space.send(replace(space.observation(space.dispatch()[0]), change=change))
@@ -148,7 +148,7 @@ def test_a_change_is_in_the_feed(space: ClockedNamespace) -> None:
     bounds=st.tuples(st.floats(0.0, 1e6, width=32), st.floats(0.0, 1e8, width=32)),
 )
 def test_the_deadline_of_the_scripts_is_that_of_scheduling(
-    formula_space: ClockedNamespace, b: float, a: float, s: float, log_price: float, bounds: tuple[float, float]
+    formula_space: TimedNamespace, b: float, a: float, s: float, log_price: float, bounds: tuple[float, float]
 ) -> None:
     e, longest = sorted(bounds)
     space = formula_space

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from clocked_namespace import ClockedNamespace, new_page, page_of
+from timed_namespace import TimedNamespace, new_page, page_of
 
 HOSTS = "abcd"
 
 
-def fill(space: ClockedNamespace, pages: int = 8) -> None:
+def fill(space: TimedNamespace, pages: int = 8) -> None:
     space.add(*(new_page(f"{host}/{i}") for i in range(pages) for host in HOSTS))
 
 
@@ -16,7 +16,7 @@ def hosts_of(names: list[str]) -> list[str]:
     return [name[0] for name in names]
 
 
-def test_a_host_gets_one_request_a_delay(space: ClockedNamespace) -> None:
+def test_a_host_gets_one_request_a_delay(space: TimedNamespace) -> None:
     fill(space)
     seen = []
     for _ in range(3):
@@ -30,7 +30,7 @@ def test_a_host_gets_one_request_a_delay(space: ClockedNamespace) -> None:
     assert len(set(seen)) == 12
 
 
-def test_revisits_of_a_host_keep_its_delay_and_none_is_lost(space: ClockedNamespace) -> None:
+def test_revisits_of_a_host_keep_its_delay_and_none_is_lost(space: TimedNamespace) -> None:
     space.visit(*(f"{host}/{i}" for i in range(5) for host in HOSTS), wait=1.0)
     space.advance(2.0)
     seen: list[str] = []
@@ -42,7 +42,7 @@ def test_revisits_of_a_host_keep_its_delay_and_none_is_lost(space: ClockedNamesp
     assert len(seen) == len(set(seen)) == 20
 
 
-def test_a_mean_period_catches_up_a_little(space: ClockedNamespace) -> None:
+def test_a_mean_period_catches_up_a_little(space: TimedNamespace) -> None:
     space.add(*(new_page(f"a/{i}") for i in range(100)))
     handed = 0
     for _ in range(200):
@@ -51,7 +51,7 @@ def test_a_mean_period_catches_up_a_little(space: ClockedNamespace) -> None:
     assert handed == pytest.approx(200 * 0.012 / 0.1, abs=2)
 
 
-def test_a_delay_is_never_undercut_by_catching_up(space: ClockedNamespace) -> None:
+def test_a_delay_is_never_undercut_by_catching_up(space: TimedNamespace) -> None:
     space.add(*(new_page(f"a/{i}") for i in range(50)))
     times = []
     for _ in range(300):
@@ -60,7 +60,7 @@ def test_a_delay_is_never_undercut_by_catching_up(space: ClockedNamespace) -> No
     assert min(later - earlier for earlier, later in zip(times, times[1:], strict=False)) >= 0.1 - 1e-6
 
 
-def test_a_hold_keeps_requests_from_a_host_alone(space: ClockedNamespace) -> None:
+def test_a_hold_keeps_requests_from_a_host_alone(space: TimedNamespace) -> None:
     fill(space, 3)
     assert space.call("hold_host", "a", 10.0) == 1
     assert space.call("hold_host", "a", 1.0) == 1
@@ -73,7 +73,7 @@ def test_a_hold_keeps_requests_from_a_host_alone(space: ClockedNamespace) -> Non
     assert space.counts()["host_holds"] == 2
 
 
-def test_after_a_hold_first_visits_come_back_even_if_revisits_were_busy_meanwhile(space: ClockedNamespace) -> None:
+def test_after_a_hold_first_visits_come_back_even_if_revisits_were_busy_meanwhile(space: TimedNamespace) -> None:
     space.visit(*(f"a/{i}" for i in range(8)), wait=0.5)
     space.add(new_page("a/new"))
     space.call("hold_host", "a", 5.0)
@@ -85,7 +85,7 @@ def test_after_a_hold_first_visits_come_back_even_if_revisits_were_busy_meanwhil
     assert "a/new" in seen
 
 
-def test_pages_of_a_held_host_that_are_due_come_with_its_end(space: ClockedNamespace) -> None:
+def test_pages_of_a_held_host_that_are_due_come_with_its_end(space: TimedNamespace) -> None:
     space.visit("a/1", "b/1", wait=1.0)
     space.advance(2.0)
     space.call("hold_host", "a", 5.0)
@@ -95,7 +95,7 @@ def test_pages_of_a_held_host_that_are_due_come_with_its_end(space: ClockedNames
     assert space.command("EXISTS", space.key("opens")) == 0
 
 
-def test_more_shut_pages_than_are_looked_at_do_not_hide_an_open_one(space: ClockedNamespace) -> None:
+def test_more_shut_pages_than_are_looked_at_do_not_hide_an_open_one(space: TimedNamespace) -> None:
     space.visit(*(f"a/{i}" for i in range(400)), wait=1.0)
     space.visit("b/1", wait=1.5)
     space.advance(2.0)
@@ -107,7 +107,7 @@ def test_more_shut_pages_than_are_looked_at_do_not_hide_an_open_one(space: Clock
     assert seen == ["b/1"]
 
 
-def test_full_slots_of_a_host_leave_the_rest(space: ClockedNamespace) -> None:
+def test_full_slots_of_a_host_leave_the_rest(space: TimedNamespace) -> None:
     space.visit(*(f"{host}/{i}" for i in range(4) for host in "ab"), wait=1.0)
     space.advance(2.0)
     number = space.row(page_of("a/0")).host
@@ -116,7 +116,7 @@ def test_full_slots_of_a_host_leave_the_rest(space: ClockedNamespace) -> None:
     assert hosts_of(space.names(8)).count("a") == 3
 
 
-def test_a_lost_lease_of_a_shut_host_waits_for_its_turn_and_stays_lost(space: ClockedNamespace) -> None:
+def test_a_lost_lease_of_a_shut_host_waits_for_its_turn_and_stays_lost(space: TimedNamespace) -> None:
     space.add(new_page("a/1"))
     space.dispatch(1, lease=1.0)
     space.advance(2.0)

@@ -6,12 +6,12 @@ import math
 import random
 
 import pytest
-from clocked_namespace import ClockedNamespace, name_of, new_page, page_of
+from timed_namespace import TimedNamespace, name_of, new_page, page_of
 
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 
 
-def queue(space: ClockedNamespace, pages: dict[str, tuple[float, Numbers]]) -> None:
+def queue(space: TimedNamespace, pages: dict[str, tuple[float, Numbers]]) -> None:
     """Fetch pages so that they stand in the queue by these numbers: seconds ago that the visit was, and numbers."""
     space.add(*(new_page(name) for name in pages))
     handed = [handout for at in range(0, len(pages), 64) for handout in space.dispatch(64, share=1.0)]
@@ -31,7 +31,7 @@ def loss(ago: float, numbers: Numbers, log_price: float) -> float:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_of_all_that_is_due_those_go_first_that_lose_most(space: ClockedNamespace, seed: int) -> None:
+def test_of_all_that_is_due_those_go_first_that_lose_most(space: TimedNamespace, seed: int) -> None:
     rng = random.Random(seed)
     log_price = rng.uniform(-3.0, 3.0)
     space.set_price(log_price)
@@ -49,12 +49,12 @@ def test_of_all_that_is_due_those_go_first_that_lose_most(space: ClockedNamespac
     assert values == pytest.approx([loss(*pages[name], log_price) for name in expected[:10]], rel=1e-3)
 
 
-def test_with_room_left_the_earliest_deadline_goes_before_it_is_due(space: ClockedNamespace) -> None:
+def test_with_room_left_the_earliest_deadline_goes_before_it_is_due(space: TimedNamespace) -> None:
     queue(space, {f"h/{i}": (0.0, Numbers(10.0 + i, 5.0, 0.0, 1e9)) for i in range(4)})
     assert space.names(2) == ["h/0", "h/1"]
 
 
-def test_nobody_is_visited_before_the_least_interval(space: ClockedNamespace) -> None:
+def test_nobody_is_visited_before_the_least_interval(space: TimedNamespace) -> None:
     queue(space, {"h/early": (0.0, Numbers(1.0, 1.0, 5.0, 1e9)), "h/free": (0.0, Numbers(9.0, 1.0, 0.0, 1e9))})
     assert space.names(2) == ["h/free"]
     told = space.ask(2)
@@ -64,7 +64,7 @@ def test_nobody_is_visited_before_the_least_interval(space: ClockedNamespace) ->
 
 
 @pytest.mark.parametrize(("late_s", "expected"), [(100.0, 0.01), (-100.0, -0.01), (0.05, 0.005), (-0.05, -0.005)])
-def test_a_visit_moves_the_price_by_its_lateness_over_slope_at_most_a_step(space: ClockedNamespace, late_s: float, expected: float) -> None:
+def test_a_visit_moves_the_price_by_its_lateness_over_slope_at_most_a_step(space: TimedNamespace, late_s: float, expected: float) -> None:
     queue(space, {"h/1": (500.0, Numbers(500.0 - late_s, 10.0, 0.0, 1e9))})
     space.set_price(0.0, 0.01)
     told = space.ask()
@@ -76,7 +76,7 @@ def test_a_visit_moves_the_price_by_its_lateness_over_slope_at_most_a_step(space
 @pytest.mark.parametrize(
     "numbers", [Numbers(5.0, 0.0, 5.0, 5.0), Numbers(math.inf, 0.0, 0.0, 8.0), Numbers(1.0, 2.0, 4.0, 1e9), Numbers(50.0, 2.0, 0.0, 4.0)]
 )
-def test_pages_that_the_price_does_not_decide_leave_it_alone(space: ClockedNamespace, numbers: Numbers) -> None:
+def test_pages_that_the_price_does_not_decide_leave_it_alone(space: TimedNamespace, numbers: Numbers) -> None:
     queue(space, {"h/1": (100.0, numbers)})
     space.set_price(0.0, 0.01)
     space.add(new_page("h/2"))
@@ -84,7 +84,7 @@ def test_pages_that_the_price_does_not_decide_leave_it_alone(space: ClockedNames
     assert space.state().log_price == 0.0
 
 
-def test_a_page_that_waited_for_its_host_leaves_the_price_alone(space: ClockedNamespace) -> None:
+def test_a_page_that_waited_for_its_host_leaves_the_price_alone(space: TimedNamespace) -> None:
     queue(space, {"h/1": (30.0, Numbers(40.0, 5.0, 0.0, 1e9))})
     space.set_price(0.0, 0.01)
     space.call("hold_host", "h", 30.0)
@@ -94,14 +94,14 @@ def test_a_page_that_waited_for_its_host_leaves_the_price_alone(space: ClockedNa
     assert space.state().log_price == 0.0
 
 
-def test_a_page_that_is_looked_at_moves_to_where_it_stands_at_the_present_price(space: ClockedNamespace) -> None:
+def test_a_page_that_is_looked_at_moves_to_where_it_stands_at_the_present_price(space: TimedNamespace) -> None:
     queue(space, {"h/1": (0.0, Numbers(10.0, 5.0, 0.0, 1e9)), "h/2": (0.0, Numbers(11.0, 5.0, 0.0, 1e9))})
     space.set_price(4.0)
     assert space.names(1) == ["h/1"]
     assert space.due_in("h/2") == pytest.approx(31.0, abs=1e-4)
 
 
-def test_the_price_finds_the_rate_that_the_budget_allows(space: ClockedNamespace) -> None:
+def test_the_price_finds_the_rate_that_the_budget_allows(space: TimedNamespace) -> None:
     """From any start: with as many visits a second as the pages want at log price 1 it settles there."""
     waits = [10.0 + i for i in range(20)]
     queue(space, {f"h/{i}": (0.0, Numbers(wait, wait / 2.0, 0.0, 1e9)) for i, wait in enumerate(waits)})
@@ -116,14 +116,14 @@ def test_the_price_finds_the_rate_that_the_budget_allows(space: ClockedNamespace
     assert sum(prices[-500:]) / 500 == pytest.approx(1.0, abs=0.15)
 
 
-def test_lateness_is_the_time_from_the_deadline(space: ClockedNamespace) -> None:
+def test_lateness_is_the_time_from_the_deadline(space: TimedNamespace) -> None:
     queue(space, {"h/late": (30.0, Numbers(10.0, 0.0, 0.0, 1e9)), "h/early": (0.0, Numbers(10.0, 0.0, 0.0, 1e9))})
     late, early = space.dispatch(2)
     assert (late.lateness, early.lateness) == (pytest.approx(20.0, abs=1e-5), 0.0)
 
 
 @pytest.mark.parametrize("log_price", [-math.inf, math.inf])
-def test_a_price_without_bounds_breaks_no_queue(space: ClockedNamespace, log_price: float) -> None:
+def test_a_price_without_bounds_breaks_no_queue(space: TimedNamespace, log_price: float) -> None:
     """A budget that serves all has the log price minus infinity; pages that are pinned keep their pins then."""
     space.publish(space.lock(), repr(log_price))
     space.add(new_page("h/pinned"), new_page("h/free"))

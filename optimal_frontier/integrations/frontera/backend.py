@@ -6,24 +6,26 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from frontera.core.components import Backend
 from w3lib.util import to_bytes
 
-from optimal_frontier.detection import modified_age, parse_lastmod
+from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.dispatcher import SlotRoom, names_of
-from optimal_frontier.frontier.fingerprinting import FAILED, Fingerprinting
-from optimal_frontier.frontier.judgement import judge_visit
-from optimal_frontier.frontier.outcomes import counters_of, outcome_of
-from optimal_frontier.frontier.session import Session
-from optimal_frontier.frontier.traps import is_trap
+from optimal_frontier.frontier.admitting.pages import move_of, new_page
+from optimal_frontier.frontier.admitting.traps import is_trap
+from optimal_frontier.frontier.dispatching.exchange import SlotRoom
+from optimal_frontier.frontier.dispatching.session import Session
+from optimal_frontier.frontier.hosts import names_of
+from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
+from optimal_frontier.frontier.judging.judge import conditions_of, judge
+from optimal_frontier.frontier.judging.visits import Visit, failed_visit
 from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates
 from optimal_frontier.integrations.frontera.configuration import settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
+from optimal_frontier.integrations.frontera.plain_visits import asking_request, plain_visit
 from optimal_frontier.integrations.frontera.requests import (
     ANNOUNCEMENT,
     HANDOUT,
@@ -33,14 +35,14 @@ from optimal_frontier.integrations.frontera.requests import (
     LASTMOD,
     OBSERVATION,
     SOURCE,
-    decode_request,
     depth_of,
-    encode_request,
     identity_of,
+    record_of,
+    request_of,
 )
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.columns import ACTIVE, ONCE, TRANSIENT
-from optimal_frontier.state.records import Handout, NewPage, Observation
+from optimal_frontier.state.messages import PAGE_BYTES, Handout, Move, NewPage, Observation
+from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +61,11 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     From a plain ``FrontierManager`` it connects in `frontier_start`, and its calls wait for Redis. Scrapy's scheduler attaches its own
     `Session` first; then no call waits.
+
+    Attributes
+    ----------
+    moves : int
+        Pages that were given another identity.
     """
 
     component_name = "Optimal Frontier Backend"
@@ -69,6 +76,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._session: Session | None = None
         self._attached = False
         self._unstorable: Callable[[Any, Exception], Any] | None = None
+        self._identify: Callable[[Any], bytes] = identity_of
+        self.moves = 0
         self._event = threading.Event()
         self.fingerprinting = Fingerprinting(settings)
         self._known: dict[bytes, float] = {}
@@ -103,14 +112,22 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     def states(self) -> FrontierStates:
         return self._states
 
-    def attach(self, session: Session, unstorable: Callable[[Any, Exception], Any]) -> None:
+    def attach(self, session: Session, unstorable: Callable[[Any, Exception], Any], identify: Callable[[Any], bytes]) -> None:
         """Use an open session of the caller's, who also closes it; calls then never wait for Redis.
 
-        ``unstorable`` gets a request (the one in its ``SOURCE``) that cannot be stored, and the reason.
+        Parameters
+        ----------
+        session : Session
+            Open.
+        unstorable : callable
+            Gets a request (the one in its ``SOURCE``) that cannot be stored, and the reason.
+        identify : callable
+            Frontera request of a record -> its identity, 20 bytes.
         """
         self._session = session
         self._attached = True
         self._unstorable = unstorable
+        self._identify = identify
 
     def frontier_start(self) -> None:
         if self._session is None:
@@ -163,20 +180,31 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             known = self._known.get(identity)
             if known is not None and (importance is None or known == importance):
                 return None
-        is_trapped = is_link and self._is_trapped(request)
         self._note_host(request.url)
-        record = encode_request(request)  # first, as what cannot be stored is not known
-        if kind != TRANSIENT:
-            if len(self._known) >= _KNOWN_PAGES:
-                self._known.clear()
-            self._known[identity] = importance if importance is not None else 0.0
-        if is_trapped:
+        if is_link and self._is_trapped(request):
+            self._remember(identity, kind, importance)
             return None
-        priority = float((request.meta.get(b"scrapy_request") or {}).get("priority", 0))
-        said = {"lastmod": lastmod, "announcement": request.meta.get(ANNOUNCEMENT)}
-        return self.session.dispatcher.new_page(
-            identity, request.url, record, kind=kind, importance=importance, priority=priority, is_link=is_link, **said
+        new = new_page(
+            self.settings,
+            identity,
+            request.url,
+            record_of(request),
+            kind=kind,
+            importance=importance,
+            priority=float((request.meta.get(b"scrapy_request") or {}).get("priority", 0)),
+            lastmod=lastmod,
+            announcement=request.meta.get(ANNOUNCEMENT),
+            is_link=is_link,
         )
+        self._remember(identity, kind, importance)  # last, as what cannot be stored is not known
+        return new
+
+    def _remember(self, identity: bytes, kind: int, importance: float | None) -> None:
+        if kind == TRANSIENT:
+            return
+        if len(self._known) >= _KNOWN_PAGES:
+            self._known.clear()
+        self._known[identity] = importance if importance is not None else 0.0
 
     def _is_trapped(self, request: Any) -> bool:
         most = self.settings.max_depth
@@ -237,10 +265,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         requests: list[Any] = []
         while courier.ready and len(requests) < wanted:
             handout = courier.ready.popleft()
-            request = decode_request(handout.record)
-            request.meta[HANDOUT] = handout
-            self._note_host(request.url)
-            requests.append(request)
+            requests.append(asking_request(handout, None if self._attached else self._conditions(handout)))
+            self._note_host(handout.record["url"])
         return requests
 
     def hosts_of(self, hostname: str) -> list[str]:
@@ -258,25 +284,21 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     def page_crawled(self, response: Any) -> None:
         handout = response.meta.pop(HANDOUT, None)
         observation = response.meta.pop(OBSERVATION, None)
-        content_hash = response.meta.pop(CONTENT_HASH, None)
         if handout is None:
             return
         if observation is None:
-            observation = self._judge(handout, int(response.status_code), content_hash, response.headers)
-        self.session.courier.observe(observation)
-        if not self._attached:
-            self._settle()
+            observation = self._judged(handout, self._plain_visit(handout, response))
+        self._end(observation)
 
     def request_error(self, page: Any, error: Any) -> None:
         handout = page.meta.pop(HANDOUT, None)
-        page.meta.pop(OBSERVATION, None)
+        observation = page.meta.pop(OBSERVATION, None)
         if handout is None:
             return
-        name = str(error)
-        ended = Observation(handout.slot, handout.token, outcome_of(name), time.monotonic(), counters=counters_of(name))
-        self.session.courier.observe(ended)
-        if not self._attached:
-            self._settle()
+        # One of a good response is of a page that a middleware of the user's has taken out since.
+        if observation is None or observation.outcome == "ok":
+            observation = self._judged(handout, failed_visit(str(error), time.monotonic()))
+        self._end(observation)
 
     def finished(self) -> bool:
         """Tell whether CLOSE_AFTER is reached; a crawl that keeps pages fresh never finishes by itself."""
@@ -284,36 +306,43 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             return False
         return self.session.is_complete()
 
-    def _judge(self, handout: Handout, status: int, content_hash: bytes | None, headers: Any) -> Observation:
-        now = time.monotonic()
-        if not 200 <= status < 300 and status != 304:
-            return Observation(handout.slot, handout.token, outcome_of(str(status)), now, counters=counters_of(str(status)))
-        if handout.kind != ACTIVE:
-            return Observation(handout.slot, handout.token, "ok", now)
-        if status == 304 and handout.visits:
-            content_hash = handout.content
-        if content_hash is None:
-            if not self._warned:
-                self._warned = True
-                logger.warning(
-                    "responses carry no content hash, so no change is ever seen: add "
-                    "optimal_frontier.integrations.frontera.ContentHashMiddleware to Frontera's MIDDLEWARES"
-                )
-            return Observation(handout.slot, handout.token, "ok", now, shape=handout.shape, time=handout.time)
-        way = self.fingerprinting.way(handout.record["url"])
-        observation = judge_visit(
-            handout,
-            content_hash or None,  # empty: none could be made
-            way.recipe.tag,
-            now,
-            self.session.courier.published,
-            objective=self.settings.objective,
-            policy=self.settings.policy,
-            age=modified_age(headers, time.time()),
-            half_life=self.settings.half_life,
-            distance=way.distance,
-        )
-        return observation if content_hash else replace(observation, counters={**observation.counters, FAILED: 1})
+    def _conditions(self, handout: Handout) -> Any:
+        tag = self.fingerprinting.way(handout.record["url"]).tag
+        return conditions_of(handout, tag, self.session.courier.context(handout))
+
+    def _judged(self, handout: Handout, visit: Visit) -> Observation:
+        return judge(handout, visit, self.session.courier.context(handout))
+
+    def _plain_visit(self, handout: Handout, response: Any) -> Visit:
+        if not response.body and CONTENT_HASH not in response.meta and 200 <= int(response.status_code) < 300 and not self._warned:
+            self._warned = True
+            logger.warning(
+                "responses carry neither a body nor a content hash, so no change is ever seen: put the fingerprint of the content "
+                "into meta[b'content_hash'] where it is fetched"
+            )
+        return plain_visit(handout, response, self.fingerprinting, reads_canonical=self.settings.canonical_links)
+
+    def _end(self, observation: Observation) -> None:
+        move = self._move_of(observation) if observation.moved else None
+        if move is None:
+            self.session.courier.observe(observation)
+        else:
+            self.session.courier.move(move)
+            self.moves += 1
+        if not self._attached:
+            self._settle()
+
+    def _move_of(self, observation: Observation) -> Move | None:
+        """Return the move of a page to where it was found; None if it is the same page there."""
+        handout = observation.handout
+        try:
+            target = self._identify(request_of({**handout.record, "url": observation.moved}))
+        except ValueError as error:
+            logger.warning("%s stays where it is: %s", handout.record["url"], error)
+            return None
+        if target[:PAGE_BYTES] == handout.page:
+            return None
+        return move_of(self.settings, observation, target, observation.moved)
 
     def _settle(self) -> None:
         self.session.courier.flush(_EXCHANGE_S)

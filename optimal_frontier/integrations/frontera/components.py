@@ -7,13 +7,15 @@ from typing import Any
 
 from frontera.core.components import Metadata, Queue, States
 
-from optimal_frontier.frontier.session import Session
+from optimal_frontier.frontier.dispatching.revising import locate
+from optimal_frontier.frontier.dispatching.session import Session
 from optimal_frontier.integrations.frontera.requests import identity_of
-from optimal_frontier.state.columns import PAGE, SEEN
+from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.rows import Row
 
 
 class FrontierQueue(Queue):  # type: ignore[misc]  # frontera is untyped
-    """The queues of first visits and deadlines; there is one partition, 0."""
+    """The queues of first visits and deadlines; Frontera's own partitions are not used."""
 
     def __init__(self, session: Callable[[], Session], take: Callable[..., list[Any]], add: Callable[[Iterable[Any]], None]) -> None:
         self._session, self._take, self._add = session, take, add
@@ -33,7 +35,7 @@ class FrontierQueue(Queue):  # type: ignore[misc]  # frontera is untyped
 
     def count(self) -> int:
         """Return the number of pages and requests that are to be fetched, now or later."""
-        counts = self._session().store.counts()
+        counts = self._session().namespace.counts()
         return counts.get("pages", 0) - counts.get("retired", 0)
 
 
@@ -54,7 +56,7 @@ class FrontierMetadata(Metadata):  # type: ignore[misc]  # frontera is untyped
 
 
 class FrontierStates(States):  # type: ignore[misc]  # frontera is untyped
-    """Frontera's states, read from the columns: not crawled, queued, crawled, error."""
+    """Frontera's states, read from the rows: not crawled, queued, crawled, error."""
 
     def __init__(self, session: Callable[[], Session]) -> None:
         self._session = session
@@ -79,17 +81,21 @@ class FrontierStates(States):  # type: ignore[misc]  # frontera is untyped
         wanted = list(fingerprints)
         if not wanted:
             return
-        store = self._session().store
-        slots = store.command("HMGET", store.key("ids"), *wanted)
-        known = [(identity, int(slot)) for identity, slot in zip(wanted, slots, strict=True) if slot is not None]
-        pages = store.records_at("page", [slot for _, slot in known])
-        seen = store.records_at("seen", [slot for _, slot in known])
-        for (identity, _), page, visit in zip(known, pages, seen, strict=True):
-            self._cache[identity] = _state_of(dict(zip(PAGE.names or (), page.item(), strict=True)), visit)
+        namespace, moved = self._session().namespace, []
+        names = [identity[:PAGE_BYTES] for identity in wanted]
+        for k in range(namespace.partitions):
+            values, aliases = namespace.commands([["HMGET", namespace.key(name, k), *names] for name in ("pages", "aliases")], partition=k)
+            for identity, value, alias in zip(wanted, values, aliases, strict=True):
+                if value is not None:
+                    self._cache[identity] = _state_of(Row.unpack(value))
+                elif alias is not None:
+                    moved.append(identity)
+        for identity, place in zip(moved, locate(namespace, moved), strict=True):
+            if place is not None:
+                self._cache[identity] = _state_of(Row.unpack(place.value))
 
 
-def _state_of(page: dict[str, Any], visit: Any) -> int:
-    seen = dict(zip(SEEN.names or (), visit.item(), strict=True))
-    if seen["failures"]:
+def _state_of(row: Row) -> int:
+    if row.failures:
         return int(States.ERROR)
-    return int(States.CRAWLED if seen["visits"] else States.QUEUED)
+    return int(States.CRAWLED if row.visits else States.QUEUED)

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from frontera.core.components import Middleware
 
-from optimal_frontier.frontier.fingerprinting import Fingerprinting
+from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
 from optimal_frontier.integrations.frontera.configuration import settings_of
-from optimal_frontier.integrations.frontera.requests import HANDOUT
+from optimal_frontier.integrations.frontera.requests import HANDOUT, TAKEN, scrapy_response
 from optimal_frontier.settings import FrontierSettings
 
 #: Where the fingerprint (16 bytes) stands in the meta of a Frontera request; empty where the user's callable failed.
@@ -38,7 +38,8 @@ class ContentHashMiddleware(Middleware):  # type: ignore[misc]  # frontera is un
             # RULES go by the URL of the page, whatever its fetch was redirected to.
             handout = response.meta.get(HANDOUT)
             url = response.url if handout is None else handout.record["url"]
-            response.meta[CONTENT_HASH] = self.fingerprinting.take(response, url).digest or b""
+            response.meta[TAKEN] = taken = self.fingerprinting.take(scrapy_response(response), url)
+            response.meta[CONTENT_HASH] = taken.digest or b""
         return response
 
     def links_extracted(self, request: Any, links: Any) -> Any:

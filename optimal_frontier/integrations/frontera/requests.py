@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any, Final
 
 from frontera.core.models import Request as FrontierRequest
+from scrapy.http import Headers
 from scrapy.http import Request as ScrapyRequest
+from scrapy.responsetypes import responsetypes
 from scrapy.utils.request import fingerprint as scrapy_fingerprint
 from w3lib.util import to_bytes, to_unicode
-
-from optimal_frontier.state.records import encode_record
 
 #: Runtime companion of a handed-out request in its meta; never stored.
 HANDOUT: Final = b"optimal_frontier_handout"
 #: Observation that was judged already when the response came; never stored.
 OBSERVATION: Final = b"optimal_frontier_observation"
+#: The `Validators` that it was asked with; never stored.
+ASKED: Final = b"optimal_frontier_asked"
+#: The `Fingerprint` that `ContentHashMiddleware` took of its response; never stored.
+TAKEN: Final = b"optimal_frontier_fingerprint"
 #: The Scrapy request that it was made of; never stored.
 SOURCE: Final = b"optimal_frontier_source"
 #: Scrapy's request fingerprint (20 bytes) and kind, put there by the Scrapy converter; stored elsewhere.
@@ -27,9 +31,14 @@ ANNOUNCEMENT: Final = b"optimal_frontier_announcement"
 #: There where it was found on a page.
 IS_LINK: Final = b"optimal_frontier_is_link"
 
+#: Headers with which a request states conditions or asks for a part; who sets one of them is left alone.
+CONDITIONS: Final = (b"If-None-Match", b"If-Modified-Since", b"If-Match", b"If-Unmodified-Since", b"If-Range", b"Range")
+
 _TRANSIENT_META: Final = {
     HANDOUT,
     OBSERVATION,
+    ASKED,
+    TAKEN,
     SOURCE,
     FINGERPRINT,
     KIND,
@@ -51,14 +60,8 @@ def _plain_headers(headers: Any) -> dict[bytes, list[bytes]]:
     return plain
 
 
-def encode_request(request: Any) -> bytes:
-    """Encode what a later fetch of ``request`` needs.
-
-    Raises
-    ------
-    TypeError, OverflowError, ValueError
-        Its meta, headers or cookies hold something that is not plain data.
-    """
+def record_of(request: Any) -> dict[Any, Any]:
+    """Return what a later fetch of ``request`` needs; its meta, headers and cookies may hold what cannot be stored."""
     record: dict[str, Any] = {"url": request.url}
     method = to_bytes(request.method)
     if method != b"GET":
@@ -72,11 +75,11 @@ def encode_request(request: Any) -> bytes:
     meta = {k: v for k, v in request.meta.items() if k not in _TRANSIENT_META and v not in (None, {}, [])}
     if meta:
         record["meta"] = meta
-    return encode_record(record)
+    return record
 
 
-def decode_request(record: dict[Any, Any]) -> Any:
-    """Return the Frontera request of a decoded record."""
+def request_of(record: dict[Any, Any]) -> Any:
+    """Return the Frontera request of a record."""
     return FrontierRequest(
         record["url"],
         method=record.get("method", b"GET"),
@@ -85,6 +88,13 @@ def decode_request(record: dict[Any, Any]) -> Any:
         meta=dict(record.get("meta", {})),
         body=record.get("body", b""),
     )
+
+
+def scrapy_response(response: Any) -> Any:
+    """Return a Frontera response as Scrapy's downloader would have given it: of the class that headers, URL and body ask for."""
+    headers, body = Headers(response.headers or {}), to_bytes(response.body or b"", "utf-8", "surrogatepass")
+    kind = responsetypes.from_args(headers=headers, url=response.url, body=body)
+    return kind(response.url, status=int(response.status_code), headers=headers, body=body)
 
 
 def identity_of(request: Any) -> bytes:

@@ -2,47 +2,39 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from optimal_frontier.detection import modified_age, sections
-from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.frontier.fingerprinting import Fingerprint, Fingerprinting
-from optimal_frontier.frontier.judgement import change_bit, judge_visit, prior_of
-from optimal_frontier.frontier.noisy_pages import Noticed, notice
-from optimal_frontier.frontier.pacing import hold_s
-from optimal_frontier.frontier.validators import Validators
-from optimal_frontier.integrations.scrapy.canonical_links import follow_canonical
+from optimal_frontier.frontier.dispatching.pacing import hold_s
+from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Fingerprinting
+from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, after_callback_error, conditions_of, is_news, judge, told
+from optimal_frontier.frontier.judging.learning import change_bit
+from optimal_frontier.frontier.judging.outcomes import error_of_exception, error_of_response
+from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
+from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, not_modified_visit, visit_of
+from optimal_frontier.integrations.canonical_links import canonical_url
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
-from optimal_frontier.integrations.scrapy.endings import Verdicts, error_of_exception, error_of_response
 from optimal_frontier.integrations.scrapy.lease import LEASE, META, Lease
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.integrations.scrapy.sources import ANNOUNCES
-from optimal_frontier.state.columns import ACTIVE
-from optimal_frontier.state.records import Observation, Published
-
-logger = logging.getLogger(__name__)
-
-#: What callbacks read of requests that are no pages.
-_NOTHING_KNOWN: Final = {"changed": None, "change_rate": None, "interval": None, "visits": 1}
+from optimal_frontier.state.messages import KEEP
+from optimal_frontier.state.rows import ACTIVE
 
 
 class ChangeDetectionMiddleware:
     """Sees each response as the engine will, and every way in which a request ends on its way there.
 
-    The observation is only counted when the callback's output has been taken (see `OptimalScheduler`).
+    It builds the `Visit`, has it judged, and carries out what the observation says. The observation is only counted when the callback's
+    output has been taken (see `OptimalScheduler`).
     """
 
     def __init__(self, crawler: Any) -> None:
         self.crawler = crawler
         self._scheduler: OptimalScheduler | None = None
         self._conditional: ConditionalRequests | None = None
-        self._verdicts: Verdicts | None = None
         self._fingerprinting: Fingerprinting | None = None
 
     @classmethod
@@ -52,6 +44,8 @@ class ChangeDetectionMiddleware:
         middleware = cls(crawler)
         crawler.signals.connect(middleware.reached_downloader, signals.request_reached_downloader)
         crawler.signals.connect(middleware.response_downloaded, signals.response_downloaded)
+        crawler.signals.connect(middleware.callback_failed, signals.spider_error)
+        crawler.signals.connect(middleware.callback_failed, signals.item_error)
         return middleware
 
     @property
@@ -77,23 +71,19 @@ class ChangeDetectionMiddleware:
             self._fingerprinting = self._scheduler.backend.fingerprinting
         return self._fingerprinting
 
-    @property
-    def verdicts(self) -> Verdicts:
-        """What tells good responses from those that only look it; the scheduler is open."""
-        if self._verdicts is None:
-            assert self._scheduler is not None  # the callers looked
-            self._verdicts = self._scheduler.verdicts()
-        return self._verdicts
-
     def process_request(self, request: Any, spider: Any = None) -> None:
-        """Ask whether a page has changed, where that can be asked."""
+        """Ask whether a page has changed, where that can be asked; send nothing under a lease that is lost."""
         lease: Lease | None = request.meta.get(LEASE)
         if self.scheduler is None or lease is None or lease.request is not request:
             return
+        if lease.is_lost and not lease.reached:
+            raise IgnoreRequest("its lease was lost")
+        self.conditional.ask(lease, request, lambda: self._conditions(lease))
+
+    def _conditions(self, lease: Lease) -> Validators | None:
+        assert self._scheduler is not None  # the caller looked
         handout = lease.handout
-        # Of a block page nobody wants to know whether it is still the same; what comes in its place leaves validators.
-        tag = self.fingerprinting.way(handout.record["url"]).recipe.tag if self.verdicts.has_own_content(handout) else 0
-        self.conditional.ask(lease, request, tag)
+        return conditions_of(handout, self.fingerprinting.way(handout.record["url"]).tag, self._scheduler.context(handout))
 
     def reached_downloader(self, request: Any) -> None:
         """Pay for fetches that were not dispatched: redirects, retries, robots.txt, bypasses."""
@@ -120,119 +110,87 @@ class ChangeDetectionMiddleware:
 
     # The spider argument is needed up to Scrapy 2.13.
     def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
-        """Judge the response that the engine gets."""
+        """Have the response judged that the engine gets."""
         lease: Lease | None = request.meta.get(LEASE)
         if self.scheduler is None:
             return response
         if lease is None:
-            request.meta[META] = dict(_NOTHING_KNOWN)
+            request.meta[META] = dict(NOTHING_KNOWN)
             return response
         if lease.request is not request:  # a spider's own download with a copy of the page's meta
             return response
+        context = self.scheduler.context(lease.handout)
         lease.response = response
         sent = self.conditional.forget(lease, request)
-        if response.status == 304 and sent is not None:
-            return self._not_modified(lease, request, response, sent)
-        lease.error = error_of_response(response)
-        is_good = not lease.error
-        published = self.scheduler.published
-        if is_good:
-            lease.source = self.scheduler.sources.read(lease, request, response)
-        if is_good and lease.handout.kind == ACTIVE:
-            lease.observation = self._judged(lease, request, response, sent)
-        if lease.observation is not None:
-            lease.moved = self.verdicts.moved(lease, request)
-            if self.scheduler.settings.canonical_links:
-                follow_canonical(lease, response, self.crawler.request_fingerprinter.fingerprint, self.scheduler.settings.url_limits)
-            self._count_not_modified(lease.observation)
-        request.meta[META] = _told(lease, published)
-        if is_good and request.meta.get(ANNOUNCES):
-            self.scheduler.sources.take_over(request, lease)
-        is_no_news = lease.observation is not None and lease.observation.bit == 0
-        if (is_no_news or (is_good and lease.error)) and self.scheduler.settings.callback_on == "change":
+        lease.visit = visit = self._visit(lease, request, response, sent)
+        lease.observation = observation = judge(lease.handout, visit, context)
+        request.meta[META] = told(lease.handout, observation, context)
+        if visit.is_not_modified:
+            return self._not_modified(lease, request)
+        if visit.error:
+            return response
+        if observation.outcome == "ok" and any(visit.validators):
+            self.conditional.keep(request, response, lease)
+        if request.meta.get(ANNOUNCES):
+            request.callback = self.scheduler.sources.announce
+        if self.scheduler.settings.callback_on == "change" and not is_news(observation):
             request.callback = _unchanged
             self.crawler.stats.inc_value("optimal_frontier/callbacks_spared")
         return response
 
-    def _judged(self, lease: Lease, request: Any, response: Any, sent: Validators | None) -> Observation | None:
-        handout, now = lease.handout, time.monotonic()
-        # What a cache answers has the headers of an earlier visit, also where it asked whether they still hold.
-        is_cached = "cached" in response.flags
-        age = None if is_cached else modified_age(response.headers, time.time())
-        content = self._fingerprint(lease, response)
-        is_changed = change_bit(handout, content.digest, content.tag, content.distance) == 1
-        lease.error = self.verdicts.error_of(lease, response, content, is_changed=is_changed)
-        if lease.error:
-            return None
-        noticed = self._noticed(lease, response, content) if lease.responded or not is_cached else None
-        observation = self._judged_by(lease, content, lease.responded or now, age, noticed)
-        if content.counters:
-            observation = replace(observation, counters={**observation.counters, **content.counters})
-        if content.digest is not None:  # validators are kept of what a fingerprint is stored of
-            observation = self.conditional.full_answer(observation, lease, request, response, sent)
-        if lease.responded or not is_cached:
-            return observation
-        # It never passed the downloader and shows nothing new: no bit now, nor from the content, and last seen when it was before.
-        seen = handout.received - handout.elapsed if handout.visits else now
-        return replace(observation, responded=seen, bit=-1, shape=handout.shape, time=handout.time, content=b"", words="", watch=None)
-
-    def _noticed(self, lease: Lease, response: Any, content: Fingerprint) -> Noticed | None:
-        """Tell what changes on every fetch from what changes; None where content is not judged by its fingerprint."""
-        handout = lease.handout
-        if lease.source is not None or not self.verdicts.has_own_content(handout):
-            return None
-        bit = change_bit(handout, content.digest, content.tag, content.distance)
-        interval = handout.elapsed + ((lease.responded or time.monotonic()) - handout.received)
+    def _visit(self, lease: Lease, request: Any, response: Any, sent: Validators | None) -> Visit:
+        """Return what came: what the response says, and what only Scrapy knows."""
         assert self._scheduler is not None  # process_response looked
-        round_s = self._scheduler.published.prior_time
-        return notice(handout, bit, interval, lambda: sections(response, self.fingerprinting.way(handout.record["url"]).recipe), round_s)
+        handout, responded = lease.handout, lease.responded or time.monotonic()
+        error = error_of_response(response.status, response.flags)
+        if sent is not None and response.status == NOT_MODIFIED:
+            visit = not_modified_visit(response.headers, sent, responded, time.time())
+        elif error:
+            visit = Visit(responded, error, response.status)
+        else:
+            lease.source = self._scheduler.sources.read(lease, request, response)
+            if handout.row.state != ACTIVE:
+                return Visit(responded, status=response.status)
+            visit = self._visit_of_page(lease, request, response, responded)
+        visit.asked, visit.lateness = sent, lease.lateness
+        return visit
 
-    def _judged_by(
-        self, lease: Lease, content: Fingerprint, responded: float, age: float | None, noticed: Noticed | None = None
-    ) -> Observation:
+    def _visit_of_page(self, lease: Lease, request: Any, response: Any, responded: float) -> Visit:
         assert self._scheduler is not None  # process_response looked
-        settings, published = self._scheduler.settings, self._scheduler.published
-        handout = lease.handout
-        # A page that comes back from behind a block page shows no change.
-        known = handout if self.verdicts.has_own_content(handout) else replace(handout, content_tag=0)
-        observation = judge_visit(
-            known if noticed is None else noticed.shown(known, content.digest),
-            content.digest,
-            content.tag,
-            responded,
-            published,
-            objective=settings.objective,
-            policy=settings.policy,
-            lateness=lease.lateness,
-            age=age,
-            half_life=settings.half_life,
-            distance=content.distance,
-        )
-        return observation if noticed is None else noticed.applied(handout, observation)
-
-    def _fingerprint(self, lease: Lease, response: Any) -> Fingerprint:
-        """Fingerprint a response as its page's options ask for; counted."""
         url = lease.handout.record["url"]
-        if lease.source is not None:
-            return Fingerprint(lease.source.fingerprint, self.fingerprinting.way(url).recipe.tag, 0, {})
-        found = self.fingerprinting.take(response, url)
-        for name, by in found.counters.items():
-            self.crawler.stats.inc_value(f"optimal_frontier/{name}", by)
-        return found
+        source, taken = lease.source, None
+        if source is not None:
+            taken = Fingerprint(source.fingerprint, self.fingerprinting.way(url).tag)
+        visit = visit_of(response, url, self.fingerprinting, responded, time.time(), taken)
+        if source is not None:
+            visit.sections = None
+            visit.source = "whole" if source.is_whole else "damaged"
+        elif request.meta.get(ANNOUNCES):
+            visit.sections, visit.source = None, "unreadable"
+        visit.is_downloaded = lease.responded > 0
+        if not visit.is_cached:
+            visit.size = lease.size
+        elif lease.status == NOT_MODIFIED:
+            visit.status = NOT_MODIFIED
+        if request.url != lease.asked_url:
+            visit.found = request.url
+        if not self.conditional.is_on or visit.found:
+            visit.validators = NO_VALIDATORS  # after a redirect they are those of another address
+        # What the spider's own meta had of an earlier redirect is no news.
+        stored = lease.frontier_request.meta.get(b"scrapy_meta") or {}
+        visit.hops = request.meta.get("redirect_reasons", [])[len(stored.get("redirect_reasons", ())) :]
+        if self._scheduler.settings.canonical_links and not visit.found:
+            visit.canonical = self._other_page(canonical_url(response), request)
+        return visit
 
-    def _is_last_judged(self, lease: Lease, response: Any) -> bool:
-        """Tell whether a response has the content that was last judged."""
-        digest, tag, distance, _ = self._fingerprint(lease, response)
-        return change_bit(lease.handout, digest, tag, distance) == 0
+    def _other_page(self, url: str | None, request: Any) -> str:
+        """Return the URL that a page names as its canonical form; empty if that is the page itself, or there is none."""
+        fingerprint = self.crawler.request_fingerprinter.fingerprint
+        return "" if url is None or fingerprint(Request(url)) == fingerprint(Request(request.url)) else url
 
-    def _not_modified(self, lease: Lease, request: Any, response: Any, sent: Validators) -> Any:
-        """Judge a 304 to our question; it reaches the spider only as the last response that is known, and where it wants every fetch."""
+    def _not_modified(self, lease: Lease, request: Any) -> Any:
+        """Take a 304 to our question; it reaches the spider only as the last response that is known, and where it wants every fetch."""
         assert self._scheduler is not None  # process_response looked
-        same = Fingerprint(lease.handout.content, lease.handout.content_tag, 0, {})  # only asked under the same tag
-        observation = self._judged_by(lease, same, lease.responded, modified_age(response.headers, time.time()))
-        lease.observation = self.conditional.not_modified(observation, lease, response, sent)
-        self._count_not_modified(lease.observation)
-        request.meta[META] = _told(lease, self._scheduler.published)
         if self._scheduler.settings.callback_on == "fetch":
             known = self.conditional.last_known(request, lambda known: self._is_last_judged(lease, known))
             if known is not None:
@@ -242,10 +200,9 @@ class ChangeDetectionMiddleware:
         request.errback = _unchanged
         raise IgnoreRequest("not modified")
 
-    def _count_not_modified(self, observation: Observation) -> None:
-        for name in ("not_modified", "bytes_saved"):
-            if name in observation.counters:
-                self.crawler.stats.inc_value(f"optimal_frontier/{name}", observation.counters[name])
+    def _is_last_judged(self, lease: Lease, response: Any) -> bool:
+        """Tell whether a response has the content that was last judged."""
+        return change_bit(lease.handout.row, self.fingerprinting.take(response, lease.handout.record["url"])) == 0
 
     def process_exception(self, request: Any, exception: Exception, spider: Any = None) -> None:
         """Note why the request failed; its lease ends when the engine is done with it."""
@@ -255,21 +212,11 @@ class ChangeDetectionMiddleware:
                 self.conditional.forget(lease, request)
             lease.error = error_of_exception(exception)
 
-
-def _told(lease: Lease, published: Published) -> dict[str, Any]:
-    """What the callback reads; after a failed visit, what was known before it."""
-    observation, handout = lease.observation, lease.handout
-    if handout.kind != ACTIVE:
-        return dict(_NOTHING_KNOWN)
-    known = observation if observation is not None else handout
-    estimate = (known.shape, known.time) if known.shape > 0 else prior_of(handout, published)
-    rate = handout.rate if handout.planned else known.rate
-    return {
-        "changed": None if observation is None or observation.bit < 0 else bool(observation.bit),
-        "change_rate": RatePosterior(*estimate).median if estimate is not None else None,
-        "interval": 1 / rate if rate > 0 else None,
-        "visits": handout.visits + (observation is not None),
-    }
+    def callback_failed(self, response: Any) -> None:
+        """Have a page fetched in full again whose callback or item pipeline raised: its items may be lost."""
+        lease: Lease | None = getattr(response, "request", None) and response.request.meta.get(LEASE)
+        if lease is not None and lease.observation is not None and lease.observation.op == KEEP:
+            lease.observation = after_callback_error(lease.observation)
 
 
 def _unchanged(response: Any, **_: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from itemadapter import ItemAdapter
 
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
+from optimal_frontier.state.rows import ACTIVE
 
 logger = logging.getLogger(__name__)
 
@@ -25,9 +26,9 @@ def change_of(response: Any) -> str | None:
         requests that are no pages.
     """
     lease: Lease | None = response.request.meta.get(LEASE) if response.request is not None else None
-    if lease is None or lease.observation is None:
+    if lease is None or lease.observation is None or lease.observation.outcome != "ok" or lease.handout.row.state != ACTIVE:
         return None
-    return _WORDS.get(lease.observation.bit) if lease.handout.visits else "new"
+    return _WORDS.get(lease.observation.bit) if lease.handout.row.visits else "new"
 
 
 class ItemMarks:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from optimal_frontier.detection.announcements import Source
-from optimal_frontier.frontier.validators import Validators
-from optimal_frontier.state.records import Handout, Observation
+from optimal_frontier.frontier.judging.validators import Validators
+from optimal_frontier.frontier.judging.visits import Visit
+from optimal_frontier.state.messages import Handout, Observation
 
 #: Where it stands in ``request.meta``; redirect and retry copies of the request carry it on. Never stored.
 LEASE: Final = "_optimal_frontier_lease"
@@ -35,16 +36,18 @@ class Lease:
         It reached the downloader; a later copy that does so is a further fetch.
     responded : float
         Local monotonic time of the last response, seconds.
+    lateness : float or None
+        Seconds from the deadline to the start of its download.
     response : scrapy Response or None
         The final one.
+    visit : Visit or None
+        What the final response says.
     observation : Observation or None
-        Judged when the final response came.
+        What the judge made of that.
     error : str
-        Identifier of what went wrong, if it did.
-    moved : str
-        URL at which the page is from now on, should the fetch end well; empty where it stays.
-    canonical : str
-        URL of the page that it is an alias of by its own word; empty where it is none.
+        Why the download failed, if it did.
+    is_lost : bool
+        The lease is held no more: what was not sent yet is not to be.
     added : frozenset of str
         Names that we put into the request's meta, for this fetch only.
     asked : Validators or None
@@ -63,10 +66,10 @@ class Lease:
     responded: float = 0.0
     lateness: float | None = None
     response: Any = None
+    visit: Visit | None = None
     observation: Observation | None = None
     error: str = ""
-    moved: str = ""
-    canonical: str = ""
+    is_lost: bool = False
     added: frozenset[str] = frozenset()
     asked: Validators | None = None
     asked_url: str = ""

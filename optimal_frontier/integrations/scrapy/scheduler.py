@@ -12,7 +12,6 @@ import gc
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -26,8 +25,11 @@ from scrapy.utils.project import data_path
 
 from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.errors import OptimalFrontierError
-from optimal_frontier.frontier.dispatcher import SlotRoom, host_of
-from optimal_frontier.frontier.session import Session
+from optimal_frontier.frontier.dispatching.exchange import SlotRoom
+from optimal_frontier.frontier.dispatching.session import Session
+from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.judging.judge import Context
+from optimal_frontier.frontier.judging.outcomes import CAUSES, DROPPED, RELEASED, error_of_dropped
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.configuration import settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
@@ -47,14 +49,13 @@ from optimal_frontier.integrations.scrapy.converters import (
     UnstorableRequestError,
     forget_runtime,
 )
-from optimal_frontier.integrations.scrapy.endings import Verdicts, error_of_dropped
 from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter, describe
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.integrations.scrapy.sources import Sources
 from optimal_frontier.integrations.scrapy.unstored import UnstoredRequests
 from optimal_frontier.settings import PREFIX, FrontierSettings
-from optimal_frontier.state.columns import ACTIVE, ONCE, TRANSIENT
-from optimal_frontier.state.records import Handout, Observation, Published
+from optimal_frontier.state.messages import Handout, Observation
+from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +66,17 @@ CANONICAL: Final = "optimal_frontier.integrations.scrapy.CanonicalFingerprinter"
 _UNLIMITED: Final = 256
 #: Used when a crawler has no Scrapy project around it.
 _DATA_DIR: Final = "optimal_frontier"
+#: Counters of observations that are Scrapy's stats too.
+_COUNTED: Final = (
+    "ages",
+    "ages_distrusted",
+    "bytes_saved",
+    "contents_flagged",
+    "fingerprints_failed",
+    "includes_missed",
+    "moves_held",
+    "not_modified",
+)
 
 
 class _ManagerSettings(ScrapySettingsAdapter):  # type: ignore[misc]  # frontera is untyped
@@ -133,10 +145,10 @@ class OptimalScheduler(BaseScheduler):
         """Tell whether the setting SCHEDULER of ``crawler`` is this class or one derived from it."""
         return cls in load_object(crawler.settings["SCHEDULER"]).__mro__
 
-    @property
-    def published(self) -> Published:
-        """The last plan's multiplier and prior."""
-        return self._session.courier.published if self._session is not None else Published()
+    def context(self, handout: Handout) -> Context:
+        """Return what a visit of a handout is judged by; only while it is open."""
+        assert self._session is not None  # the caller looked
+        return self._session.courier.context(handout)
 
     # Opening and closing.
 
@@ -161,7 +173,7 @@ class OptimalScheduler(BaseScheduler):
             fingerprinter = self.crawler.request_fingerprinter.fingerprint
             self._requests = OptimalRequestConverter(spider, fingerprinter)
             self._responses = OptimalResponseConverter(spider, self._requests)
-            self.backend.attach(self._session, self._keep_in_memory)
+            self.backend.attach(self._session, self._keep_in_memory, lambda request: fingerprinter(self._requests.from_frontier(request)))
             self._manager.start()
         except OptimalFrontierError as error:
             self._refuse(str(error))
@@ -187,7 +199,7 @@ class OptimalScheduler(BaseScheduler):
             self._end(lease)
         while self._session.courier.ready:
             handout = self._session.courier.ready.popleft()
-            logger.debug("given back unfetched: slot %d", handout.slot)
+            logger.debug("given back unfetched: %s", handout.record["url"])
         if self._manager is not None:
             self._manager.stop()
         if not self._session.close():
@@ -310,6 +322,7 @@ class OptimalScheduler(BaseScheduler):
         # Links before the page they are on: what a page links to is safe before the page is done.
         self._store_found()
         self._reap()
+        self._drop_lost()
         if self._session.courier.failure is not None:
             if not self._refusal:
                 self._refuse(str(self._session.courier.failure))
@@ -349,9 +362,10 @@ class OptimalScheduler(BaseScheduler):
             self._manager.request_error(frontier_request, "IgnoreRequest")
             return None
         added: set[str] = set()
-        if handout.visits > 0 or handout.failures > 0:
+        visits = handout.row.visits
+        if visits > 0 or handout.row.failures > 0:
             # A page that fails is back on its own schedule soon enough.
-            added = {"dont_retry", "dont_cache"} if self._http_cache and handout.visits > 0 else {"dont_retry"}
+            added = {"dont_retry", "dont_cache"} if self._http_cache and visits > 0 else {"dont_retry"}
             added -= request.meta.keys()
             request.meta.update(dict.fromkeys(added, True))
         lease = Lease(handout, frontier_request, request, handed=True, added=frozenset(added))
@@ -376,7 +390,7 @@ class OptimalScheduler(BaseScheduler):
     def pay(self, request: Any) -> None:
         """Draw the budget for a fetch that was not dispatched."""
         if self._session is not None:
-            self._session.courier.draw()
+            self._session.courier.draw(1, host_of(request.url))
             self.stats.inc_value("optimal_frontier/extra_fetches")
 
     def hold(self, url: str, seconds: float) -> None:
@@ -384,11 +398,6 @@ class OptimalScheduler(BaseScheduler):
         if self._session is not None:
             self._session.courier.hold(host_of(url), seconds)
             self.stats.inc_value("optimal_frontier/host_holds")
-
-    def verdicts(self) -> Verdicts:
-        """Return what judges responses by what all crawlers have seen; only while it is open."""
-        assert self._session is not None  # the caller looked
-        return Verdicts(self._session.dispatcher.blocks, self._session.courier, self.stats)
 
     # Leases end.
 
@@ -404,57 +413,67 @@ class OptimalScheduler(BaseScheduler):
             if lease.handed:
                 self._end(lease)
 
+    def _drop_lost(self) -> None:
+        """Give up requests whose lease is held no more, if they were not sent yet: the page is somebody else's by now."""
+        assert self._session is not None  # next_request looked
+        lost, ready = self._session.courier.lost, self._session.courier.ready
+        while lost:
+            handout = lost.popleft()
+            for _ in range(len(ready)):  # only this thread takes from it
+                waiting = ready.popleft()
+                if waiting is not handout:
+                    ready.append(waiting)
+            for lease in [lease for lease in self._leases if lease.handout is handout]:
+                lease.is_lost = True
+                if lease.request in self._pending and not lease.reached:
+                    self._pending.remove(lease.request)
+                    self._end(lease)
+
     def _end(self, lease: Lease) -> None:
         self._leases.discard(lease)
-        request = lease.frontier_request
-        response = lease.response
-        if lease.observation is not None:
-            request.meta[OBSERVATION] = lease.observation
-            request.meta[CONTENT_HASH] = lease.observation.content[4:]
-        error = lease.error or ("released" if self._closing and not (lease.reached and lease.handed) else "")
-        error = error or error_of_dropped(lease.request, self.crawler.settings.getint("REDIRECT_MAX_TIMES"))
+        request, response, observation = lease.frontier_request, lease.response, lease.observation
+        error = lease.error or self._error_of(lease)
+        if lease.is_lost and not lease.reached:
+            request.meta.pop(HANDOUT)  # it ends no lease
+        elif observation is not None and not lease.error:
+            request.meta[OBSERVATION] = observation
+        if lease.visit is not None and lease.visit.fingerprint is not None:
+            request.meta[CONTENT_HASH] = lease.visit.fingerprint.digest or b""
+        moves = self.backend.moves
         try:
-            if response is not None and not lease.error:
+            if response is not None and not error:
                 self._manager.page_crawled(self._responses.to_frontier(response, request))
                 self.stats.inc_value("optimal_frontier/crawled")
-                if lease.observation is not None and lease.observation.bit >= 0:
+                if observation is not None and observation.bit >= 0:
                     self.stats.inc_value("optimal_frontier/observations")
-                    self.stats.inc_value("optimal_frontier/changes", lease.observation.bit)
-                self._count_ages(lease.observation)
+                    self.stats.inc_value("optimal_frontier/changes", observation.bit)
             else:
                 self._manager.request_error(request, error)
                 self.stats.inc_value(f"optimal_frontier/failed/{error}")
         except Exception:  # of a Frontera middleware of the user's
             logger.error("Frontera's manager could not take in %s", request.url, exc_info=True)
         if HANDOUT in request.meta:  # or a middleware kept it from the backend
-            self.backend.request_error(request, error)
-        if (lease.moved or lease.canonical) and not lease.error and lease.handout.kind == ACTIVE:
-            self._move(lease)
-        # The request's meta leads to the lease: without this loop a page's memory is free at once, not at some later collection.
-        lease.request = lease.response = lease.frontier_request = None
-
-    def _move(self, lease: Lease) -> None:
-        """Give the page of ``lease`` the identity of the URL at which it was found."""
-        if self._session is None:
-            return
-        try:
-            asked = self._requests.from_frontier(lease.frontier_request)
-            found = asked.replace(url=lease.moved or lease.canonical)
-        except ValueError as error:
-            logger.warning("%s stays where it is: %s", lease.frontier_request.url, error)
-            return
-        fingerprinter = self.crawler.request_fingerprinter.fingerprint
-        before, after = fingerprinter(asked), fingerprinter(found)
-        if before != after:
-            move = self._session.dispatcher.move_of(lease.handout, before, found.url, after)
-            self._session.courier.move(replace(move, is_canonical=not lease.moved))
+            self.backend.request_error(request, error or DROPPED)
+        self._count(observation)
+        if self.backend.moves > moves:
             self.stats.inc_value("optimal_frontier/moves")
+        # The request's meta leads to the lease: without this loop a page's memory is free at once, not at some later collection.
+        lease.request = lease.response = lease.frontier_request = lease.visit = None
 
-    def _count_ages(self, observation: Observation | None) -> None:
-        words = "" if observation is None else observation.words
-        for use, name in (("used", "ages"), ("distrusted", "ages_distrusted")):
-            if f":{use}" in words:
-                self.stats.inc_value(f"optimal_frontier/{name}", words.count(f":{use}"))
+    def _error_of(self, lease: Lease) -> str:
+        """Return what is wrong with a fetch that reached its end; empty for a good one."""
+        observation = lease.observation
+        if observation is not None and lease.visit is not None:
+            return "" if observation.outcome == "ok" else lease.visit.error or CAUSES[observation.row.cause]
+        if (self._closing and not (lease.reached and lease.handed)) or lease.is_lost:
+            return RELEASED
+        return error_of_dropped(lease.request.meta, self.crawler.settings.getint("REDIRECT_MAX_TIMES"))
+
+    def _count(self, observation: Observation | None) -> None:
+        if observation is not None:
+            for name in _COUNTED:
+                if name in observation.counters:
+                    self.stats.inc_value(f"optimal_frontier/{name}", observation.counters[name])
 
     # Staying open.
 

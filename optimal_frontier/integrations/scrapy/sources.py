@@ -6,7 +6,6 @@ import logging
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from scrapy import Request
@@ -14,10 +13,11 @@ from scrapy import Request
 from optimal_frontier.detection.announcements import Source, read_source
 from optimal_frontier.detection.source_formats import Entry
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.dispatcher import host_of
+from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.judging.judge import after_entries
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, Lease
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.records import Announcement, Handout, Observation
+from optimal_frontier.state.messages import KEEP, Announcement
 
 logger = logging.getLogger(__name__)
 
@@ -116,37 +116,24 @@ class Sources:
             self._warned.add(topic)
             logger.warning(message + " (further ones are counted, not logged)", url)
 
-    def take_over(self, request: Any, lease: Lease) -> None:
-        """Take the callback's place for a good response to a source; count damaged ones, and take no bit of one that could not be read."""
-        request.callback = self.announce
-        observation = lease.observation
-        if observation is None or (lease.source is not None and lease.source.is_whole):
-            return
-        name = "sources_unreadable" if lease.source is None else "sources_damaged"
-        observation = replace(observation, counters={**observation.counters, name: 1})
-        lease.observation = observation if lease.source is not None else _without_bit(observation, lease.handout)
-
     def announce(self, response: Any, **_: Any) -> Iterator[Request]:
         """Take the callback's place for a source: yield its entries that are new or have changed since it was read before."""
         lease: Lease = response.meta[LEASE]
         source, handout = lease.source, lease.handout
         if source is None:
             return
-        unread = handout.elapsed + time.monotonic() - handout.received if handout.visits and handout.memory.entries else -1.0
+        unread = handout.elapsed + time.monotonic() - handout.received if handout.row.visits and handout.memory.entries else -1.0
         announcement = Announcement(f"{host_of(response.url)} {source.kind}", unread)
         is_done = False
         try:
             for entry in self._filter(source.news(handout.memory.entries)):
-                request = self._request(entry, source, announcement, handout.importance)
+                request = self._request(entry, source, announcement, handout.row.importance)
                 if request is not None:
                     yield request
             is_done = True
         finally:
-            if lease.observation is not None:
-                kept = lease.observation.memory or handout.memory
-                # What was not passed on is news again, and must not be hidden by a 304.
-                kept = replace(kept, entries=source.remembered) if is_done else replace(kept, etag=b"", last_modified=b"")
-                lease.observation = replace(lease.observation, memory=kept)
+            if lease.observation is not None and lease.observation.op == KEEP:
+                lease.observation = after_entries(lease.observation, source.remembered if is_done else None)
 
     def _request(self, entry: Entry, source: Source, announcement: Announcement, importance: float) -> Request | None:
         meta: dict[str, Any] = {}
@@ -161,11 +148,6 @@ class Sources:
             if pattern.search(entry.url):
                 return Request(entry.url, callback=callback, meta=meta, priority=priority)
         return None
-
-
-def _without_bit(observation: Observation, handout: Handout) -> Observation:
-    nothing: dict[str, Any] = {"content": b"", "words": "", "watch": None, "learned": None, "surprises": None, "memory": None}
-    return replace(observation, bit=-1, shape=handout.shape, time=handout.time, **nothing)
 
 
 def _said(spider: Any, name: str) -> Any:

@@ -1,7 +1,6 @@
-"""What the pages of each host would like, at one price for all or at a price of each host's own.
+"""Visits that the pages of each host would like, at one price for all or at a price of each host's own.
 
-The exact answer comes from `ResponseKernel`; a rough one, for finding out where to look, from `RoughKernel` at less than half the cost.
-Both go block by block on all cores; the sums by host are one `numpy.bincount` over all pages afterwards.
+A sweep goes block by block on all cores; the sums by host are one `numpy.bincount` over all pages afterwards.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.optimization.pages import PricedPages, block_of
 from optimal_frontier.optimization.problem import Floats, Integers
-from optimal_frontier.optimization.response import ResponseKernel, RoughKernel
+from optimal_frontier.optimization.response import ResponseKernel
 from optimal_frontier.optimization.sweeps import BLOCK, blockwise
 
 
@@ -24,7 +23,6 @@ class HostDemand(NamedTuple):
 
     visits: Floats  #: (hosts,) visits per unit of time
     slope: Floats  #: (hosts,) d visits / d log(price), <= 0; empty if not asked for
-    near: NDArray[np.int64]  #: pages whose value is near their price, if asked for
 
 
 @dataclass(slots=True)
@@ -51,15 +49,8 @@ class HostedPages:
     rates: Floats
     bend: Floats
 
-    @classmethod
-    def of(cls, pages: PricedPages, host: Integers, hosts: int) -> HostedPages:
-        return cls(pages, host, hosts, np.empty(pages.size), np.empty(pages.size))
-
-    def chosen(self, chosen: NDArray[np.bool_], buffers: tuple[Floats, Floats] | None = None) -> tuple[HostedPages, NDArray[np.int64]]:
-        """The pages of some hosts (a mask, hosts numbered anew), and their places among these pages.
-
-        `buffers`, if given, are at least as large as these pages' and become the rates and bends of those.
-        """
+    def chosen(self, chosen: NDArray[np.bool_]) -> tuple[HostedPages, NDArray[np.int64]]:
+        """The pages of some hosts (a mask, hosts numbered anew), and their places among these pages."""
         number = np.cumsum(chosen) - 1
         number[~chosen] = -1
         width = min(self.host.size, BLOCK)
@@ -75,26 +66,21 @@ class HostedPages:
         picks, hosts = zip(*blockwise(self.host.size, search, BLOCK), strict=True)
         pick, host = np.concatenate(picks), np.concatenate(hosts)
         del picks, hosts
-        rates, bend = (np.empty(pick.size), np.empty(pick.size)) if buffers is None else (each[: pick.size] for each in buffers)
-        return HostedPages(picked(self.pages, pick), host, int(np.count_nonzero(chosen)), rates, bend), pick
+        rates, bend = np.empty(pick.size), np.empty(pick.size)
+        return HostedPages(_picked(self.pages, pick), host, int(np.count_nonzero(chosen)), rates, bend), pick
 
     def sums(self, values: Floats) -> Floats:
         """(hosts,) sums of per-page values."""
         totals: Floats = np.bincount(self.host, weights=values, minlength=self.hosts).astype(np.float64, copy=False)
         return totals
 
-    def at(self, price: Floats | float, *, rough: bool = False, slope: bool = True, tiny: bool = False, near: float = 0.0) -> HostDemand:
-        """Rates of the pages and sums by host at a price for all (float) or one for each host (hosts,), > 0.
-
-        Pages whose value is within a share of `near` of their price are listed in the answer.
-        """
+    def at(self, price: Floats | float, *, slope: bool = True, tiny: bool = False) -> HostDemand:
+        """Rates of the pages and sums by host at a price for all (float) or one for each host (hosts,), > 0."""
         pages, rates, bends = self.pages, self.rates, self.bend
         width = min(pages.size, BLOCK)
 
-        def work(blocks: Iterator[slice]) -> Iterator[NDArray[np.int64]]:
-            kernel = None if rough else ResponseKernel(width)
-            rough_kernel = RoughKernel(width) if rough else None
-            nobody = np.empty(0, np.int64)
+        def work(blocks: Iterator[slice]) -> Iterator[None]:
+            kernel = ResponseKernel(width)
             values, raws, paid = np.empty((3, width))
             insides = np.empty(width, np.bool_)
             for block in blocks:
@@ -102,17 +88,7 @@ class HostedPages:
                 raw, change_rate = raws[:m] if pages.bounded else rates[block], pages.change_rate[block]
                 bend = bends[block] if slope else None
                 here = np.take(price, self.host[block], out=paid[:m], mode="clip") if isinstance(price, np.ndarray) else price
-                value = pages.value(block, values[:m])
-                if rough_kernel is not None:
-                    rough_kernel.visits_per_change(value, here, raw)
-                elif kernel is not None:
-                    kernel.visits_per_change(value, here, raw, bend, tiny=tiny)
-                close = nobody
-                if near:
-                    distance = np.divide(value, here, out=paid[:m])
-                    distance -= 1.0
-                    np.abs(distance, out=distance)
-                    close = np.flatnonzero(np.less(distance, near, out=insides[:m])) + block.start
+                kernel.visits_per_change(pages.value(block, values[:m]), here, raw, bend, tiny=tiny)
                 np.multiply(raw, change_rate, out=raw)
                 if bend is not None:
                     np.multiply(bend, change_rate, out=bend)
@@ -125,13 +101,13 @@ class HostedPages:
                         np.minimum(raw if low is None else rate, high, out=rate)
                     if bend is not None:
                         np.multiply(bend, np.equal(raw, rate, out=insides[:m]), out=bend)
-                yield close
+                yield None
 
-        lists = blockwise(pages.size, work, BLOCK)
-        return HostDemand(self.sums(rates), self.sums(bends) if slope else np.empty(0), np.concatenate(lists))
+        blockwise(pages.size, work, BLOCK)
+        return HostDemand(self.sums(rates), self.sums(bends) if slope else np.empty(0))
 
 
-def picked(pages: PricedPages, pick: NDArray[np.int64]) -> PricedPages:
+def _picked(pages: PricedPages, pick: NDArray[np.int64]) -> PricedPages:
     """Some pages of a problem without costs; their values are worked out once and for all."""
     value, change_rate = np.empty((2, pick.size))
 

@@ -13,26 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.errors import InfeasibleBudgetError
-from optimal_frontier.optimization.hosts.approach import approach, groups
 from optimal_frontier.optimization.hosts.demand import HostDemand, HostedPages
-from optimal_frontier.optimization.hosts.guess import guess_prices, refine_prices
-from optimal_frontier.optimization.hosts.plan import plan_from
 from optimal_frontier.optimization.hosts.prices import settle_prices
 from optimal_frontier.optimization.hosts.surcharges import solve_with_surcharges
-from optimal_frontier.optimization.market import Clearing, clearing_price
 from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
+from optimal_frontier.optimization.price_search import Clearing, clearing_price
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.sweeps import inner
 
 #: Accepted miss of the budget, relative to the spending of pages between their bounds; the rest is made up by scaling their rates.
 _TOLERANCE: Final = 1e-9
-#: Largest KKT residual with which a result that started from a guess is good enough; typical is a third of it.
-_RESIDUAL: Final = 1e-6
 #: A price so far below all values that every page would be visited as often as anything allows.
 _NEXT_TO_NOTHING: Final = 2.0**-110
-#: Problems from this size on start from a guess of all prices.
-LARGE: Final = 20_000
 
 
 def solve_with_hosts(pages: PricedPages, limits: Floats, budget: float, unit: float) -> Solution:
@@ -55,10 +48,6 @@ def solve_with_hosts(pages: PricedPages, limits: Floats, budget: float, unit: fl
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         crowd = HostedPages(pages, pages.host, limits.size, np.empty(pages.size), np.empty(pages.size))
         rates = crowd.rates
-        if pages.size >= LARGE and pages.cost is None and budget - least > 1e-9 * budget:
-            solution = _from_guess(crowd, limits, minima, budget, unit)
-            if solution is not None:
-                return solution
         top = pages.top()
         if top == 0.0:  # nothing is worth a visit
             pages.fill_bounds(rates, maximum=False)
@@ -72,20 +61,8 @@ def solve_with_hosts(pages: PricedPages, limits: Floats, budget: float, unit: fl
         most = _maxima(crowd)
         usable = float(np.minimum(most, limits).sum())
         if usable <= budget * (1 + 1e-12):
-            return _all_limits_met(crowd, limits, minima, most > limits, top, budget, unit)
+            return _all_limits_met(crowd, limits, most > limits, top, budget, unit)
         return _search(crowd, limits, minima, budget, least, top, unit)
-
-
-def _from_guess(crowd: HostedPages, limits: Floats, minima: Floats, budget: float, unit: float) -> Solution | None:
-    """The optimum by way of a guess of all prices; None if that does not come out."""
-    guess = guess_prices(crowd, limits, minima, budget)
-    plan = plan_from(crowd, limits, minima, budget, guess) if guess is not None else None
-    if plan is None:
-        return None
-    quality = crowd.pages.settle(crowd.rates, 0.0, surcharge=plan.prices)
-    if not quality.residual <= _RESIDUAL:
-        return None
-    return Solution(crowd.rates, quality.objective, plan.multiplier / unit, 0.0, quality.residual)
 
 
 def _minima(pages: PricedPages, hosts: int) -> Floats:
@@ -107,13 +84,11 @@ def _maxima(crowd: HostedPages) -> Floats:
     return crowd.sums(crowd.rates)
 
 
-def _all_limits_met(
-    crowd: HostedPages, limits: Floats, minima: Floats, capped: NDArray[np.bool_], top: float, budget: float, unit: float
-) -> Solution:
+def _all_limits_met(crowd: HostedPages, limits: Floats, capped: NDArray[np.bool_], top: float, budget: float, unit: float) -> Solution:
     """More bandwidth than limits and maxima can use: each host is a problem of its own; `crowd.rates` are the maxima."""
     prices = np.zeros(limits.size)
     if capped.any():
-        prices[capped] = _cap(crowd, capped, limits, minima, top * _NEXT_TO_NOTHING, _small_interval_prices(crowd, limits), tiny=True)
+        prices[capped] = _cap(crowd, capped, limits, top * _NEXT_TO_NOTHING, _small_interval_prices(crowd, limits), tiny=True)
     # a page at its maximum has no residual, whatever it pays
     quality = crowd.pages.settle(crowd.rates, 0.0, surcharge=np.where(capped, prices, top))
     return Solution(crowd.rates, quality.objective, 0.0, max(0.0, budget - quality.total) * unit, quality.residual)
@@ -128,28 +103,18 @@ def _small_interval_prices(crowd: HostedPages, limits: Floats) -> Floats:
     return 0.5 * (crowd.sums(roots) / limits) ** 2
 
 
-def _cap(
-    crowd: HostedPages, capped: NDArray[np.bool_], limits: Floats, minima: Floats, floor: float, start: Floats, *, tiny: bool
-) -> Floats:
+def _cap(crowd: HostedPages, capped: NDArray[np.bool_], limits: Floats, floor: float, start: Floats, *, tiny: bool) -> Floats:
     """Bring some hosts to their limits, in `crowd.rates`, and return their prices; `floor` is a price known to be too low for all."""
-    limits, minima, start = limits[capped], minima[capped], start[capped]
-    prices = np.empty(limits.size)
-    for some, group in groups(capped):
-        part, places = crowd.chosen(group)
-        if part.pages.size < LARGE // 4:
-            prices[some] = settle_prices(part, limits[some], floor, start[some], tiny=tiny)
-        else:
-            near = refine_prices(part, limits[some], minima[some], floor, start[some])
-            prices[some] = approach(part, limits[some], floor, near)[0]
-        crowd.rates[places] = part.rates
-        crowd.bend[places] = part.bend
+    part, places = crowd.chosen(capped)
+    prices = settle_prices(part, limits[capped], floor, start[capped], tiny=tiny)
+    crowd.rates[places], crowd.bend[places] = part.rates, part.bend
     return prices
 
 
 def _search(crowd: HostedPages, limits: Floats, minima: Floats, budget: float, least: float, top: float, unit: float) -> Solution:
     """The multiplier by sweeps over all pages, then the prices of the hosts above their limits."""
     pages, rates = crowd.pages, crowd.rates
-    demand = HostDemand(minima, minima, np.empty(0, np.int64))
+    demand = HostDemand(minima, minima)
 
     def spend(price: float) -> Spending:
         nonlocal demand
@@ -168,7 +133,7 @@ def _search(crowd: HostedPages, limits: Floats, minima: Floats, budget: float, l
     prices = np.full(limits.size, multiplier)
     if capped.any():
         ratio = (demand.visits - minima) / (limits - minima)
-        prices[capped] = _cap(crowd, capped, limits, minima, multiplier, multiplier * ratio, tiny=tiny)
+        prices[capped] = _cap(crowd, capped, limits, multiplier, multiplier * ratio, tiny=tiny)
     _meet_budget(crowd, riding, budget)
     quality = pages.settle(rates, 0.0, surcharge=prices)
     return Solution(rates, quality.objective, multiplier / unit, 0.0, quality.residual)

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.errors import ConvergenceError
-from optimal_frontier.optimization.guess import first_guess
-from optimal_frontier.optimization.market import clearing_price
+from optimal_frontier.optimization.initial_price import initial_price
 from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
+from optimal_frontier.optimization.price_search import clearing_price
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.sweeps import BLOCK
@@ -68,7 +68,7 @@ class _Search:
         return _Search(pages, index, self.ids[active], room, least, ceiling, shift, surcharge, low, high, rates, bend, self.steps)
 
 
-class HostMarket:
+class HostSurcharges:
     """Pages, host limits, and the surcharges of the hosts.
 
     Parameters
@@ -300,61 +300,61 @@ def solve_with_surcharges(pages: PricedPages, limits: Floats, budget: float, top
     top : float
         Highest price at which any page is worth more than its minimum.
     """
-    market = HostMarket(pages, limits)
-    cheapest = float(market.top.max()) * _NEXT_TO_NOTHING
-    if market.settle(cheapest).total <= budget * (1 + 1e-12):
-        return _all_limits_met(market, cheapest, budget)
+    hosts = HostSurcharges(pages, limits)
+    cheapest = float(hosts.top.max()) * _NEXT_TO_NOTHING
+    if hosts.settle(cheapest).total <= budget * (1 + 1e-12):
+        return _all_limits_met(hosts, cheapest, budget)
     least = pages.minimum_spending()
-    guess, _ = first_guess(pages, budget, least)
-    market.surcharge[:] = 0.0
-    multiplier = _clear(market, budget, least, top, guess)
-    return _finish(market, multiplier, budget)
+    guess, _ = initial_price(pages, budget, least)
+    hosts.surcharge[:] = 0.0
+    multiplier = _clear(hosts, budget, least, top, guess)
+    return _finish(hosts, multiplier, budget)
 
 
-def _all_limits_met(market: HostMarket, price: float, budget: float) -> Solution:
+def _all_limits_met(hosts: HostSurcharges, price: float, budget: float) -> Solution:
     """More bandwidth than limits and maxima can use: each host is a problem of its own."""
-    pages, rates = market.pages, market.rates
-    market.settle(price)
-    market.scale_to_limits()
+    pages, rates = hosts.pages, hosts.rates
+    hosts.settle(price)
+    hosts.scale_to_limits()
     if pages.high is not None:
         maxima = np.empty(pages.size)
         pages.fill_bounds(maxima, maximum=True)
-        np.copyto(rates, maxima, where=(market.surcharge == 0)[market.host])
-    quality = pages.settle(rates, price, surcharge=market.surcharge)
+        np.copyto(rates, maxima, where=(hosts.surcharge == 0)[hosts.host])
+    quality = pages.settle(rates, price, surcharge=hosts.surcharge)
     return Solution(rates, quality.objective, 0.0, max(0.0, budget - quality.total), quality.residual)
 
 
-def _clear(market: HostMarket, budget: float, least: float, top: float, guess: float) -> float:
+def _clear(hosts: HostSurcharges, budget: float, least: float, top: float, guess: float) -> float:
     """Multiplier, by a search in which the surcharges are settled for every trial."""
-    dear = (np.zeros(0), market.surcharge, least)
+    dear = (np.zeros(0), hosts.surcharge, least)
     cheap = (np.zeros(0), 0.0)
 
     def trial(price: float) -> Spending:
         nonlocal dear, cheap
-        now = market.settle(price)
+        now = hosts.settle(price)
         if now.total > budget:
-            cheap = (market.rates.copy(), now.total)
+            cheap = (hosts.rates.copy(), now.total)
         else:
-            dear = (market.rates.copy(), market.surcharge.copy(), now.total)
+            dear = (hosts.rates.copy(), hosts.surcharge.copy(), now.total)
         return now
 
     clearing = clearing_price(trial, budget, least, top, guess or 0.5 * top, 1e-8)
     if clearing.cheaper is not None:  # spending jumps over the budget between two neighbouring prices
-        rates, market.surcharge, spent = dear
+        rates, hosts.surcharge, spent = dear
         if not rates.size:
-            rates = np.zeros(market.pages.size)
-            market.pages.fill_bounds(rates, maximum=False)
-            market.surcharge = np.zeros(market.limits.size)
+            rates = np.zeros(hosts.pages.size)
+            hosts.pages.fill_bounds(rates, maximum=False)
+            hosts.surcharge = np.zeros(hosts.limits.size)
         more, spent_more = cheap
-        market.rates[:] = rates + (budget - spent) / (spent_more - spent) * (more - rates)
+        hosts.rates[:] = rates + (budget - spent) / (spent_more - spent) * (more - rates)
     return clearing.price
 
 
-def _finish(market: HostMarket, multiplier: float, budget: float) -> Solution:
+def _finish(hosts: HostSurcharges, multiplier: float, budget: float) -> Solution:
     """Make the sums exact and judge the result."""
-    pages, rates = market.pages, market.rates
+    pages, rates = hosts.pages, hosts.rates
     riding = pages.free(slice(None), rates).astype(np.float64)
-    riding *= (market.surcharge == 0)[market.host]
+    riding *= (hosts.surcharge == 0)[hosts.host]
     miss = budget - pages.bandwidth(slice(None), rates)
     scalable = pages.bandwidth(slice(None), rates * riding)
     if scalable > 0:
@@ -362,5 +362,5 @@ def _finish(market: HostMarket, multiplier: float, budget: float) -> Solution:
         riding *= rates
         rates += riding
         pages.clip(slice(None), rates)
-    quality = pages.settle(rates, multiplier, surcharge=market.surcharge)
+    quality = pages.settle(rates, multiplier, surcharge=hosts.surcharge)
     return Solution(rates, quality.objective, multiplier, 0.0, quality.residual)

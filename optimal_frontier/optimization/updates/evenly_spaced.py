@@ -22,9 +22,10 @@ from typing import ClassVar, Final, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optimal_frontier.optimization.problem import Floats, numeric_array, page_or_scalar
+from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.sweeps import blockwise
 from optimal_frontier.optimization.updates.model import checked_crawls, checked_interval, crawls_of_pages
+from optimal_frontier.validation import numeric_array, page_or_scalar
 
 #: Gauss-Legendre nodes and weights on [0, 1].
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)

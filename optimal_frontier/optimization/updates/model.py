@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.problem import Floats, numeric_array, page_or_scalar, scalar
+from optimal_frontier.optimization.problem import Floats
+from optimal_frontier.validation import numeric_array, page_or_scalar, scalar
 
 #: Parameters and intervals lie within so many powers of ten of 1, either way, so that no product of two leaves the range of doubles.
 WIDEST: Final = 100.0

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.problem import numeric_array, page_values, scalar
+from optimal_frontier.validation import numeric_array, page_values, scalar
 
 Floats = NDArray[np.float64]
 

@@ -7,10 +7,11 @@ from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.poisson import Method, slopes_and_depths
-from optimal_frontier.optimization.problem import DECADES, check_prices, check_values, choice, page_array
+from optimal_frontier.optimization.problem import DECADES, check_prices
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.sweeps import inner
 from optimal_frontier.optimization.water_level import level_by_sorting, level_without_sorting
+from optimal_frontier.validation import check_values, choice, page_array
 
 
 def solve_discrete(importance: ArrayLike, change_probability: ArrayLike, *, method: Method = "sort-free") -> Solution:

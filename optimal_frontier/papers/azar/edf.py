@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.problem import Floats, page_values
+from optimal_frontier.optimization.problem import Floats
+from optimal_frontier.validation import page_values
 
 #: A slot in which nobody is visited.
 IDLE: Final = -1

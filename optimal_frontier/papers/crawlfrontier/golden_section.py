@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import sqrt
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.problem import scalar, signed_scalar
+from optimal_frontier.validation import scalar, signed_scalar
 
 Triple = tuple[float, float, float]
 _SHARE = (3 - sqrt(5)) / 2  # 0.382: where the larger part of the interval is divided

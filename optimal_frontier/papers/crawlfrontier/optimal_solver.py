@@ -10,19 +10,10 @@ from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.periodic import solve_periodic
-from optimal_frontier.optimization.problem import (
-    DECADES,
-    Floats,
-    check_prices,
-    check_values,
-    choice,
-    page_array,
-    scalar,
-    signed_scalar,
-    whole_number,
-)
+from optimal_frontier.optimization.problem import DECADES, Floats, check_prices
 from optimal_frontier.optimization.response import caught_share, changes_between_visits
 from optimal_frontier.papers.crawlfrontier.golden_section import golden_section_search
+from optimal_frontier.validation import check_values, choice, page_array, scalar, signed_scalar, whole_number
 
 Spacing = Literal["equal", "log"]
 #: Octaves below 1 that "log" clusters cover: twelve decades. Lower values go to the last cluster.

@@ -22,9 +22,19 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optimal_frontier.estimation.climbing import climb
-from optimal_frontier.estimation.histories import SHORTEST, Bits, Floats, Integers, Rows, as_answer, read_histories, read_intervals
-from optimal_frontier.estimation.validation import page_array, probability_array, rate_bounds
+from optimal_frontier.estimation.histories import (
+    SHORTEST,
+    Bits,
+    Floats,
+    Integers,
+    Rows,
+    as_answer,
+    read_bounds,
+    read_histories,
+    read_intervals,
+)
+from optimal_frontier.estimation.newton import solve_newton
+from optimal_frontier.validation import broadcast_values, probability_array
 
 
 @overload
@@ -92,16 +102,16 @@ def moment_rate(
     [0.2812, 0.3]
     """
     histories = read_histories(intervals, changed, counts)
-    low, high = rate_bounds(lower, upper, histories.shape)
+    low, high = read_bounds(lower, upper, histories.shape)
     rows = histories.intervals
     unchanged = rows.total(~histories.changed).astype(np.int64)
     always = unchanged == 0
     mixed = ~always & (unchanged < rows.counts)
     rates = np.zeros(unchanged.size)
     balance = _BalanceEquations.of(rows.only(mixed), unchanged[mixed])
-    rates[mixed] = climb(balance, balance.start())
+    rates[mixed] = solve_newton(balance, balance.start())
     share = _ShareEquations(rows.only(always), rows.counts[always] / (2.0 * rows.counts[always] + 1.0))
-    rates[always] = climb(share, share.start())
+    rates[always] = solve_newton(share, share.start())
     everywhere = histories.every_page(rates)
     everywhere = np.where(histories.pages_where(always) & (high < np.inf), high, everywhere)
     return as_answer(np.clip(everywhere, low, high))
@@ -155,8 +165,8 @@ def moment_confidence(intervals: ArrayLike, upper: ArrayLike, delta: ArrayLike, 
     0.184585
     """
     rows, visited, shape = read_intervals(intervals, counts)
-    bound = page_array(upper, "upper", shape)
-    risk = page_array(probability_array(delta, "delta"), "delta", shape)
+    bound = broadcast_values("upper", upper, shape, positive=True)
+    risk = broadcast_values("delta", probability_array("delta", delta), shape)
     pages = visited.reshape(shape)
     with np.errstate(over="ignore", under="ignore"):
         log_response = np.log(rows.values) - rows.values * rows.spread(bound[pages])

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.problem import Floats, numeric_array, page_values
+from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.sweeps import blockwise
+from optimal_frontier.validation import numeric_array, page_values
 
 #: Pages a block, so that what is shown of them stays in a core's cache.
 _WIDTH = 2048

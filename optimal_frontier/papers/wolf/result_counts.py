@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.problem import Floats, page_values
+from optimal_frontier.optimization.problem import Floats
+from optimal_frontier.validation import page_values
 
 #: Least importance, where the mean is 1, of a page that no stale copy of embarrasses: importance is above 0.
 LEAST_IMPORTANCE: Final = 0.001

@@ -1,5 +1,5 @@
 -- Adds pages that are not known, and replaces the tail of known ones that are yielded with another: its importance only by a stated one.
--- ARGV  per page 5 values: page (12 bytes), host, "<ddI4I4" of priority, 1 / importance, most pages of its host and of its pattern for it
+-- ARGV  per page 5 values: page (12 bytes), host, "<dI4I4" of its rank without its arrival, most pages of its host and of its pattern for it
 --       to be taken (0: no limit), head, tail
 -- Returns  per page 1 if it is new, 0 if it was known, 2 if its tail was replaced, -1 if its host has as many pages as it may have, -2 if
 --          its pattern has; of a known page that is in no queue (retired, done) its stored value. O(log n) a page; idempotent.
@@ -9,14 +9,14 @@ for j = 1, n do ids[j], names[j] = ARGV[5 * j - 4], ARGV[5 * j - 3] end
 if n == 0 then return result end
 local known, numbers = call('HMGET', P .. 'pages', unpack(ids)), call('HMGET', P .. 'hosts', unpack(names))
 local aliases = call('EXISTS', P .. 'aliases') == 1 and call('HMGET', P .. 'aliases', unpack(ids)) or {}
-local named, new, values, kept, rows = {}, {}, {}, {}, {}
+local named, new, values, kept, rows, replaced = {}, {}, {}, {}, {}, {}
 local pages, pending, arrivals = 0, 0, false
 local function count_of(field)
   if not kept[field] then kept[field] = {tonumber(call('HGET', P .. 'kept', field) or '0'), 0} end
   return kept[field]
 end
 for j = 1, n do
-  local id, old, head, tail = ids[j], new[ids[j]] or known[j], ARGV[5 * j - 1], ARGV[5 * j]
+  local id, old, head, tail = ids[j], known[j] or new[ids[j]], ARGV[5 * j - 1], ARGV[5 * j]
   if old then
     local stored = sub(old, HEAD + 1)
     if sub(tail, 1, 4) == '\0\0\0\0' then tail = sub(stored, 1, 4) .. sub(tail, 5) end
@@ -25,13 +25,13 @@ for j = 1, n do
     if tail ~= stored and state ~= DONE then
       new[id] = sub(old, 1, HEAD) .. tail
       values[#values + 1], values[#values + 2] = id, new[id]
-      if state < RETIRED then result[j] = 2 end
+      if state < RETIRED then result[j], replaced[#replaced + 1] = 2, id end
     end
   elseif aliases[j] then
     result[j] = 0
   else
     local host = tonumber(numbers[j] or named[names[j]])
-    local priority, inverse, most_of_host, most_of_pattern = up('<ddI4I4', ARGV[5 * j - 2])
+    local rank, most_of_host, most_of_pattern = up('<dI4I4', ARGV[5 * j - 2])
     local state, pattern = string.byte(head, ${STATE_AT}), up('<I4', head, ${PATTERN_AT})
     local of_host = host and most_of_host > 0 and count_of('h' .. host)
     local of_pattern = most_of_pattern > 0 and count_of('p' .. pattern)
@@ -47,9 +47,7 @@ for j = 1, n do
         named[names[j]] = host
       end
       if not arrivals then arrivals = call('HINCRBY', P .. 'stats', 'arrivals', n) - n end
-      local rank = pk('>dd', inverse, arrivals + j)
-      local row = pk('<I4', host) .. sub(head, 5, 6) .. pk('<d', 0) .. rank .. sub(head, ${RANK_AT} + RANK, ${PRIORITY_AT} - 1)
-        .. pk('<f', priority) .. sub(head, ${PRIORITY_AT} + 4)
+      local row = pk('<I4', host) .. sub(head, 5, 6) .. pk('<dd', 0, rank + arrivals + j) .. sub(head, RANK_AT + 8)
       values[#values + 1], values[#values + 2] = id, row .. tail
       new[id] = row .. tail
       rows[#rows + 1], rows[#rows + 2] = row, id
@@ -65,6 +63,9 @@ for j = 1, n do
 end
 many('HSET', P .. 'pages', values)
 queue_first(rows)
+-- An observation that is under way brings the tail that it was handed out with.
+local scores = replaced[1] and call('ZMSCORE', P .. 'q', unpack(replaced)) or {}
+for i = 1, #replaced do if scores[i] and scores[i] % 2 == 1 then call('SADD', P .. 'amended', replaced[i]) end end
 for field, by in pairs(kept) do if by[2] > 0 then call('HINCRBY', P .. 'kept', field, by[2]) end end
 if pages > 0 then call('HINCRBY', P .. 'stats', 'pages', pages) end
 if pending > 0 then call('HINCRBY', P .. 'stats', 'pending', pending) end

@@ -15,10 +15,9 @@ for at = 1, #ARGV[5], PAGE do
   local known = call('HGET', P .. 'aliases', name)
   if known then call('HSET', P .. 'aliases', name, sub(ARGV[3], 1, 4 + PAGE) .. sub(known, 5 + PAGE)) end
 end
-call('HINCRBY', P .. 'stats', 'pages', -1)
-if up('<I4', old, ${VISITS_AT}) > 0 then call('HINCRBY', P .. 'stats', 'fetched', -1) end
-call('HINCRBY', P .. 'stats', 'ended', 1)
+local sums = {pages = -1, ended = 1, fetched = up('<I4', old, ${VISITS_AT}) > 0 and -1 or 0}
+add_counts(ARGV[4], 1, sums)
+store_counts(sums)
 call('HINCRBY', P .. 'kept', 'h' .. host, -1)
 call('HINCRBY', P .. 'kept', 'p' .. up('<I4', old, ${PATTERN_AT}), -1)
-for name, by in string.gmatch(ARGV[4], '([%w_]+)=(%-?%d+)') do call('HINCRBY', P .. 'stats', name, by) end
 return 1

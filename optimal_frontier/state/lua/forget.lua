@@ -12,9 +12,8 @@ for i = 1, #ARGV, 2 do
     local host, state, _, b = up(QUEUE, old)
     local score = call('ZSCORE', P .. 'q', id)
     if b == 0 and not score and state < RETIRED then
-      local before = head_of(host)
-      call('ZREM', P .. 'f:' .. host, sub(old, ${RANK_AT}, ${RANK_AT} + RANK - 1) .. id)
-      sync_head(host, before)
+      call('ZREM', P .. 'f:' .. host, id)
+      if tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 then sync_first(host) end
     end
     call('ZREM', P .. 'q', id)
     call('HDEL', P .. 'pages', id)
@@ -32,7 +31,7 @@ for i = 1, #ARGV, 2 do
     result[#result + 1] = 1
   end
 end
-for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, by) end end
+store_counts(sums)
 if forgotten > 0 then
   local d = read_state()
   d[7] = d[7] + forgotten

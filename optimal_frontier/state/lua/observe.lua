@@ -1,49 +1,46 @@
 -- Ends leases, and stores what the judge made of their visits.
--- ARGV[1]  names that were retired: per page "<I4" host and the page; kept for the guard against mass deletion (or empty)
--- ARGV[2]  seconds of lateness, separated by blanks
--- ARGV[3]  words of hosts: packed "<I4I2" host, size, then the words, of each
--- then per lease 5 values: page (12), "<dB" token and op (0 keep, 1 release, 2 drop, 3 rest: in no queue); head; memory ("": leave it, "-":
---          nothing is remembered); counters ("name=by name=by"); change ("": none; else previous and new fingerprint in hexadecimal, URL)
+-- ARGV[1]  pages that were retired: per page "<I4" host and the page; kept for the guard against mass deletion (or empty)
+-- ARGV[2]  seconds of lateness, separated by blanks (or empty)
+-- ARGV[3]  words of hosts: per host "<I4I2" host, size, and the words (or empty)
+-- ARGV[4]  "<I2I2I2I2": leases n, then how many pairs follow of counters, memories, changes
+-- then per lease: page, op (0 keep, 1 release, 2 drop, 3 rest: in no queue), token in digits; value (head and tail; empty but for 0 and 3)
+-- then "name=by name=by", numbers ("<I2", from 1) of the leases that they are of; number of a lease ("<I2"), memory (empty: nothing is remembered);
+--      number of a lease, change: previous and new fingerprint in hexadecimal, URL
 -- Returns  per lease 1 if it was counted, 0 if it is not this token's any more. Variadic commands, O(log n) a page; idempotent by token.
-local PER, OPS = 5, {keep = 0, release = 1, drop = 2, rest = 3}
-local d = read_state()
-local L, n = d[4], (#ARGV - 3) / PER
-local result, ids = {}, {}
-for j = 1, n do ids[j] = sub(ARGV[PER * j - 1], 1, PAGE) end
+local n, n_counters, n_memories, n_changes = up('<I2I2I2I2', ARGV[4])
+local L, result, ids, tokens, ops = read_state()[4], {}, {}, {}, {}
 if n == 0 then return result end
-local scores, stored = call('ZMSCORE', P .. 'q', unpack(ids)), call('HMGET', P .. 'pages', unpack(ids))
-local values, queue, leave, forget, back, remembered, unremembered, kept = {}, {}, {}, {}, {}, {}, {}, {}
-local counters, ended, refused = {}, 0, 0
 for j = 1, n do
-  local at = PER * j - 1
-  local token, op = up('<dB', ARGV[at], PAGE + 1)
-  local id, old, head, memory = ids[j], stored[j], ARGV[at + 1], ARGV[at + 2]
-  if not old or tonumber(scores[j] or 0) ~= token then
+  local lease = ARGV[3 + 2 * j]
+  ids[j], ops[j], tokens[j] = sub(lease, 1, PAGE), string.byte(lease, PAGE + 1), sub(lease, PAGE + 2)
+end
+local scores, amended = call('ZMSCORE', P .. 'q', unpack(ids)), call('EXISTS', P .. 'amended') == 1
+local values, queue, leave, forget, back, v, q, refused = {}, {}, {}, {}, {}, 0, 0, 0
+for j = 1, n do
+  local id, op, value = ids[j], ops[j], ARGV[4 + 2 * j]
+  if scores[j] ~= tokens[j] then
     result[j], refused = 0, refused + 1
   else
-    result[j], ended = 1, ended + 1
-    local counted = ARGV[at + 3]
-    if counted ~= '' then counters[counted] = (counters[counted] or 0) + 1 end
-    if op == OPS.release then
-      local host, _, _, b = up(QUEUE, old)
-      if b == 0 then
-        leave[#leave + 1] = id
-        back[#back + 1], back[#back + 2] = old, id
-      else queue[#queue + 1], queue[#queue + 2] = 2, id end
-    elseif op == OPS.drop then
-      leave[#leave + 1], forget[#forget + 1] = id, id
+    result[j] = 1
+    if op == 48 or op == 51 then
+      -- The page was yielded with another tail meanwhile.
+      if amended and call('SREM', P .. 'amended', id) == 1 then value = sub(value, 1, HEAD) .. sub(call('HGET', P .. 'pages', id), HEAD + 1) end
+      values[v + 1], values[v + 2], v = id, value, v + 2
+    end
+    if op == 48 then
+      local _, _, _, b, a, s, e, l = up(QUEUE, value)
+      local wait = a + s * L
+      if wait > l then wait = l end
+      if wait < e then wait = e end
+      queue[q + 1], queue[q + 2], q = place(b + wait * 1e6), id, q + 2
+    elseif op == 49 then
+      local row = call('HGET', P .. 'pages', id)
+      local _, _, _, b = up(QUEUE, row)
+      if b == 0 then leave[#leave + 1], back[#back + 1], back[#back + 2] = id, row, id
+      else queue[q + 1], queue[q + 2], q = 2, id, q + 2 end
     else
-      local host, _, _, b, a, s, e, l = up(QUEUE, head)
-      values[#values + 1], values[#values + 2] = id, head .. sub(old, HEAD + 1)
-      if op == OPS.keep then queue[#queue + 1], queue[#queue + 2] = place(deadline(L, b, a, s, e, l)), id
-      else leave[#leave + 1] = id end
-      if memory == '-' then unremembered[#unremembered + 1] = id
-      elseif memory ~= '' then remembered[#remembered + 1], remembered[#remembered + 2] = id, memory end
-      local change = ARGV[at + 4]
-      if change ~= '' then
-        call('XADD', P .. 'changes', 'MAXLEN', '~', 10000, '*', 'page', id, 'time', string.format('%.6f', b / 1e6),
-          'url', sub(change, 65), 'previous', sub(change, 1, 32), 'fingerprint', sub(change, 33, 64))
-      end
+      leave[#leave + 1] = id
+      if op == 50 then forget[#forget + 1] = id end
     end
   end
 end
@@ -51,33 +48,50 @@ many('HSET', P .. 'pages', values)
 many('ZADD', P .. 'q', queue)
 many('ZREM', P .. 'q', leave)
 many('HDEL', P .. 'pages', forget)
-many('HSET', P .. 'memory', remembered)
-many('HDEL', P .. 'memory', unremembered)
 if #back > 0 then queue_first(back) end
+
+local sums, at = {ended = n - refused, observations_refused = refused}, 5 + 2 * n
+for i = at, at + 2 * n_counters - 2, 2 do
+  local of, times = ARGV[i + 1], #ARGV[i + 1] / 2
+  if refused > 0 then
+    times = 0
+    for k = 1, #of, 2 do times = times + result[up('<I2', of, k)] end
+  end
+  add_counts(ARGV[i], times, sums)
+end
+store_counts(sums)
+at = at + 2 * n_counters
+local remembered, forgotten = {}, {}
+for i = at, at + 2 * n_memories - 2, 2 do
+  local j = up('<I2', ARGV[i])
+  if result[j] == 1 then
+    if ARGV[i + 1] == '' then forgotten[#forgotten + 1] = ids[j] else remembered[#remembered + 1], remembered[#remembered + 2] = ids[j], ARGV[i + 1] end
+  end
+end
+many('HSET', P .. 'memory', remembered)
+many('HDEL', P .. 'memory', forgotten)
+at = at + 2 * n_memories
+for i = at, at + 2 * n_changes - 2, 2 do
+  local j, change = up('<I2', ARGV[i]), ARGV[i + 1]
+  if result[j] == 1 then
+    local _, _, _, b = up(QUEUE, ARGV[4 + 2 * j])
+    call('XADD', P .. 'changes', 'MAXLEN', '~', 10000, '*', 'page', ids[j], 'time', string.format('%.6f', b / 1e6), 'url', sub(change, 65),
+      'previous', sub(change, 1, 32), 'fingerprint', sub(change, 33, 64))
+  end
+end
 for i = 1, #ARGV[1], PAGE + 4 do
   local key = P .. 'retired:' .. up('<I4', ARGV[1], i)
   call('LPUSH', key, sub(ARGV[1], i + 4, i + 3 + PAGE))
   call('LTRIM', key, 0, 31)
 end
-local late = {}
-for value in string.gmatch(ARGV[2], '%S+') do late[#late + 1] = value end
-if #late > 0 then
-  call('LPUSH', P .. 'lateness', unpack(late))
+if ARGV[2] ~= '' then
+  call('LPUSH', P .. 'lateness', ARGV[2])
   call('LTRIM', P .. 'lateness', 0, 999)
 end
-local i, words = 1, {}
+local i = 1
 while i < #ARGV[3] do
   local host, size = up('<I4I2', ARGV[3], i)
-  if size > 0 then words[#words + 1], words[#words + 2] = host, sub(ARGV[3], i + 6, i + 5 + size)
-  else call('HDEL', P .. 'hosts:words', host) end
+  call(size > 0 and 'HSET' or 'HDEL', P .. 'hosts:words', host, size > 0 and sub(ARGV[3], i + 6, i + 5 + size) or nil)
   i = i + 6 + size
 end
-many('HSET', P .. 'hosts:words', words)
-local sums = {}
-for text, times in pairs(counters) do
-  for name, by in string.gmatch(text, '([%w_]+)=(%-?%d+)') do sums[name] = (sums[name] or 0) + by * times end
-end
-sums.ended = ended
-if refused > 0 then sums.observations_refused = refused end
-for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, by) end end
 return result

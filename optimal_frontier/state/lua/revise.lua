@@ -23,5 +23,7 @@ end
 many('HSET', P .. 'pages', values)
 many('ZADD', P .. 'q', queue)
 many('ZREM', P .. 'q', leave)
-for name, by in string.gmatch(ARGV[1], '([%w_]+)=(%-?%d+)') do if done > 0 then call('HINCRBY', P .. 'stats', name, by * done) end end
+local sums = {}
+add_counts(ARGV[1], done, sums)
+store_counts(sums)
 return result

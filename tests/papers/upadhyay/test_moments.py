@@ -151,13 +151,13 @@ def test_the_half_width_is_infinite_without_visits_or_beyond_the_range_of_a_floa
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, float("nan")])
 def test_a_risk_that_is_no_probability_is_refused(delta: float) -> None:
-    with pytest.raises(InvalidProblemError, match=r"^delta must lie strictly between 0 and 1"):
+    with pytest.raises(InvalidProblemError, match=rf"^delta is {delta}; expected a number strictly between 0 and 1"):
         moment_confidence([1.0], 1.0, delta)
 
 
 @pytest.mark.parametrize("upper", [0.0, -1.0, float("inf"), float("nan")])
 def test_the_half_width_needs_a_finite_bound(upper: float) -> None:
-    with pytest.raises(InvalidProblemError, match=r"^upper\[1\] must be positive and finite"):
+    with pytest.raises(InvalidProblemError, match=rf"^upper\[1\] is {upper}; expected a positive, finite number"):
         moment_confidence([1.0, 1.0], [1.0, upper], 0.1, [1, 1])
 
 

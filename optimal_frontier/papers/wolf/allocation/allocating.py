@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.problem import Integers, numeric_array, page_or_scalar, scalar, whole_number
+from optimal_frontier.optimization.problem import Integers
 from optimal_frontier.papers.wolf.allocation.first_differences import Columns
 from optimal_frontier.papers.wolf.allocation.galil_megiddo import select_by_medians
 from optimal_frontier.papers.wolf.allocation.greedy import greedy
 from optimal_frontier.papers.wolf.allocation.relaxation import select_from_relaxation
 from optimal_frontier.papers.wolf.allocation.selection import select
+from optimal_frontier.validation import numeric_array, page_or_scalar, scalar, whole_number
 
 if TYPE_CHECKING:
     from optimal_frontier.optimization.updates.model import UpdateModel

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.problem import Integers, numeric_array
+from optimal_frontier.optimization.problem import Integers
 from optimal_frontier.papers.wolf.slots.tasks import Tasks, first_slot_at
+from optimal_frontier.validation import numeric_array
 
 
 @dataclass(frozen=True)

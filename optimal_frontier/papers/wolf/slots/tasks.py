@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.problem import Floats, Integers, numeric_array, page_array, scalar, whole_number
+from optimal_frontier.optimization.problem import Floats, Integers
+from optimal_frontier.validation import numeric_array, page_array, scalar, whole_number
 
 #: Powers of ten, either way, within which the interval must lie.
 _DECADES: Final = 100.0

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.problem import Floats, numeric_array
+from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.updates.evenly_spaced import NODES, WEIGHTS, EvenlySpaced
 from optimal_frontier.optimization.updates.model import page_parameters
+from optimal_frontier.validation import numeric_array
 
 
 class Pareto(EvenlySpaced):

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.problem import Floats, numeric_array
+from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.updates.model import WIDEST
+from optimal_frontier.validation import numeric_array
 
 
 def potential_updates(times: ArrayLike, probabilities: ArrayLike) -> tuple[Floats, Floats, tuple[int, ...]]:

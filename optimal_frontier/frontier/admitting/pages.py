@@ -1,0 +1,128 @@
+"""From a request to the page that is added: its identity, its host and pattern, and what RULES and the interval bounds say of it."""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import blake2b
+from typing import Any, Final
+
+from optimal_frontier.frontier.admitting.patterns import pattern_of
+from optimal_frontier.frontier.hosts import host_of, names_of
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.messages import PAGE_BYTES, Announcement, Move, NewPage, Observation
+from optimal_frontier.state.records import pack_record
+from optimal_frontier.state.rows import ACTIVE, ONCE, TIMED, TRANSIENT, Row
+
+__all__ = ["host_of", "move_of", "names_of", "new_page", "pattern_number", "rated"]
+
+#: Headers that one site was trusted with, and another is not.
+_PRIVATE_HEADERS: Final = frozenset({b"authorization", b"cookie"})
+
+
+def pattern_number(host: str, url: str) -> int:
+    """Return what rows have of the pattern of a URL: a hash of it and of its host, of 32 bits.
+
+    Examples
+    --------
+    >>> pattern_number("a.example", "http://a.example/news/1.html") == pattern_number("a.example", "http://a.example/news/2.html")
+    True
+    """
+    return int.from_bytes(blake2b(f"{host} {pattern_of(url)}".encode("utf-8", "surrogatepass"), digest_size=4).digest(), "little")
+
+
+def rated(row: Row, settings: FrontierSettings, url: str, stated: float = 0.0) -> Row:
+    """Return a row with the importance, the bounds and the flag that RULES and the settings give a page.
+
+    Parameters
+    ----------
+    row : Row
+        An importance that is neither stated nor in RULES is 1.
+    settings : FrontierSettings
+        Parsed settings.
+    url : str
+        Of the page.
+    stated : float
+        Importance that a request stated, which goes before RULES; 0: none.
+    """
+    rule = settings.rules.of(url)
+    shortest, longest = settings.interval_bounds(rule)
+    flags = row.flags | TIMED if rule.update_times is not None else row.flags & ~TIMED
+    importance = stated or rule.importance or 1.0
+    return row._replace(flags=flags, importance=importance, min_interval=shortest, max_interval=longest)
+
+
+def new_page(
+    settings: FrontierSettings,
+    fingerprint: bytes,
+    url: str,
+    record: dict[Any, Any],
+    *,
+    kind: int = ACTIVE,
+    importance: float | None = None,
+    priority: float = 0.0,
+    lastmod: tuple[float, float] | None = None,
+    announcement: Announcement | None = None,
+    is_link: bool = False,
+) -> NewPage:
+    """Return the page to add, with what RULES and the interval bounds say of it.
+
+    Parameters
+    ----------
+    settings : FrontierSettings
+        Parsed settings.
+    fingerprint : bytes
+        Of its request; the first 12 bytes are its identity. A transient request gets one of its own.
+    url : str
+        Its URL.
+    record : dict
+        What a fetch needs; at least ``url``.
+    kind : int
+        `ACTIVE`, `ONCE` or `TRANSIENT`. An active page that RULES say is not to be revisited is fetched once.
+    importance : float, optional
+        That the request itself states; then RULES, then 1.
+    priority : float
+        Of its first visit; higher goes first.
+    lastmod, announcement
+        See `NewPage`.
+    is_link : bool
+        It was found on a page, so HOST_MAX_PAGES and PATTERN_MAX_PAGES hold for it.
+
+    Raises
+    ------
+    TypeError, OverflowError, ValueError
+        Something in the record is not plain data.
+    """
+    if kind == ACTIVE and not settings.rules.of(url).revisit:
+        kind = ONCE
+    host = host_of(url)
+    page = secrets.token_bytes(PAGE_BYTES) if kind == TRANSIENT else fingerprint[:PAGE_BYTES]
+    row = rated(Row(state=kind, pattern=pattern_number(host, url)), settings, url, importance or 0.0)
+    limits = (settings.host_max_pages or 0, settings.pattern_max_pages or 0) if is_link else (0, 0)
+    return NewPage(page, host, row, importance or 0.0, pack_record(record, host), priority, *limits, lastmod, announcement)
+
+
+def move_of(settings: FrontierSettings, observation: Observation, target: bytes, url: str) -> Move:
+    """Return the move of a page to ``url``, with what RULES and the interval bounds say of it there.
+
+    Parameters
+    ----------
+    settings : FrontierSettings
+        Parsed settings.
+    observation : Observation
+        Of the visit that showed it. It counts as any other where the move is refused.
+    target : bytes
+        Fingerprint of a request of ``url``, otherwise like the page's own.
+    url : str
+        Where the page is now.
+    """
+    handout = observation.handout
+    before = str(handout.record["url"])
+    record = {**handout.record, "url": url}
+    if url.partition("://")[0] != before.partition("://")[0] or host_of(url) != host_of(before):
+        # What one site was trusted with is nothing for another.
+        record.pop("cookies", None)
+        record["headers"] = {k: v for k, v in record.get("headers", {}).items() if k.lower() not in _PRIVATE_HEADERS}
+        if not record["headers"]:
+            del record["headers"]
+    stated = handout.stated if handout.stated > 0 else None
+    return Move(observation, new_page(settings, target, url, record, importance=stated), before)

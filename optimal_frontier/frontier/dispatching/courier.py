@@ -1,0 +1,385 @@
+"""The courier: runs the dispatcher's round trips on a thread of its own, so that Redis never stops a reactor.
+
+Work that comes in while a round trip is under way is collected and goes with the next one. An outage stops nothing for good: work that was
+not acknowledged is sent again (pages, observations and moves are idempotent). So is work that was acknowledged in the last two seconds,
+because a server that died may have lost up to one second of its log: its renewals first, so that observations name a token that the server
+knows. An observation whose lease was lost with the log is refused; its page is due again, and visited once more.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
+from optimal_frontier.frontier.admitting.patterns import pattern_of
+from optimal_frontier.frontier.admitting.traps import TrapLog
+from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Ended, Exchange, Lease, Moving, Outcome, SlotRoom
+from optimal_frontier.frontier.judging.judge import Context
+from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
+from optimal_frontier.state.published import Published
+from optimal_frontier.state.records import url_of_record
+
+logger = logging.getLogger(__name__)
+
+#: Longest time between two renewals of a lease, seconds; and as a share of the lease.
+HEARTBEAT_S: Final = 5.0
+_HEARTBEAT_SHARE: Final = 1 / 3
+#: Seconds after which to look again whatever the last reply said: another process may have planned, forced or added something.
+_LONGEST_WAIT_S: Final = 1.0
+#: Seconds for which acknowledged work is kept, in case the server lost it.
+REPLAY_S: Final = 2.0
+#: Pause between two exchanges: work that comes in meanwhile shares the next round trip, and the caller's thread keeps the interpreter.
+_SPACING_S: Final = 0.004
+#: Least seconds between two looks whether the crawl is complete.
+_LOOK_S: Final = 0.25
+#: Seconds between attempts to reach Redis again, first and longest.
+_RETRY_FIRST_S: Final = 0.1
+_RETRY_LONGEST_S: Final = 2.0
+#: Moves and announcements that wait for the end of another visit are tried again after so many seconds.
+_LATER_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """What was acknowledged at a local monotonic time."""
+
+    at: float
+    pages: Sequence[NewPage]
+    ended: Sequence[Ended]
+    moves: Sequence[Moving]
+    renewals: Sequence[tuple[bytes, float, float, int]]
+
+
+class Courier:
+    """Carries work to the dispatcher and requests back.
+
+    Parameters
+    ----------
+    dispatcher : Dispatcher
+        Used by the courier's thread alone once it has started.
+    wake : callable
+        Called from the courier's thread when there is something new to look at; must only pass the word to the caller's own loop.
+    complete_when : callable, optional
+        Looked at now and then on the courier's thread: whether the crawl is complete.
+
+    Attributes
+    ----------
+    ready : deque of Handout
+        Requests handed out and not yet taken. Appending and popping are atomic.
+    lost : deque of Handout
+        Requests whose lease was lost. One that was not sent yet is to be dropped; the page was handed out to somebody else, or will be.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, wake: Callable[[], None], complete_when: Callable[[], bool] | None = None) -> None:
+        self.dispatcher = dispatcher
+        #: What ``complete_when`` said last; adding a page takes it back.
+        self.complete = False
+        self._complete_when = complete_when
+        self._next_look = 0.0
+        self.ready: deque[Handout] = deque()
+        self.lost: deque[Handout] = deque()
+        #: Why the thread stopped for good, if it did.
+        self.failure: OptimalFrontierError | None = None
+        #: Grows when pages were forgotten or the connection was lost: what was known to be stored may not be any more.
+        self.generation = 0
+        #: Grows with every exchange after which no partition has anything to hand out.
+        self.idle_exchanges = 0
+        #: Links that were not followed, as far as this process has seen them.
+        self.traps = TrapLog()
+        self._wake = wake
+        self._condition = threading.Condition()
+        #: Collected for the next exchange.
+        self._next = Exchange()
+        self._live: dict[tuple[int, bytes], Lease] = {}
+        self._later: list[tuple[float, Moving | NewPage]] = []
+        self._next_dispatch = 0.0
+        self._waits_for_room = True
+        self._busy = False
+        self._stopping = False
+        #: When the outage that is going on began, 0 if none is.
+        self._lost_at = 0.0
+        self._recent: deque[_Sent] = deque()
+        self._heartbeat_s = min(HEARTBEAT_S, _HEARTBEAT_SHARE * dispatcher.lease_s)
+        self._thread = threading.Thread(target=self._run, name="optimal_frontier-courier", daemon=True)
+
+    @property
+    def live(self) -> int:
+        """Number of leases that this process holds."""
+        return len(self._live)
+
+    def context(self, handout: Handout) -> Context:
+        """Return what a visit of a handout is judged by: the settings, its partition's last plan, what this process remembers."""
+        return self.dispatcher.context(handout)
+
+    def published(self, partition: int = 0) -> Published:
+        """Return the last plan of a partition."""
+        return self.dispatcher.published(partition)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def add(self, pages: Sequence[NewPage]) -> None:
+        """Store pages, soon."""
+        with self._condition:
+            self.complete = False
+            self._next.pages.extend(pages)
+            self._condition.notify()
+
+    def observe(self, observation: Observation) -> None:
+        """End a lease, soon."""
+        with self._condition:
+            self._next.ended.append((observation, self._end(observation.handout)))
+            if observation.flag:
+                self._next.flags.append(observation.flag)
+            self._condition.notify()
+
+    def move(self, move: Move) -> None:
+        """Give a page another identity and end its lease, soon, and not before the observations that came before."""
+        with self._condition:
+            handout = move.observation.handout
+            lease = self._live.get((handout.partition, handout.page))
+            if lease is None or lease.handout.token != handout.token:
+                lease = Lease.of(handout)
+            self._next.moves.append(Moving(move, lease))
+            if move.observation.flag:
+                self._next.flags.append(move.observation.flag)
+            self._condition.notify()
+
+    def draw(self, fetches: int = 1, host: str = "") -> None:
+        """Pay for fetches that were not dispatched: from the budget of the partition of ``host``."""
+        with self._condition:
+            self._next.draws[host] += fetches
+            self._condition.notify()
+
+    def hold(self, host: str, seconds: float) -> None:
+        """Leave a host alone for a while, in every crawler."""
+        with self._condition:
+            self._next.holds.append((host, seconds))
+            self._condition.notify()
+
+    def trap(self, reason: str, url: str) -> None:
+        """Count a link that is not followed; see `traps.REASONS`."""
+        self.traps.note(reason, url)
+        with self._condition:
+            # It goes along with the next work: a number is no reason for a round trip.
+            self._next.counters[f"trapped_{reason}"] += 1
+
+    def ask(self, want: int, slots: Mapping[str, SlotRoom], per_host: int) -> None:
+        """Say how many requests the downloader could take now, beyond those in `ready`, and the room of its busy slots."""
+        with self._condition:
+            before = self._next
+            grown = want > before.want or (before.want > 0 and slots != before.slots)
+            before.want, before.slots, before.per_host = want, slots, per_host
+            if grown:
+                # Room that was not there when the last wait was worked out; a wait for a deadline still stands otherwise.
+                if self._waits_for_room:
+                    self._next_dispatch = 0.0
+                    before.has_room = True
+                self._condition.notify()
+
+    def look_again(self) -> None:
+        """Ask for requests before the last wait is over: a plan may have brought deadlines forward."""
+        with self._condition:
+            self._next_dispatch = 0.0
+            self._next.looks_again = True
+            self._condition.notify()
+
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until everything added and observed so far is stored; return whether that was so in time."""
+        with self._condition:
+            return self._condition.wait_for(
+                lambda: not (_has_work(self._next) or self._busy) or self.failure is not None,
+                timeout_s,
+            )
+
+    def stop(self, timeout_s: float = 10.0) -> bool:
+        """Send what is left, give back every lease, and end the thread; return whether that was done in time."""
+        with self._condition:
+            self._stopping = True
+            self._condition.notify()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _end(self, handout: Handout) -> Lease:
+        """Return the lease of a handout, which is renewed no more."""
+        key = handout.partition, handout.page
+        lease = self._live.get(key)
+        # The page may be leased anew since: then this is an old lease's end.
+        if lease is None or lease.handout.token != handout.token:
+            return Lease.of(handout)
+        return self._live.pop(key)
+
+    def _run(self) -> None:
+        retry_s = _RETRY_FIRST_S
+        heartbeat = 0.0
+        carried = Exchange()
+        while True:
+            carried = self._collect(carried, heartbeat)
+            if time.monotonic() >= heartbeat:
+                heartbeat = time.monotonic() + self._heartbeat_s
+            renewals = [(lease.handout.page, lease.token, lease) for lease in carried.renewals]
+            try:
+                outcome = self.dispatcher.exchange(carried)
+                if self._stopping and not _has_work(self._next):
+                    self._leave(carried, outcome)
+                    return
+            except StateUnavailableError as error:
+                if self._stopping:
+                    logger.error("stopping without Redis: %s; what was under way will be handed out again", error)
+                    return
+                self._lost_at = self._lost_at or time.monotonic()
+                logger.warning("%s; trying again in %.1f s, nothing is lost", error, retry_s)
+                time.sleep(retry_s)  # the thread has nothing else to do
+                retry_s = min(_RETRY_LONGEST_S, 2 * retry_s)
+                heartbeat = 0.0  # nobody heard it
+                self._reconnect(carried)
+                continue
+            except OptimalFrontierError as error:
+                logger.critical("%s", error)
+                self._fail(error)
+                return
+            except Exception as error:
+                # A thread that ends without a word would leave the spider waiting for ever.
+                logger.critical("the courier cannot go on", exc_info=True)
+                self._fail(OptimalFrontierError(f"internal error: {error!r}"))
+                return
+            retry_s = _RETRY_FIRST_S
+            self._lost_at = 0.0
+            done = [(page, before, lease.token, lease.handout.partition) for page, before, lease in renewals if lease.token != before]
+            self._deliver(carried, outcome, done)
+            carried = Exchange()
+            self._look_whether_complete()
+            time.sleep(_SPACING_S)
+
+    def _leave(self, carried: Exchange, outcome: Outcome) -> None:
+        """Give every lease back."""
+        for moving in carried.moves:
+            self._end(moving.move.observation.handout)
+        for handout in outcome.handouts:
+            self._live[handout.partition, handout.page] = Lease.of(handout)
+        self.dispatcher.leave(list(self._live.values()))
+
+    def _fail(self, error: OptimalFrontierError) -> None:
+        with self._condition:
+            self.failure = error
+            self._condition.notify_all()
+        self._wake()
+
+    def _look_whether_complete(self) -> None:
+        began = time.monotonic()
+        if self._complete_when is None or began < self._next_look:
+            return
+        try:
+            complete = self._complete_when()
+        except OptimalFrontierError as error:
+            logger.debug("cannot tell whether the crawl is complete: %s", error)  # the next exchange meets the same outage
+            return
+        with self._condition:
+            self.complete = complete and not self._next.pages
+        # What it costs to look stays below a twentieth of the time.
+        self._next_look = began + max(_LOOK_S, 20 * (time.monotonic() - began))
+        if self.complete:
+            self._wake()
+
+    def _collect(self, carried: Exchange, heartbeat: float) -> Exchange:
+        """Wait for work; return it, added to what was not acknowledged."""
+        with self._condition:
+            while not (self._stopping or _has_work(self._next) or _has_work(carried)):
+                now = time.monotonic()
+                until = min(heartbeat, self._next_dispatch) if self._next.want > 0 else heartbeat
+                if self._complete_when is not None:
+                    until = min(until, self._next_look)
+                until = min([until, *(at for at, _ in self._later)])
+                if until <= now:
+                    break
+                self._condition.wait(until - now)
+            now, new = time.monotonic(), self._next
+            carried.pages += new.pages
+            carried.ended += new.ended
+            carried.moves += new.moves
+            carried.draws += new.draws
+            carried.holds += new.holds
+            carried.flags += new.flags
+            carried.counters += new.counters
+            carried.has_room |= new.has_room
+            carried.looks_again |= new.looks_again
+            carried.want = 0 if self._stopping else new.want
+            carried.slots, carried.per_host = new.slots, new.per_host
+            carried.is_last = self._stopping
+            if now >= heartbeat:
+                carried.renewals = list({id(lease): lease for lease in (*carried.renewals, *self._live.values())}.values())
+            for due in [one for one in self._later if one[0] <= now or self._stopping]:
+                self._later.remove(due)
+                if isinstance(due[1], Moving):
+                    carried.moves.append(due[1])
+                else:
+                    carried.pages.append(due[1])
+            self._next = Exchange(want=new.want, slots=new.slots, per_host=new.per_host)
+            self._busy = True
+        return carried
+
+    def _deliver(self, carried: Exchange, outcome: Outcome, renewals: Sequence[tuple[bytes, float, float, int]]) -> None:
+        now = time.monotonic()
+        later = {id(moving) for moving in outcome.later}
+        moves = [moving for moving in carried.moves if id(moving) not in later]
+        if carried.pages or carried.ended or moves or renewals:
+            self._recent.append(_Sent(now, carried.pages, carried.ended, moves, renewals))
+        while self._recent and self._recent[0].at < now - REPLAY_S:
+            self._recent.popleft()
+        with self._condition:
+            self._busy = False
+            self._condition.notify_all()
+            for reason, page in outcome.trapped:
+                pattern = pattern_of(url_of_record(page.record, page.host)) if reason == "pattern" else ""
+                self.traps.note(reason, page.host + pattern)
+                self._next.counters[f"trapped_{reason}"] += 1
+            for moving in moves:
+                self._end(moving.move.observation.handout)
+            for moving in outcome.later:
+                moving.tries += 1
+                self._later.append((now + _LATER_S, moving))
+            self._later += [(now + _LATER_S, page) for page in outcome.announced]
+            for lease in outcome.lost:
+                if self._live.get((lease.handout.partition, lease.handout.page)) is lease:
+                    self._end(lease.handout)
+                    self.lost.append(lease.handout)
+            self.generation += outcome.has_forgotten
+            if outcome.wait is not None:
+                self._next.want = max(0, self._next.want - len(outcome.handouts))
+                self._waits_for_room = outcome.waits_for_room
+                self._next_dispatch = now + min(outcome.wait, _LONGEST_WAIT_S)
+            elif outcome.new or carried.ended:
+                self._next_dispatch = 0.0  # something may be due sooner than the last wait said
+            for handout in outcome.handouts:
+                self._live[handout.partition, handout.page] = Lease.of(handout)
+        self.ready.extend(outcome.handouts)
+        if outcome.wait and not outcome.handouts:
+            self.idle_exchanges += 1
+        self._wake()
+
+    def _reconnect(self, carried: Exchange) -> None:
+        try:
+            self.dispatcher.namespace.connection.reconnect()
+        except OptimalFrontierError as error:
+            logger.debug("%s", error)  # the next attempt says so
+            return
+        since = self._lost_at - REPLAY_S
+        lost = [sent for sent in self._recent if sent.at >= since]
+        self._recent.clear()
+        carried.pages[:0] = [page for sent in lost for page in sent.pages]
+        carried.ended[:0] = [ended for sent in lost for ended in sent.ended]
+        carried.moves[:0] = [moving for sent in lost for moving in sent.moves]
+        carried.again[:0] = [renewal for sent in lost for renewal in sent.renewals]
+        self.generation += 1
+
+
+def _has_work(work: Exchange) -> bool:
+    return bool(work.pages or work.ended or work.moves or work.draws or work.holds or work.flags)

@@ -1,0 +1,502 @@
+"""The dispatcher: adds pages, hands out the requests that are due, takes in how they ended, in one round trip.
+
+It knows neither Scrapy nor Frontera; both are faces of it. `courier.Courier` runs it on a thread of its own. Each exchange asks one
+partition for all the requests that are wanted, and the next exchange the next one; everything else goes to the partitions that it is about,
+in the same pipeline.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from optimal_frontier.frontier.admitting.announcing import settle, take_in
+from optimal_frontier.frontier.admitting.revival import revived
+from optimal_frontier.frontier.dispatching.moving import carry_out
+from optimal_frontier.frontier.dispatching.revising import bring_back
+from optimal_frontier.frontier.judging.judge import Context
+from optimal_frontier.frontier.judging.recent import Recent
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.messages import RELEASE, Handout, Move, NewPage, Observation
+from optimal_frontier.state.namespace import Call, Namespace
+from optimal_frontier.state.partition import (
+    BATCH,
+    FULL_HOST,
+    FULL_PATTERN,
+    NEW,
+    Ask,
+    add_calls,
+    dispatch_call,
+    observe_calls,
+    parse_dispatch,
+    renew_call,
+    renewed,
+    revise_calls,
+)
+from optimal_frontier.state.published import Published
+from optimal_frontier.state.rows import Row
+
+logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+#: Longest lease that is taken, seconds; it is renewed while the request is alive.
+LONGEST_LEASE_S: Final = 15.0
+#: Seconds between two looks at what contents other crawlers have flagged, and at how many pages wait for their first visit.
+FLAGS_S: Final = 10.0
+PENDING_S: Final = 5.0
+#: A content is flagged for so long, and remembered for so long, seconds; the last so many of a partition are.
+FLAGGED_S: Final = 7 * 86_400
+REMEMBERED_S: Final = 30 * 86_400
+MOST_FLAGGED: Final = 1000
+#: First visits come first while those that wait could be finished within so many plan intervals.
+SOON_PLANS: Final = 3.0
+#: Budget of a partition that has no share by the last plan, as a share of CRAWL_RATE: 0 would be no limit.
+_LEAST_SHARE: Final = 1e-9
+#: Least seconds until a partition that had nothing is asked again.
+_SHORTEST_WAIT_S: Final = 0.01
+#: A move onto a page that is under way is put off so often.
+MOST_TRIES: Final = 60
+#: Hosts whose numbers are remembered.
+_MOST_HOSTS: Final = 100_000
+#: What `add_pages` says of a page that it does not take.
+_TRAPS: Final = {FULL_HOST: "host", FULL_PATTERN: "pattern"}
+
+
+@dataclass(frozen=True)
+class SlotRoom:
+    """How many more requests one slot of the downloader takes, and the hosts that share it."""
+
+    hosts: Sequence[str]
+    room: int
+
+
+@dataclass(slots=True)
+class Lease:
+    """A lease that this process holds, or held.
+
+    Attributes
+    ----------
+    handout : Handout
+        What was handed out under it.
+    token : float
+        Its present token.
+    renewed_at : float
+        Local monotonic time from which its term runs, seconds.
+    next : float
+        Token that a renewal gives which is under way; 0: none is.
+    """
+
+    handout: Handout
+    token: float
+    renewed_at: float
+    next: float = 0.0
+
+    @classmethod
+    def of(cls, handout: Handout) -> Lease:
+        """Return the lease that came with a handout."""
+        return cls(handout, handout.token, handout.received)
+
+    @property
+    def present(self) -> float:
+        """The token that an observation has to name: that of a renewal which goes before it, or the last one that is known to hold."""
+        return self.next or self.token
+
+
+@dataclass(slots=True)
+class Moving:
+    """A move that is to be carried out under its lease, and how often that was put off."""
+
+    move: Move
+    lease: Lease
+    tries: int = 0
+
+
+#: A request that ended, and its lease.
+Ended = tuple[Observation, Lease]
+
+
+@dataclass
+class Exchange:
+    """What one round trip carries.
+
+    Attributes
+    ----------
+    pages : list of NewPage
+    ended : list of (Observation, Lease)
+    moves : list of Moving
+    renewals : list of Lease
+        To be renewed.
+    again : list of (page, token, new token, partition)
+        Renewals of the last seconds that the server may have lost.
+    want : int
+        Requests; 0 asks for none.
+    slots : mapping of str to SlotRoom
+        Slots of the downloader that are not free.
+    per_host : int
+        Most requests to any host; 0: no limit.
+    draws : Counter
+        Fetches that were not dispatched, by host.
+    holds : list of (str, float)
+        Hosts to leave alone, and for how many seconds.
+    flags : list of bytes
+        Names of contents that are no page's own.
+    counters : Counter
+        Numbers that no page brings.
+    has_room : bool
+        Slots have opened since the last exchange: partitions that were limited by that are worth asking.
+    looks_again : bool
+        So are all.
+    is_last : bool
+        Nothing can be put off.
+    """
+
+    pages: list[NewPage] = field(default_factory=list)
+    ended: list[Ended] = field(default_factory=list)
+    moves: list[Moving] = field(default_factory=list)
+    renewals: list[Lease] = field(default_factory=list)
+    again: list[tuple[bytes, float, float, int]] = field(default_factory=list)
+    want: int = 0
+    slots: Mapping[str, SlotRoom] = field(default_factory=dict)
+    per_host: int = 0
+    draws: Counter[str] = field(default_factory=Counter)
+    holds: list[tuple[str, float]] = field(default_factory=list)
+    flags: list[bytes] = field(default_factory=list)
+    counters: Counter[str] = field(default_factory=Counter)
+    has_room: bool = False
+    looks_again: bool = False
+    is_last: bool = False
+
+
+@dataclass
+class Outcome:
+    """What came back.
+
+    Attributes
+    ----------
+    handouts : list of Handout
+    wait : float or None
+        Seconds until a partition is worth asking; 0: one is now. inf: there is nothing to wait for. None: no requests were asked for.
+    waits_for_room : bool
+        There may be more behind full slots.
+    new : int
+        Pages that were added.
+    trapped : list of (str, NewPage)
+        Pages that were not taken, and why (see `traps.REASONS`).
+    lost : list of Lease
+        Leases that were to be renewed and are no longer held.
+    has_forgotten : bool
+        Pages were forgotten since the last exchange.
+    later : list of Moving
+        Moves that were put off.
+    announced : list of NewPage
+        Pages under way whose announcement is to be said again.
+    """
+
+    handouts: list[Handout] = field(default_factory=list)
+    wait: float | None = None
+    waits_for_room: bool = False
+    new: int = 0
+    trapped: list[tuple[str, NewPage]] = field(default_factory=list)
+    lost: list[Lease] = field(default_factory=list)
+    has_forgotten: bool = False
+    later: list[Moving] = field(default_factory=list)
+    announced: list[NewPage] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Partition:
+    """What this process knows of one partition; local monotonic times."""
+
+    published: Published = field(default_factory=Published)
+    open_at: float = 0.0
+    waits_for_room: bool = False
+    forgotten: int = -1
+    pending: int = 0
+    next_pending: float = 0.0
+    next_flags: float = 0.0
+    flagged: dict[bytes, bool] = field(default_factory=dict)
+
+
+class _Pipeline:
+    """Script calls of one round trip, and who reads their replies."""
+
+    def __init__(self) -> None:
+        self._calls: list[Call] = []
+        self._readers: list[tuple[int, int, Callable[[list[Any]], None]]] = []
+
+    def add(self, calls: Sequence[Call], read: Callable[[list[Any]], None] | None = None) -> None:
+        start = len(self._calls)
+        self._calls += calls
+        if read is not None:
+            self._readers.append((start, len(self._calls), read))
+
+    def run(self, namespace: Namespace) -> None:
+        results = namespace.run(self._calls) if self._calls else []
+        for start, stop, read in self._readers:
+            read(results[start:stop])
+        self._calls, self._readers = [], []
+
+
+class Dispatcher:
+    """Joins the settings with the state for one process.
+
+    Parameters
+    ----------
+    namespace : Namespace
+        Opened.
+    settings : FrontierSettings
+        Parsed settings.
+    """
+
+    def __init__(self, namespace: Namespace, settings: FrontierSettings) -> None:
+        self.namespace = namespace
+        self.settings = settings
+        self.lease_s = min(settings.lease_seconds, LONGEST_LEASE_S)
+        #: What judging remembers from visit to visit.
+        self.recent = Recent()
+        self._partitions = [_Partition() for _ in range(namespace.partitions)]
+        #: Each process starts elsewhere, so that many do not go from partition to partition together.
+        self._turn = secrets.randbelow(namespace.partitions)
+        self._numbers: dict[str, tuple[int, int]] = {}
+        self._plan_number = 0
+
+    def published(self, partition: int) -> Published:
+        """Return the last plan of a partition, as far as this process has read it."""
+        return self._partitions[partition].published
+
+    def context(self, handout: Handout) -> Context:
+        """Return what a visit of a handout is judged by."""
+        return Context(self.settings, self._partitions[handout.partition].published, self.recent)
+
+    def exchange(self, work: Exchange) -> Outcome:
+        """Do everything in ``work``.
+
+        Pages come first, so that what a page links to is safe before the page is done; renewals before observations, which name the new
+        token; moves after observations, so that these count.
+
+        Notes
+        -----
+        One round trip to each node. Retired pages that are linked to, announcements, moves and a new plan take further ones.
+        """
+        outcome = Outcome()
+        pipeline = _Pipeline()
+        idle: list[tuple[int, bytes, bytes]] = []
+        counted: list[Observation] = []
+        self._add(pipeline, work, outcome, idle)
+        if self.namespace.connection.spec.cluster and work.pages:
+            pipeline.run(self.namespace)  # nodes run side by side
+        self._renew(pipeline, work, outcome)
+        self._observe(pipeline, work, counted)
+        self._tell(pipeline, work)
+        asked = self._ask(pipeline, work, outcome)
+        pipeline.run(self.namespace)
+        if asked is not None:
+            self._read_plan(asked, outcome)
+        self._follow_up(work, outcome, idle, counted)
+        now = time.monotonic()
+        if work.want > 0:
+            outcome.wait = max(0.0, min(known.open_at for known in self._partitions) - now)
+        outcome.waits_for_room = any(known.waits_for_room for known in self._partitions)
+        return outcome
+
+    def leave(self, leases: Sequence[Lease]) -> None:
+        """Give leases back at once."""
+        released = [(Observation(lease.handout, RELEASE, lease.handout.row, counters={"leases_released": 1}), lease) for lease in leases]
+        self.exchange(Exchange(ended=released, is_last=True))
+
+    # What goes into the pipeline.
+
+    def _add(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome, idle: list[tuple[int, bytes, bytes]]) -> None:
+        for partition, pages in _grouped(work.pages, lambda new: self.namespace.partition_of(new.host)).items():
+
+            def read(replies: list[Any], partition: int = partition, pages: list[NewPage] = pages) -> None:
+                told = [value for reply in replies for value in reply]
+                outcome.new += told.count(NEW)
+                for new, value in zip(pages, told, strict=True):
+                    if isinstance(value, bytes):
+                        idle.append((partition, new.page, value))
+                    elif value in _TRAPS:
+                        outcome.trapped.append((_TRAPS[value], new))
+
+            pipeline.add(add_calls(partition, pages), read)
+            self._partitions[partition].open_at = 0.0
+
+    def _renew(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> None:
+        for partition, again in _grouped(work.again, lambda renewal: renewal[3]).items():
+            pipeline.add([renew_call(partition, [renewal[:3] for renewal in again[at : at + BATCH]]) for at in range(0, len(again), BATCH)])
+        now = time.monotonic()
+        for lease in work.renewals:
+            if not lease.next:
+                lease.next = renewed(lease.token, now - lease.renewed_at)
+        for partition, leases in _grouped(work.renewals, lambda lease: lease.handout.partition).items():
+            asked = [(lease.handout.page, lease.token, lease.next) for lease in leases]
+
+            def read(replies: list[Any], leases: list[Lease] = leases) -> None:
+                for lease, is_held in zip(leases, (value for reply in replies for value in reply), strict=True):
+                    if is_held:
+                        lease.token, lease.renewed_at = lease.next, now
+                    else:
+                        outcome.lost.append(lease)
+                    lease.next = 0.0
+
+            pipeline.add([renew_call(partition, asked[at : at + BATCH]) for at in range(0, len(asked), BATCH)], read)
+
+    def _observe(self, pipeline: _Pipeline, work: Exchange, counted: list[Observation]) -> None:
+        for partition, ended in _grouped(work.ended, lambda one: one[0].handout.partition).items():
+            observations = [observation for observation, _ in ended]
+
+            def read(replies: list[Any], observations: list[Observation] = observations) -> None:
+                told = [value for reply in replies for value in reply]
+                counted.extend(seen for seen, is_counted in zip(observations, told, strict=True) if is_counted)
+
+            pipeline.add(observe_calls(partition, observations, [lease.present for _, lease in ended]), read)
+            self._partitions[partition].open_at = 0.0
+
+    def _tell(self, pipeline: _Pipeline, work: Exchange) -> None:
+        of = self.namespace.partition_of
+        pipeline.add([Call(of(host), "hold_host", [host, repr(seconds)]) for host, seconds in work.holds])
+        if work.counters:
+            pipeline.add([Call(0, "count", [value for counted in work.counters.items() for value in counted])])
+        for partition, hosts in _grouped(work.draws, of).items():
+            fetches = sum(work.draws[host] for host in hosts)
+            pipeline.add([Call(partition, "draw_tokens", [repr(self._budget(partition)), fetches])])
+        for partition, names in _grouped(work.flags, lambda name: of(name.decode("utf-8", "replace").rpartition(" ")[0])).items():
+            self._flag(pipeline, partition, names)
+
+    def _flag(self, pipeline: _Pipeline, partition: int, names: Sequence[bytes]) -> None:
+        known = self._partitions[partition]
+
+        def read(replies: list[Any]) -> None:
+            told = {name: bool(flagged) for name, flagged in zip(replies[0][::2], replies[0][1::2], strict=True)}
+            if told != known.flagged:
+                known.flagged = told
+            self.recent.blocks.learn({name: flagged for one in self._partitions for name, flagged in one.flagged.items()})
+
+        pipeline.add([Call(partition, "flag_contents", [FLAGGED_S, REMEMBERED_S, MOST_FLAGGED, *names])], read)
+        known.next_flags = time.monotonic() + FLAGS_S
+
+    def _ask(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> int | None:
+        """Ask the next partition that is worth it, if any; return which."""
+        now = time.monotonic()
+        for known in self._partitions:
+            if work.looks_again or (work.has_room and known.waits_for_room):
+                known.open_at = 0.0
+        if work.want <= 0:
+            return None
+        count = len(self._partitions)
+        order = ((self._turn + step) % count for step in range(count))
+        partition = next((k for k in order if self._partitions[k].open_at <= now), None)
+        if partition is None:
+            return None
+        self._turn = (partition + 1) % count
+        if now >= self._partitions[partition].next_flags:
+            self._flag(pipeline, partition, [])
+        ask = self._terms(work, partition)
+        # A second call of the same pipeline would not know what hosts the first one has filled.
+        want = min(work.want, BATCH) if ask.room or ask.per_host else work.want
+        calls = [dispatch_call(partition, _of_size(ask, min(BATCH, want - at))) for at in range(0, want, BATCH)]
+        pipeline.add(calls, lambda replies: self._read_dispatch(partition, replies, work, outcome))
+        return partition
+
+    def _terms(self, work: Exchange, partition: int) -> Ask:
+        """Return what is asked of a partition, but for the number of requests."""
+        settings, budget = self.settings, self._budget(partition)
+        room = {}
+        for slot in work.slots.values():
+            for host in slot.hosts:
+                of, number = self._numbers.get(host, (-1, 0))
+                if of == partition:
+                    room[number] = slot.room
+        period = 1.0 / settings.host_max_rate if settings.host_max_rate is not None else 0.0
+        share = self._first_visit_share(partition, budget)
+        return Ask(0, work.per_host, self.lease_s, budget, share, settings.host_delay, period, room)
+
+    def _budget(self, partition: int) -> float:
+        """Return the fetches per second of a partition; 0: no limit."""
+        rate, published = self.settings.crawl_rate, self._partitions[partition].published
+        if rate is None:
+            return 0.0
+        return rate * max(_LEAST_SHARE, published.share if published.number else 1.0 / len(self._partitions))
+
+    def _first_visit_share(self, partition: int, budget: float) -> float:
+        """Return the share of first visits: 1 while those that wait could be finished soon, then DISCOVERY_SHARE."""
+        settings, known = self.settings, self._partitions[partition]
+        if settings.close_after is not None:
+            return 1.0
+        now = time.monotonic()
+        if now >= known.next_pending:
+            counted = self.namespace.command("HGET", self.namespace.key("stats", partition), "pending", partition=partition)
+            known.pending, known.next_pending = int(counted or 0), now + PENDING_S
+        speed = budget or known.published.budget
+        is_soon = speed <= 0 or known.pending <= SOON_PLANS * settings.resolve_interval * speed
+        return 1.0 if is_soon else settings.discovery_share
+
+    # What comes out of it.
+
+    def _read_dispatch(self, partition: int, replies: list[Any], work: Exchange, outcome: Outcome) -> None:
+        known = self._partitions[partition]
+        told = [parse_dispatch(partition, reply) for reply in replies]
+        for reply in told:
+            outcome.handouts += reply.handouts
+            for page in reply.damaged:
+                logger.error("the row of page %s cannot be read; forget it", page.hex())
+        for handout in outcome.handouts:
+            if len(self._numbers) >= _MOST_HOSTS:
+                self._numbers.clear()
+            self._numbers[handout.host] = partition, handout.row.host
+        last, got = told[-1], len(outcome.handouts)
+        # Slots that are full, or became so with these handouts, are not in the wait: `ask` says when one opens.
+        is_full = bool(work.slots) or (work.per_host > 0 and got > 0)
+        known.waits_for_room = got >= work.want or is_full
+        wait = last.wait if got else max(last.wait, _SHORTEST_WAIT_S)
+        known.open_at = time.monotonic() + wait
+        outcome.has_forgotten = 0 <= known.forgotten < last.forgotten
+        known.forgotten = last.forgotten
+        self._plan_number = last.plan
+
+    def _read_plan(self, partition: int, outcome: Outcome) -> None:
+        known, name = self._partitions[partition], self.namespace.key
+        if self._plan_number <= known.published.number:
+            return
+        flat, priors, prices = self.namespace.commands(
+            [["HGETALL", name("plan", partition)], ["GET", name("priors", partition)], ["GET", name("prices", partition)]],
+            partition=partition,
+        )
+        pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
+        fields = {field.decode(): value.decode("utf-8", "replace") for field, value in pairs}
+        known.published = Published.parse(fields, priors, prices)
+
+    def _follow_up(self, work: Exchange, outcome: Outcome, idle: list[tuple[int, bytes, bytes]], counted: list[Observation]) -> None:
+        now: dict[int, float] = {}
+        for partition, page, stored in idle:
+            row = Row.unpack(stored)
+            if partition not in now:
+                now[partition] = self.namespace.now(partition)
+            back = revived(row, now[partition])
+            if back is not None:
+                self.namespace.run(revise_calls(partition, [(page, row.b, back, None)], "retired=-1 revived=1"))
+        outcome.announced = take_in(self.namespace, [new for new in work.pages if new.lastmod is not None])
+        for observation in counted:
+            if observation.announced is not None:
+                settle(self.namespace, *observation.announced)
+            if observation.brings_back:
+                bring_back(self.namespace, observation.handout.partition, observation.row.host)
+        for moving in work.moves:
+            if not carry_out(self.namespace, moving.move, moving.lease.present, at_last=work.is_last or moving.tries >= MOST_TRIES):
+                outcome.later.append(moving)
+
+
+def _of_size(ask: Ask, n: int) -> Ask:
+    return Ask(n, ask.per_host, ask.lease, ask.budget, ask.share, ask.host_delay, ask.host_period, ask.room)
+
+
+def _grouped(values: Iterable[_T], key: Callable[[_T], int]) -> dict[int, list[_T]]:
+    groups: dict[int, list[_T]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups

@@ -1,0 +1,71 @@
+"""A session: one crawler's life in the frontier, from connecting to giving back its leases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from optimal_frontier.frontier.admitting.identity import SCRAPYS, claim_identity
+from optimal_frontier.frontier.dispatching.completion import Completion
+from optimal_frontier.frontier.dispatching.courier import Courier
+from optimal_frontier.frontier.dispatching.exchange import Dispatcher
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.namespace import Namespace
+
+
+class Session:
+    """Connects, claims the namespace, and runs courier and planner until closed.
+
+    Parameters
+    ----------
+    settings : FrontierSettings
+        Parsed settings.
+    project_dir : Path
+        Where ``.scrapy`` is; used by the embedded server.
+    spider : str
+        The name that the namespace belongs to.
+    wake : callable
+        Called from another thread when there is something new to look at.
+    identity : str
+        By what pages are known: see `claim_identity`.
+
+    Raises
+    ------
+    ConfigurationError, StateUnavailableError, SchemaMismatchError
+        See `connect` and `Namespace.open`.
+    """
+
+    def __init__(
+        self, settings: FrontierSettings, project_dir: Path, spider: str, wake: Callable[[], None], identity: str = SCRAPYS
+    ) -> None:
+        # Here and not above: planning is large, and not every user of a courier plans.
+        from optimal_frontier.frontier.planning.planner import Planner
+        from optimal_frontier.frontier.planning.thread import PlannerThread
+
+        self.settings = settings
+        self.connection = connect(parse_redis_url(settings.redis_url, project_dir))
+        try:
+            self.namespace = Namespace(self.connection, settings.namespace)
+            self.namespace.open(spider=spider, partitions=settings.partitions)
+            claim_identity(self.namespace, identity)
+            self.dispatcher = Dispatcher(self.namespace, settings)
+        except BaseException:
+            self.connection.close()
+            raise
+        self._completion = Completion(self.namespace, settings.close_after or 1)
+        self.courier = Courier(self.dispatcher, wake, self.is_complete if settings.close_after is not None else None)
+        self.planner = PlannerThread(Planner(self.namespace, settings), self.courier.look_again)
+        self.courier.start()
+        self.planner.start()
+
+    def close(self) -> bool:
+        """Send what is left, give back every lease, disconnect; return whether that was done in time."""
+        self.planner.stop()
+        done = self.courier.stop()
+        self.connection.close()
+        return done
+
+    def is_complete(self) -> bool:
+        """Tell whether CLOSE_AFTER is reached: every page first visited, every page that is revisited fetched that often."""
+        return self.settings.close_after is not None and self._completion.look()

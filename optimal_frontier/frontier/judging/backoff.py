@@ -1,0 +1,58 @@
+"""How long a page is left alone after failures: twice as long after each, up to a day."""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: Longest wait after failures, seconds.
+LONGEST_BACKOFF_S: Final = 86_400.0
+#: A page that may not be fetched (robots.txt, a middleware) waits as if it had failed so often: more than half an hour.
+REFUSED_FAILURES: Final = 12
+#: When to look again at a page that is gone: after this share of its interval, and after so many seconds at most.
+GONE_SHARE: Final = 0.1
+LONGEST_GONE_S: Final = 3600.0
+
+#: Doublings after which it is more than a day.
+_MOST_DOUBLINGS: Final = 17
+
+
+def backoff_s(page: bytes, failures: int) -> float:
+    """Return the least seconds between two attempts after failures in a row: between half and all of 2, 4, 8, ... up to a day.
+
+    Parameters
+    ----------
+    page : bytes
+        Its identity: pages that failed together do not come again together. The same page and number of failures give the same wait.
+    failures : int
+        So many in a row, > 0.
+
+    Examples
+    --------
+    >>> [round(backoff_s(b"one page", failures), 1) for failures in (1, 2, 3, 40)]
+    [1.6, 3.7, 4.3, 49882.4]
+    """
+    jitter = (int.from_bytes(page[:4], "little") * 0.6180339887498949 + failures * 0.7548776662466927) % 1.0
+    return float(min(LONGEST_BACKOFF_S, 2.0 ** min(failures, _MOST_DOUBLINGS)) * (1.0 - 0.5 * jitter))
+
+
+def wait_after_failures(page: bytes, failures: int, shortest: float, gone: int, interval: float | None) -> float:
+    """Return how long a page waits after failures in a row.
+
+    Parameters
+    ----------
+    page : bytes
+        Its identity.
+    failures : int
+        So many, > 0.
+    shortest : float
+        Least interval between two visits, seconds.
+    gone : int
+        404s and 410s in a row.
+    interval : float or None
+        That at which it would be revisited, seconds; None where it is not known. A page that is gone is looked at again neither at once
+        nor much later: after its backoff or 10% of its interval (one hour at most), whichever is longer.
+    """
+    wait = max(shortest, backoff_s(page, failures))
+    if gone and interval is not None:
+        wait = max(wait, min(LONGEST_GONE_S, GONE_SHARE * interval))
+    return wait

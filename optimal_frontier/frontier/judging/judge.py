@@ -1,0 +1,348 @@
+"""The judge: from a handout and what came back to the observation that is stored. Pure but for `Context.recent`.
+
+Each behaviour is a function of the module that has its name; here they are called in their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from optimal_frontier.estimation.validators import ValidatorTrust
+from optimal_frontier.frontier.judging import update_times, validators
+from optimal_frontier.frontier.judging.ages import Note, after_checks, learn_at_first, words_of
+from optimal_frontier.frontier.judging.backoff import REFUSED_FAILURES
+from optimal_frontier.frontier.judging.block_pages import name_of
+from optimal_frontier.frontier.judging.canonical import refusal_of
+from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
+from optimal_frontier.frontier.judging.gone import after_good, judge_gone
+from optimal_frontier.frontier.judging.judgement import Context, Judgement
+from optimal_frontier.frontier.judging.learning import FORGOTTEN, change_bit, learn_announced_bit, learn_bit
+from optimal_frontier.frontier.judging.noise import notice
+from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED, TRUNCATED, cause_of, counters_of, outcome_of
+from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit
+from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of
+from optimal_frontier.state.messages import DROP, RELEASE, REST, Change, Handout, Observation
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, DONE, ONCE, RETIRED, TRANSIENT, UNCONDITIONAL
+
+__all__ = ["NOTHING_KNOWN", "Context", "conditions_of", "judge", "told"]
+
+#: What callbacks read of requests that are no pages.
+NOTHING_KNOWN: Final = {"changed": None, "change_rate": None, "interval": None, "visits": 1}
+
+#: What fields of a row can count to.
+_MOST_FAILED: Final = 65_535
+_MOST_IN_A_ROW: Final = 255
+_WORD: Final = 0xFFFFFFFF
+
+
+def judge(handout: Handout, visit: Visit, context: Context) -> Observation:
+    """Return the observation of a visit.
+
+    Parameters
+    ----------
+    handout : Handout
+        The lease that it ends.
+    visit : Visit
+        What came of the fetch.
+    context : Context
+        Settings, the last plan, and what this process remembers, which is all that is changed.
+    """
+    if visit.error == RELEASED:
+        return Observation(handout, RELEASE, handout.row, outcome=RELEASED)
+    if handout.row.state in (ONCE, TRANSIENT, DONE):
+        return _request(handout, visit)
+    judgement = Judgement.of(handout, visit, context)
+    if handout.row.attempts == 0:
+        judgement.count("pending", -1)
+    error = visit.error or _disguise(judgement)
+    if error:
+        _failed(judgement, error)
+    else:
+        _seen(judgement)
+    return judgement.observation()
+
+
+def conditions_of(handout: Handout, tag: int, context: Context) -> validators.Validators | None:
+    """Return what to ask with, or None for a plain request; ``tag`` of the page's `fingerprinting.Way`."""
+    row = handout.row
+    # Of a block page nobody wants to know whether it is still the same; what comes in its place leaves validators.
+    if not context.settings.conditional_get or context.recent.blocks.is_flagged(handout.host, row.content):
+        return None
+    return validators.conditions_of(handout, tag)
+
+
+def told(handout: Handout, observation: Observation | None, context: Context) -> dict[str, Any]:
+    """Return what the callback reads in ``response.meta["optimal_frontier"]``; of a visit that failed, what was known before it."""
+    if handout.row.state in (ONCE, TRANSIENT, DONE):
+        return dict(NOTHING_KNOWN)
+    is_seen = observation is not None and observation.outcome == "ok"
+    row = observation.row if observation is not None and is_seen else handout.row
+    settings = context.settings
+    terms = Terms(handout.log_price, context.published, settings)
+    timetable = settings.rules.of(handout.record["url"]).update_times
+    if timetable is None:
+        interval = interval_of(row, terms)
+    else:
+        memory = handout.memory if observation is None else observation.memory or handout.memory
+        interval = update_times.interval_of_timed(update_times.republished(timetable, memory), row, terms)
+    return {
+        "changed": None if observation is None or observation.bit < 0 else bool(observation.bit),
+        "change_rate": change_rate_of(row, context.published),
+        "interval": interval if row.state == ACTIVE else None,
+        "visits": row.visits,
+    }
+
+
+def _request(handout: Handout, visit: Visit) -> Observation:
+    """End a request that is fetched once: afterwards it is known, or forgotten."""
+    row, error = handout.row, visit.error
+    counters = counters_of(error)
+    if row.attempts == 0:
+        counters["pending"] = -1
+    if row.state == TRANSIENT:
+        return Observation(handout, DROP, row, counters=counters, outcome=outcome_of(error))
+    b = max(float(round(handout.server_time(visit.responded) * 1e6)), row.b + 1.0)
+    visits, failed = row.visits + (not error), min(row.failed + bool(error), _MOST_FAILED)
+    ended = row._replace(state=DONE, b=b, visits=visits, failed=failed, cause=CAUSES.index(cause_of(error)))
+    return Observation(handout, REST, ended, counters=counters, outcome=outcome_of(error))
+
+
+def _disguise(judgement: Judgement) -> str:
+    """Find out by its content that a good response is none; return its error, empty for most."""
+    handout, visit, blocks = judgement.handout, judgement.visit, judgement.context.recent.blocks
+    found = visit.fingerprint
+    if found is None or (visit.status == NOT_MODIFIED and not visit.is_cached):
+        return ""
+    judgement.raw_bit = change_bit(handout.row, found)
+    # Without a length nobody knows whether the end is missing: what differs is looked at again before it counts.
+    if visit.is_partial and judgement.raw_bit == 1 and handout.row.failures == 0:
+        return TRUNCATED
+    if found.digest is None:
+        return ""
+    is_flagged, is_news = blocks.judge(handout, found.digest, found.tag)
+    if is_news:
+        judgement.flag = name_of(handout.host, found.digest)
+        judgement.count("contents_flagged")
+    return BLOCKED if is_flagged else ""
+
+
+def _failed(judgement: Judgement, error: str) -> None:
+    """Take in a visit that shows nothing of the page."""
+    row, fields = judgement.handout.row, judgement.fields
+    judgement.outcome = outcome = outcome_of(error)
+    failures, gone = min(row.failures + 1, _MOST_IN_A_ROW), 0
+    judgement.count("failures")
+    judgement.count(f"failures_{outcome}")
+    for name, by in counters_of(error).items():
+        judgement.count(name, by)
+    if outcome == "refused":
+        failures = max(failures, REFUSED_FAILURES)
+    if outcome == "gone":
+        gone = min(row.gone + 1, _MOST_IN_A_ROW)
+        verdict = judge_gone(judgement.words, row.visits, gone, failures)
+        judgement.words, failures, judgement.brings_back = verdict.words, verdict.failures, verdict.brings_back
+        if verdict.is_held:
+            judgement.count("gone_held")
+        if verdict.is_retired and fields["state"] == ACTIVE:
+            fields["state"] = RETIRED
+            judgement.count("retired")
+    fields["failed"] = min(row.failed + 1, _MOST_FAILED)
+    fields["failures"], fields["gone"], fields["cause"] = failures, gone, CAUSES.index(cause_of(error))
+    fields["unseen"] = max(judgement.interval, 0.0)
+
+
+def _seen(judgement: Judgement) -> None:
+    """Take in a good response."""
+    row, visit, fields = judgement.handout.row, judgement.visit, judgement.fields
+    judgement.count("visits")
+    if row.visits == 0:
+        judgement.count("fetched")
+    fields["visits"] = row.visits + 1
+    fields["failures"] = fields["gone"] = fields["cause"] = 0
+    fields["unseen"] = 0.0
+    judgement.words = after_good(judgement.words)
+    if visit.source in ("damaged", "unreadable"):
+        judgement.count(f"sources_{visit.source}")
+    found = visit.fingerprint
+    if visit.status == NOT_MODIFIED and row.visits and not visit.is_cached:
+        found, judgement.raw_bit = Fingerprint(row.content, row.tag), 0 if row.tag else -1
+    if found is not None:
+        for name, by in found.counters.items():
+            judgement.count(name, by)
+    if visit.shows_nothing_new:
+        fields["unseen"] = max(judgement.interval, 0.0)
+        return
+    fields["flags"] &= ~UNCONDITIONAL
+    if found is None or visit.source == "unreadable":
+        return
+    if found.digest is None:
+        # The next bit is about all of the time since the fingerprint that is stored.
+        fields["unseen"] = max(judgement.interval, 0.0)
+    is_noise = _decide_bit(judgement)
+    _learn(judgement)
+    if is_noise:
+        fields |= FORGOTTEN
+    if found.digest is not None:
+        _take_over_content(judgement, found.digest, found.tag)
+        _note_validators(judgement)
+    _follow(judgement)
+
+
+def _decide_bit(judgement: Judgement) -> bool:
+    """Decide whether the page has changed; return whether what was learned so far was learned from noise."""
+    handout, visit = judgement.handout, judgement.visit
+    row, recent = handout.row, judgement.context.recent
+    judgement.bit = judgement.raw_bit
+    if row.tag and recent.blocks.is_flagged(handout.host, row.content):
+        judgement.bit = -1  # a page that comes back from behind a block page shows no change
+        return False
+    if visit.sections is None or visit.source or visit.is_not_modified:
+        return False
+    # Nothing to look at: most pages.
+    if not handout.memory.noise and judgement.bit <= 0:
+        return False
+    noticed = notice(
+        row._replace(min_interval=judgement.shortest, max_interval=judgement.fields["max_interval"]),
+        handout.memory.noise,
+        judgement.bit,
+        judgement.interval,
+        visit.sections,
+        judgement.context.published.prior_time,
+    )
+    judgement.bit, judgement.again = noticed.bit, noticed.again
+    judgement.remembered["noise"] = noticed.remembered
+    for name, by in noticed.counters.items():
+        judgement.count(name, by)
+    return noticed.forgets
+
+
+def _learn(judgement: Judgement) -> None:
+    """Learn of the bit, or of a first visit."""
+    handout, fields, bit, interval = judgement.handout, judgement.fields, judgement.bit, judgement.interval
+    row, age = handout.row, judgement.visit.age
+    if bit >= 0:
+        fields["observations"], fields["changes"] = row.observations + 1, row.changes + bit
+        fields["bits"] = (row.bits << 1 | bit) & _WORD
+        judgement.count("observations")
+        if bit:
+            judgement.count("changes")
+        timetable = judgement.rule.update_times
+        if timetable is not None:
+            page = update_times.learn_bit(
+                update_times.republished(timetable, handout.memory), judgement.at - interval, judgement.at, bool(bit)
+            )
+            judgement.republished = page
+            judgement.remembered["betas"], judgement.remembered["timetable"] = page.betas, update_times.key_of(timetable)
+    notes: list[Note] = []
+    prior = judgement.context.published.prior_of(row.pattern)
+    if bit >= 0 and interval > 0:
+        unseen = validators.unseen_s(handout, bit, interval)
+        if row.flags & ANNOUNCED:
+            fields["shape"], fields["time"] = learn_announced_bit(row, interval, unseen, bool(bit), prior)
+            return
+        said = words_of(judgement.words, age, handout.memory.lastmod, handout.at, judgement.at)
+        learned, notes = learn_bit(row, interval, unseen, bool(bit), prior, said)
+        fields |= learned._asdict()
+        if learned.relearned > row.relearned:
+            judgement.count("relearned")
+    elif row.visits == 0 and prior is not None:
+        found = judgement.visit.fingerprint
+        said = words_of(
+            judgement.words, None if found is None or found.digest is None else age, handout.memory.lastmod, handout.at, judgement.at
+        )
+        first = learn_at_first(*prior, said)
+        if first is not None:
+            fields["shape"], fields["time"], notes = first
+    judgement.words = after_checks(judgement.words, notes, bit == 1)
+    for note in notes:
+        if note.use:
+            judgement.count("ages" if note.use == "used" else "ages_distrusted")
+
+
+def _take_over_content(judgement: Judgement, digest: bytes, tag: int) -> None:
+    """Keep the fingerprint, and tell of a change; while the page is unchanged the stored one stays, or small differences would add up."""
+    handout, fields = judgement.handout, judgement.fields
+    row = handout.row
+    fields["tag"] = tag
+    if judgement.raw_bit != 0:
+        fields["content"] = digest
+    if judgement.bit == 1:
+        judgement.change = Change(handout.record["url"], row.content, digest)
+
+
+def _note_validators(judgement: Judgement) -> None:
+    """Keep what the next fetch can ask with, and what the answer says of the host's 304s."""
+    handout, visit, fields = judgement.handout, judgement.visit, judgement.fields
+    row = handout.row
+    if visit.is_cached:
+        if visit.status == NOT_MODIFIED:
+            judgement.count("not_modified")
+            judgement.count("bytes_saved", visit.size)
+        return
+    shape, time = fields.get("shape", row.shape), fields.get("time", row.time)
+    seen = validators.Seen(judgement.bit, judgement.interval, shape, time, judgement.shortest)
+    if visit.status == NOT_MODIFIED:
+        if visit.asked is None:
+            return
+        left = validators.after_not_modified(seen, handout, visit.asked, visit.validators)
+        judgement.count("not_modified")
+        judgement.count("bytes_saved", handout.memory.size)
+    else:
+        left = validators.after_full_answer(seen, handout, visit.asked, visit.validators, visit.size)
+    judgement.remembered |= left.memory
+    judgement.again = judgement.again or left.again
+    if left.check is not None:
+        score, told_, checks, lies = ValidatorTrust(*judgement.words.validators).after(*left.check)
+        judgement.words = judgement.words._replace(validators=(score, told_, checks, lies))
+        if left.check[0] == "lies":
+            judgement.count("validator_lies")
+
+
+def _follow(judgement: Judgement) -> None:
+    """Note where the page is from now on: where it was sent for good, or what it names as its canonical form."""
+    visit, context = judgement.visit, judgement.context
+    if visit.status == NOT_MODIFIED or not (visit.hops or visit.canonical):
+        return
+    asked = str(judgement.handout.record["url"])
+    judgement.moved, is_held = context.recent.moves.target(asked, visit.found or asked, visit.hops)
+    if is_held:
+        judgement.count("moves_held")
+    # Elsewhere it is the word of the page that it was sent to.
+    if not context.settings.canonical_links or not visit.canonical or judgement.moved or visit.found not in ("", asked):
+        return
+    refused = refusal_of(asked, visit.canonical, context.settings.url_limits)
+    if refused:
+        judgement.count(refused)
+    else:
+        judgement.moved, judgement.is_canonical = visit.canonical, True
+
+
+def is_news(observation: Observation) -> bool:
+    """Tell whether a good response is for the callback where CALLBACK_ON is ``change``: all but an unchanged page and a block page are."""
+    if observation.outcome != "ok":
+        return False
+    return observation.bit != 0 or bool(observation.handout.row.flags & UNCONDITIONAL)
+
+
+def after_callback_error(observation: Observation) -> Observation:
+    """Return the observation of a visit whose callback raised: the next one has to bring a full answer and a callback again."""
+    row = observation.row
+    return replace(observation, row=row._replace(flags=row.flags | UNCONDITIONAL))
+
+
+def after_entries(observation: Observation, remembered: bytes | None) -> Observation:
+    """Return the observation of a source whose entries were passed on.
+
+    Parameters
+    ----------
+    observation : Observation
+        As judged.
+    remembered : bytes or None
+        What to keep of the entries for the next visit; None: not all of them were passed on. What was not is news again, and must not be
+        hidden by a 304.
+    """
+    kept = observation.memory or observation.handout.memory
+    if remembered is None:
+        return replace(observation, memory=replace(kept, etag=b"", last_modified=b""))
+    return replace(observation, memory=replace(kept, entries=remembered))

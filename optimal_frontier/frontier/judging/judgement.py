@@ -1,0 +1,190 @@
+"""One visit while it is judged: what is known so far, and how it becomes an observation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from optimal_frontier.frontier.judging import announcements
+from optimal_frontier.frontier.judging.recent import Recent
+from optimal_frontier.frontier.judging.update_times import Republished, numbers_of_timed, republished
+from optimal_frontier.frontier.judging.visits import Visit
+from optimal_frontier.frontier.judging.waits import Terms, numbers_of, pinned_lateness
+from optimal_frontier.scheduling.numbers import Numbers
+from optimal_frontier.settings import FrontierSettings, PageRule
+from optimal_frontier.state.host_words import HostWords
+from optimal_frontier.state.messages import KEEP, REST, Change, Handout, Observation
+from optimal_frontier.state.published import Published
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, DONE, FAR_S, TIMED, UNCONDITIONAL, Row
+
+#: Where the fields of a row stand.
+_PLACE: Final = {name: at for at, name in enumerate(Row._fields)}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a visit is judged by, beside the page.
+
+    Attributes
+    ----------
+    settings : FrontierSettings
+        With RULES.
+    published : Published
+        By the last plan of the page's partition.
+    recent : Recent
+        What this process remembers.
+    """
+
+    settings: FrontierSettings
+    published: Published
+    recent: Recent
+
+
+@dataclass(slots=True)
+class Judgement:
+    """A visit to a page while it is judged.
+
+    Attributes
+    ----------
+    handout, visit, context
+        What there is to judge.
+    rule : PageRule
+        What RULES say of the page now.
+    at : float
+        When the visit was, by the server's clock, seconds since the epoch.
+    interval : float
+        Seconds since the last good response; -1 if there was none.
+    words : HostWords
+        What is known of the host.
+    fields : dict
+        Of the row, as they are after the visit.
+    remembered : dict
+        Of the memory, likewise.
+    counters : dict of str to int
+        What is to be counted.
+    outcome : str
+        As in `Observation`, like the following ones.
+    again : bool
+        The page is to be looked at again soon, to check what this visit showed.
+    raw_bit : int
+        By the fingerprint alone; `bit` may be overruled.
+    republished : Republished or None
+        What is known of its update times after a bit.
+    """
+
+    handout: Handout
+    visit: Visit
+    context: Context
+    rule: PageRule
+    at: float
+    interval: float
+    words: HostWords
+    fields: dict[str, Any]
+    remembered: dict[str, Any] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    outcome: str = "ok"
+    bit: int = -1
+    raw_bit: int = -1
+    again: bool = False
+    republished: Republished | None = None
+    change: Change | None = None
+    moved: str = ""
+    is_canonical: bool = False
+    brings_back: bool = False
+    flag: bytes = b""
+
+    @classmethod
+    def of(cls, handout: Handout, visit: Visit, context: Context) -> Judgement:
+        """Begin: bounds and importance are those that RULES have now."""
+        row, settings = handout.row, context.settings
+        rule = settings.rules.of(handout.record["url"])
+        shortest, longest = settings.interval_bounds(rule)
+        at = handout.server_time(visit.responded)
+        fields = {
+            "state": ACTIVE if rule.revisit else DONE,
+            "flags": row.flags & UNCONDITIONAL,
+            "b": max(float(round(at * 1e6)), row.b + 1.0),
+            "importance": min(handout.stated or rule.importance or 1.0, FAR_S),
+            "min_interval": min(shortest, FAR_S),
+            "max_interval": min(longest, FAR_S),
+        }
+        interval = at - row.b / 1e6 + row.unseen if row.visits else -1.0
+        return cls(handout, visit, context, rule, at, interval, context.recent.words_of(handout), fields)
+
+    @property
+    def shortest(self) -> float:
+        """Least interval of revisits, seconds."""
+        return float(self.fields["min_interval"])
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a counter."""
+        self.counters[name] = self.counters.get(name, 0) + by
+
+    def observation(self) -> Observation:
+        """Put the parts together, with the numbers of the next deadline."""
+        settled = self._settle_announcement()
+        fields, handout = self.fields, self.handout
+        if self.again:
+            fields["flags"] |= CHECKED
+        if self.rule.update_times is not None:
+            fields["flags"] |= TIMED
+        row = _with_fields(handout.row, fields)
+        if row.state == ACTIVE:
+            row = _with_fields(row, self._numbers(row)._asdict())
+        news = {name: value for name, value in self.remembered.items() if value != getattr(handout.memory, name)}
+        memory = replace(handout.memory, **news) if news else None
+        words = None
+        if self.words != handout.words:
+            words = self.words
+            self.context.recent.learn_words(handout, self.visit.responded, words)
+        lateness = self.visit.lateness if self.visit.lateness is not None else handout.lateness
+        return Observation(
+            handout,
+            KEEP if row.state == ACTIVE else REST,
+            row,
+            memory,
+            words,
+            self.change,
+            lateness,
+            self.counters,
+            self.bit,
+            self.outcome,
+            self.moved,
+            self.is_canonical,
+            self.brings_back,
+            self.flag,
+            settled,
+        )
+
+    def _settle_announcement(self) -> tuple[str, int] | None:
+        mark = self.handout.memory.announced
+        if mark is None:
+            return None
+        failures = self.fields.get("failures", 0)
+        verdict = announcements.verdict_of(mark, self.handout.at, self.at, self.outcome, self.bit, failures)
+        if verdict is None and self.fields["state"] == ACTIVE:
+            self.fields["flags"] |= ANNOUNCED
+            self.remembered["announced"] = mark._replace(at=self.at)
+            return None
+        self.remembered["announced"] = None
+        if verdict in (0, 1):
+            self.count("announcements_right" if verdict else "announcements_wrong")
+        return mark.announcer, -1 if verdict is None else verdict
+
+    def _numbers(self, row: Row) -> Numbers:
+        handout = self.handout
+        terms = Terms(handout.log_price, self.context.published, self.context.settings)
+        timetable = self.rule.update_times
+        if timetable is not None and row.visits and not row.gone:
+            page = self.republished or republished(timetable, handout.memory)
+            return numbers_of_timed(page, row, handout.page, terms)
+        late = pinned_lateness(handout.row, row.b) if row.min_interval >= row.max_interval else 0.0
+        return numbers_of(row, handout.page, terms, late=late)
+
+
+def _with_fields(row: Row, fields: dict[str, Any]) -> Row:
+    """`Row._replace` in a third of its time: a row has many fields."""
+    values: list[Any] = list(row)
+    for name, value in fields.items():
+        values[_PLACE[name]] = value
+    return Row._make(values)

@@ -1,0 +1,238 @@
+"""From what is known of a page to the five numbers of its deadline: what is special about it is a choice of these.
+
+`numbers_of` is for one page whose visit was judged, `numbers_of_rows` for the planner's many; a test holds the two equal. Update times are
+in `update_times`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimal_frontier.estimation import posterior_median
+from optimal_frontier.estimation.quantile import median_one
+from optimal_frontier.frontier.judging.backoff import wait_after_failures
+from optimal_frontier.scheduling.exploration import Exploring
+from optimal_frontier.scheduling.numbers import (
+    Floats,
+    ManyNumbers,
+    Numbers,
+    draw_of,
+    fixed,
+    numbers_at,
+    wait_at_price,
+    waits_at_price,
+)
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.published import Published
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, FAR_S, TIMED, Row
+
+#: A pinned page may come back after this share of its interval, so that a visit that was late does not push all later ones.
+PINNED_SLACK: Final = 0.5
+#: Flags of pages whose numbers do not come from the price.
+_APART: Final = ANNOUNCED | CHECKED | TIMED
+#: Waits, seconds, from which on a visit is never worth the price: rows hold 32 bits.
+NEVER_S: Final = 1e30
+#: Relative error of what a row holds in 32 bits.
+_ROUNDING: Final = 1e-6
+
+
+class Terms(NamedTuple):
+    """What waits depend on beside the page.
+
+    Attributes
+    ----------
+    log_price : float
+        Logarithm of the price of a visit in the crawl; what its host adds is in `published`.
+    published : Published
+        By the last plan.
+    settings : FrontierSettings
+        OBJECTIVE, POLICY.
+    """
+
+    log_price: float
+    published: Published
+    settings: FrontierSettings
+
+
+def numbers_of(row: Row, page: bytes, terms: Terms, since: float = 0.0, late: float = 0.0) -> Numbers:
+    """Return the numbers of a page.
+
+    Parameters
+    ----------
+    row : Row
+        As it is from now on, but for its numbers.
+    page : bytes
+        Its identity.
+    terms : Terms
+        Price, prior and settings.
+    since : float
+        Seconds from ``row.b`` to now, where that is later: what happened meanwhile makes no deadline in the past.
+    late : float
+        Of a pinned page: seconds by which its visit came late, see `pinned_lateness`.
+    """
+    if row.failures:
+        return fixed(wait_after_failures(page, row.failures, shortest_wait(row), row.gone, interval_of(row, terms) if row.gone else None))
+    if row.flags & (CHECKED | ANNOUNCED):
+        return fixed(shortest_wait(row))
+    published = terms.published
+    longest = min(row.max_interval * published.stretch, FAR_S)
+    if row.min_interval >= row.max_interval:
+        return fixed(longest - min(max(late, 0.0), (1.0 - PINNED_SLACK) * longest))
+    if published.number == 0:
+        return Numbers(math.inf, 0.0, row.min_interval, longest)
+    exploring = Exploring.of(published.exploration, published.prior_time)
+    is_memoryless = terms.settings.policy == "poisson"
+    draw = draw_of(page, row.attempts) if is_memoryless else 1.0
+    if exploring.is_even:
+        return fixed(min(max(exploring.interval * draw, row.min_interval), longest))
+    wait, slope = _wait(row, terms)
+    if is_memoryless and wait < math.inf:
+        wait, slope = wait * draw, slope * draw
+    return numbers_at(max(wait, since), slope, terms.log_price, row.min_interval, exploring.longest(page, longest))
+
+
+def numbers_of_rows(rows: NDArray[np.void], pages: NDArray[np.void], terms: Terms, now: float) -> ManyNumbers:
+    """Return the numbers of many pages, arrays (n,): `numbers_of` for those that go by the price, what is stored for all others.
+
+    Parameters
+    ----------
+    rows : ndarray (n,) of `state.rows.LAYOUT`
+        As stored.
+    pages : ndarray (n,) of V12
+        Their identities.
+    terms : Terms
+        Price, prior and settings.
+    now : float
+        Server's time, seconds since the epoch.
+
+    Notes
+    -----
+    Not by the price go pages that failed, are pinned, have update times, were put forward, are checked, or are wanted at once.
+    About 0.5 us for each of the others, memoryless 1.5 us.
+    """
+    priced = goes_by_price(rows)
+    stored = ManyNumbers(*(rows[name].astype(np.float64) for name in ("a", "s", "e", "l")))
+    published = terms.published
+    if published.number == 0 or not priced.any():
+        return stored
+    some, ids = rows[priced], pages[priced]
+    least, longest = some["min_interval"].astype(np.float64), some["max_interval"].astype(np.float64)
+    longest = np.minimum(longest * published.stretch, FAR_S)
+    exploring = Exploring.of(published.exploration, published.prior_time)
+    is_memoryless = terms.settings.policy == "poisson"
+    draws: Floats | float = 1.0
+    if is_memoryless:
+        attempts = (some["visits"].astype(np.int64) + some["failed"]).tolist()
+        draws = np.array([draw_of(page, n) for page, n in zip(_ids(ids), attempts, strict=True)])
+    if exploring.is_even:
+        wait = np.minimum(np.maximum(exploring.interval * draws, least), longest)
+        made = ManyNumbers(wait, np.zeros(len(some)), wait, wait)
+    else:
+        wait, slope = _waits(some, terms)
+        wait, slope = wait * draws, slope * draws
+        longest = exploring.longest_of_many(ids, longest)
+        wait = np.maximum(wait, np.maximum(now - some["b"] / 1e6, 0.0))
+        flat = (slope <= 0.0) | np.isinf(wait)
+        a = np.where(flat, wait, wait - np.where(flat, 0.0, slope) * (terms.log_price if math.isfinite(terms.log_price) else 0.0))
+        made = ManyNumbers(a, slope, np.minimum(least, longest), longest)
+    for into, values in zip(stored, made, strict=True):
+        into[priced] = values
+    return stored
+
+
+def goes_by_price(rows: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Tell of each row whether the price says when the page is visited."""
+    is_well = (rows["state"] == ACTIVE) & (rows["visits"] > 0) & (rows["failures"] == 0)
+    is_free = (rows["min_interval"] < rows["max_interval"]) & (rows["l"] > 0)  # wanted at once: all numbers 0
+    answer: NDArray[np.bool_] = is_well & is_free & (rows["flags"] & _APART == 0)
+    return answer
+
+
+def shortest_wait(row: Row) -> float:
+    """Return the least seconds from one visit to the next: half the interval of a pinned page, else the least interval."""
+    return row.min_interval * (PINNED_SLACK if row.min_interval >= row.max_interval else 1.0)
+
+
+def pinned_lateness(before: Row, b: float) -> float:
+    """Return by how many seconds a visit of a pinned page came late.
+
+    Parameters
+    ----------
+    before : Row
+        Of the page, as it was handed out.
+    b : float
+        When the visit was, microseconds since the epoch.
+
+    Notes
+    -----
+    The next one is due an interval after that one was, as far as that is at most half an interval ago. A visit that was no regular one (the
+    first, one after a failure, one that somebody asked for) begins anew; one that was a check falls in between two regular ones.
+    """
+    if before.visits == 0 or before.failures:
+        return 0.0
+    since = (b - before.b) / 1e6
+    if before.flags & (CHECKED | ANNOUNCED):
+        return since
+    is_regular = before.e == before.l and before.l >= (PINNED_SLACK - _ROUNDING) * before.max_interval
+    return max(since - before.l, 0.0) if is_regular else 0.0
+
+
+def change_rate_of(row: Row, published: Published) -> float | None:
+    """Return the believed change rate (1/s): the posterior median, or that of the prior of its pattern; None before the first plan."""
+    if row.shape > 0.0:
+        return median_one(row.shape, row.time)
+    prior = published.prior_of(row.pattern)
+    return None if prior is None else median_one(*prior)
+
+
+def interval_of(row: Row, terms: Terms) -> float | None:
+    """Return the mean interval (s) at which a page without update times is revisited while it does not fail; None before the first plan."""
+    published = terms.published
+    longest = min(row.max_interval * published.stretch, FAR_S)
+    if row.min_interval >= row.max_interval:
+        return longest
+    if published.number == 0:
+        return None
+    exploring = Exploring.of(published.exploration, published.prior_time)
+    wait = exploring.interval if exploring.is_even else _wait(row, terms)[0]
+    return min(max(wait, row.min_interval), longest)
+
+
+def _wait(row: Row, terms: Terms) -> tuple[float, float]:
+    published, settings = terms.published, terms.settings
+    rate = change_rate_of(row, published)
+    if rate is None:
+        return math.inf, 0.0
+    log_price = terms.log_price + published.host_prices.get(row.host, 0.0)
+    wait, slope = wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)
+    return (wait, slope) if wait < NEVER_S else (math.inf, 0.0)
+
+
+def _waits(rows: NDArray[np.void], terms: Terms) -> tuple[Floats, Floats]:
+    published, settings = terms.published, terms.settings
+    if terms.log_price == -math.inf:
+        return np.zeros(len(rows)), np.zeros(len(rows))
+    shape, time = rows["shape"].astype(np.float64), rows["time"].astype(np.float64)
+    known = shape > 0.0
+    rate = np.zeros(len(rows))
+    rate[known] = posterior_median(shape[known], time[known])
+    patterns, at = np.unique(rows["pattern"][~known], return_inverse=True)
+    priors = [published.prior_of(pattern) for pattern in patterns.tolist()]
+    rate[~known] = np.array([0.0 if prior is None else median_one(*prior) for prior in priors])[at]
+    extra: Floats | float = 0.0
+    if published.host_prices:
+        hosts, at = np.unique(rows["host"], return_inverse=True)
+        extra = np.array([published.host_prices.get(host, 0.0) for host in hosts.tolist()])[at]
+    importance = rows["importance"].astype(np.float64)
+    wait, slope = waits_at_price(terms.log_price + extra, importance, rate, settings.objective, settings.policy)
+    never = wait >= NEVER_S
+    return np.where(never, np.inf, wait), np.where(never, 0.0, slope)
+
+
+def _ids(pages: NDArray[np.void]) -> list[bytes]:
+    raw, width = pages.tobytes(), pages.dtype.itemsize
+    return [raw[at : at + width] for at in range(0, len(raw), width)]

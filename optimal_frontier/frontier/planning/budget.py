@@ -1,0 +1,85 @@
+"""The budget of a plan: what CRAWL_RATE says or fetches show, and what of it is left for revisits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from optimal_frontier.settings import FrontierSettings
+
+#: Weight of the newest measurement of an ``auto`` budget.
+_NEWEST: Final = 0.5
+#: A gap of more than so many RESOLVE_INTERVALs is downtime.
+_DOWNTIME: Final = 3.0
+#: Revisits keep at least this share of the budget.
+_LEAST_REVISITS: Final = 0.05
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Of a plan, fetches per second.
+
+    Attributes
+    ----------
+    total : float
+        All.
+    revisits : float
+        What is left for revisits.
+    measured : float
+        Rate that was measured last, for ``auto``; 0: none.
+    fetches, extra : int
+        So many there were until now: of all kinds; redirects, retries and robots.txt.
+    """
+
+    total: float
+    revisits: float
+    measured: float
+    fetches: int
+    extra: int
+
+    @classmethod
+    def of(cls, settings: FrontierSettings, counts: Mapping[str, float], previous: Mapping[str, str], opened: float, now: float) -> Budget:
+        """Find the budget.
+
+        Parameters
+        ----------
+        settings : FrontierSettings
+            CRAWL_RATE, RESOLVE_INTERVAL and shares.
+        counts : mapping
+            Counters, of all partitions.
+        previous : mapping of str to str
+            What the last plan published.
+        opened, now : float
+            When the namespace was, and the time, seconds since the epoch.
+        """
+        extra = int(counts.get("extra_fetches", 0))
+        fetches = int(counts.get("visits", 0)) + int(counts.get("failures", 0)) + extra
+        measured = 0.0
+        if settings.crawl_rate is not None:
+            total = settings.crawl_rate
+        else:
+            measured = _measured(settings, fetches, previous, opened, now)
+            total = max(measured, 1e-6)
+        return cls(total, revisit_budget(settings, total, counts, previous, now), measured, fetches, extra)
+
+
+def revisit_budget(settings: FrontierSettings, total: float, counts: Mapping[str, float], previous: Mapping[str, str], now: float) -> float:
+    """Return what a budget leaves for revisits: less first visits, redirects, retries and robots.txt."""
+    # No more than the waiting first visits can use before the next plan.
+    kept = min((1.0 if settings.close_after is not None else settings.discovery_share) * total, counts.get("pending", 0) / settings.resolve_interval)
+    extra = 0.0
+    if "time" in previous and now > float(previous["time"]):
+        extra = (counts.get("extra_fetches", 0) - int(previous.get("extra_fetches", 0))) / (now - float(previous["time"]))
+    return max(total - kept - max(extra, 0.0), _LEAST_REVISITS * total)
+
+
+def _measured(settings: FrontierSettings, fetches: int, previous: Mapping[str, str], opened: float, now: float) -> float:
+    since = float(previous.get("measured_at", 0)) or opened
+    last = float(previous.get("measured_rate", 0))
+    seconds = now - since
+    # With an auto budget dispatch never idles, so fetches per second are capacity; a gap is downtime and says nothing.
+    if seconds <= 0 or (last > 0 and seconds > _DOWNTIME * settings.resolve_interval):
+        return last
+    measured = max(0.0, (fetches - int(previous.get("measured_fetches", 0))) / seconds)
+    return measured if last <= 0 else (1 - _NEWEST) * last + _NEWEST * measured

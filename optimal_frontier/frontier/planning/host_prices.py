@@ -1,0 +1,95 @@
+"""Hosts at their limits: what HOST_DELAY and HOST_MAX_RATE leave each for revisits, and what a full host adds to the price."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.published import PRICES
+
+#: Relative distance within which a host counts as being at its limit.
+_AT_LIMIT: Final = 1e-9
+#: A host keeps at least this share of its limit for revisits.
+_LEAST_REVISITS: Final = 0.05
+#: Additions to the log price below this are none.
+_LEAST_EXTRA: Final = 1e-3
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def host_limits(settings: FrontierSettings, hosts: int, waiting: Ints) -> Floats | None:
+    """Return how many revisits per second each host admits, of hosts 0, 1, ...; None without a limit.
+
+    Parameters
+    ----------
+    settings : FrontierSettings
+        Limits, and the share of first visits.
+    hosts : int
+        How many there are.
+    waiting : ndarray of int
+        Host of each page that waits for its first visit.
+
+    Notes
+    -----
+    All that a host admits is planned (PRICE.md: keeping 3% of it free gained nothing, and cost up to 0.003).
+    """
+    if settings.host_period <= 0:
+        return None
+    capacity = 1.0 / settings.host_period
+    counts = np.bincount(waiting, minlength=hosts)[:hosts]
+    kept = np.minimum((1.0 if settings.close_after is not None else settings.discovery_share) * capacity, counts / settings.resolve_interval)
+    return np.asarray(np.maximum(capacity - kept, _LEAST_REVISITS * capacity))
+
+
+def marginal_values(importance: Floats, change_rate: Floats, rates: Floats, objective: str, policy: str) -> Floats:
+    """Return what one more visit per second is worth to each page at its rate: at the optimum, the price of its host."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if policy == "poisson":
+            return np.asarray(importance * change_rate / (rates + change_rate) ** 2)
+        r = change_rate / rates
+        # 1 - (1 + r) exp(-r), without cancellation where r is small.
+        share = np.where(r < 1e-3, 0.5 * r * r * (1.0 - 2.0 / 3.0 * r), -np.expm1(-r) - r * np.exp(-r))
+        worth = importance / change_rate if objective == "freshness" else importance
+        return np.where(change_rate > 0, worth * np.where(np.isfinite(r), share, 1.0), 0.0)
+
+
+def extra_prices(host: Ints, rates: Floats, is_free: NDArray[np.bool_], value: Floats, limit: Floats | None, log_price: float) -> Floats:
+    """Return what each host adds to the log price, 0 for hosts that are not at their limits.
+
+    Parameters
+    ----------
+    host : ndarray of int (n,)
+        Of each page.
+    rates, value : ndarray (n,)
+        Planned, visits per second, and marginal values there.
+    is_free : ndarray of bool (n,)
+        Whether a page's rate is strictly between its bounds.
+    limit : ndarray (hosts,) or None
+        Most visits per second.
+    log_price : float
+        Of the crawl.
+    """
+    hosts = int(host.max(initial=-1)) + 1 if limit is None else len(limit)
+    extra = np.zeros(hosts)
+    if limit is None or not len(host):
+        return extra
+    is_full = np.bincount(host, weights=rates, minlength=hosts) >= limit * (1 - _AT_LIMIT)
+    chosen = is_free & is_full[host] & (value > 0)
+    price = np.zeros(hosts)
+    np.maximum.at(price, host[chosen], value[chosen])
+    priced = price > 0
+    extra[priced] = np.maximum(np.log(price[priced]) - log_price, 0.0)
+    extra[extra < _LEAST_EXTRA] = 0.0
+    return extra
+
+
+def packed_prices(extra: Floats) -> bytes:
+    """Return what is published of a partition, whose hosts have the numbers 0, 1, ... here as there."""
+    at = np.flatnonzero(extra > 0)
+    table: NDArray[Any] = np.zeros(len(at), PRICES)
+    table["host"], table["extra"] = at, extra[at]
+    return table.tobytes()

@@ -1,0 +1,337 @@
+"""The planner: reads what may have changed, solves for the one price, publishes it, and rewrites the pages whose deadline moved.
+
+One planner at a time, elected by a lock with a fencing token; another one finds the lock taken and leaves the plan to its holder. A plan
+that is lost costs time, not truth: judges make exact numbers at each visit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimal_frontier.errors import StateUnavailableError
+from optimal_frontier.frontier.judging.waits import Terms
+from optimal_frontier.frontier.planning.bounds import BoundsRevision, bounds_digest
+from optimal_frontier.frontier.planning.crawl import CrawlPages
+from optimal_frontier.frontier.planning.host_prices import packed_prices
+from optimal_frontier.frontier.planning.lock import LockLostError, PlannerLock
+from optimal_frontier.frontier.planning.publishing import LivePrice, Plan, plan_fields, shares_of
+from optimal_frontier.frontier.planning.rewriting import WRITTEN, is_displaced, moved_pages
+from optimal_frontier.frontier.planning.solving import Solved, solve
+from optimal_frontier.scheduling.price_law import price_step
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.namespace import Call, Namespace
+from optimal_frontier.state.partition import BATCH
+from optimal_frontier.state.published import Published
+
+logger = logging.getLogger(__name__)
+
+#: A crawl that has grown by this factor since the last plan gets one within a tenth of RESOLVE_INTERVAL.
+_GROWTH: Final = 1.1
+#: After a change of POLICY, OBJECTIVE, EXPLORATION, RULES or interval bounds a plan is made this many seconds after the last one.
+_SWITCH_S: Final = 1.0
+#: The price of a partition is set anew when fewer than this share of the visits that would answer to the plan's price answer to its own.
+_LEAST_ANSWER: Final = 0.1
+#: That is not asked where the two are nearer than this, in logarithms.
+_NEAR: Final = 0.5
+#: Additions of hosts that moved by more, in logarithms, move the deadlines of their pages.
+_MOVED_EXTRA: Final = 0.02
+_NUMBERS: Final = struct.Struct("<dffff")
+
+
+@dataclass(frozen=True)
+class PlanReport:
+    """What a plan did. Rates per second; ``budget`` is the whole one, ``revisit_budget`` what is left for revisits.
+
+    Attributes
+    ----------
+    time, seconds : float
+        When it was made, seconds since the epoch by the server's clock, and how long it took.
+    pages, read, queued, written : int
+        Planned; read from the server; sent with new numbers; of these not visited since.
+    """
+
+    time: float
+    seconds: float
+    pages: int
+    read: int
+    queued: int
+    written: int
+    budget: float
+    revisit_budget: float
+    planned_rate: float
+    multiplier: float
+    estimated_freshness: float
+    feasible: bool
+    stretch: float
+
+
+class Planner:
+    """Plans for one namespace, all partitions at one price.
+
+    Parameters
+    ----------
+    namespace : Namespace
+        Opened.
+    settings : FrontierSettings
+        Parsed settings.
+
+    Attributes
+    ----------
+    crawl : CrawlPages
+        The pages as they were last read.
+    rates : ndarray
+        Of the last plan, visits per second, of `crawl.planned`.
+    """
+
+    def __init__(self, namespace: Namespace, settings: FrontierSettings) -> None:
+        self.namespace = namespace
+        self.settings = settings
+        self.lock = PlannerLock(namespace)
+        self.crawl = CrawlPages(namespace, settings)
+        self.rates: NDArray[np.float64] = np.zeros(0)
+        self._extra: dict[int, NDArray[np.float64]] = {}
+        self._warned = False
+
+    def due_in(self) -> float | None:
+        """Return seconds until the next plan is due; None while no page was fetched.
+
+        The first plans come quickly, one second after the first fetch and then at growing intervals, so that a new crawl does not
+        wait RESOLVE_INTERVAL for what it has learned.
+        """
+        plan = self._last_plan()
+        fetched = self._fetched()
+        if "time" not in plan:
+            return 0.0 if fetched > 0 else None
+        last = float(plan["time"])
+        interval = self.settings.resolve_interval
+        warm = min(interval, max(1.0, 0.5 * (last - float(plan.get("first_time", last)))))
+        if fetched > _GROWTH * int(plan.get("fetched", 0)):
+            # Pages that no plan has seen live on a guess, on top of a plan that has spent the budget.
+            warm = min(warm, max(1.0, 0.1 * interval))
+        if any(plan.get(name, value) != value for name, value in self._ways().items()):
+            warm = min(warm, _SWITCH_S)
+        elif "exploration_turns" in plan:
+            # Even intervals cost freshness: not longer than they are meant to last.
+            warm = min(warm, max(1.0, 0.1 * interval, float(plan["exploration_turns"]) - last))
+        return last + warm - self.crawl.now(self._first())
+
+    def plan(self, *, if_due: bool = False) -> PlanReport | None:
+        """Make one plan; return None if another planner holds the lock, whose plan counts then.
+
+        Parameters
+        ----------
+        if_due : bool
+            Return None too when under the lock none is due: another one has just made it.
+
+        Raises
+        ------
+        StateUnavailableError
+            No partition can be reached.
+        """
+        if not self.lock.take():
+            return None
+        try:
+            if if_due and (self.due_in() or 0.0) > 0:
+                return None
+            return self._plan()
+        except LockLostError:
+            return None
+        finally:
+            # Between plans nobody holds the lock, so that `plan --once` and other spiders get their turn.
+            self.lock.release()
+
+    def _plan(self) -> PlanReport | None:
+        began = time.monotonic()
+        crawl, settings = self.crawl, self.settings
+        previous = self._last_plan()
+        now = crawl.now(self._first())
+        live = {k: LivePrice.read(self.namespace, k) for k in sorted(self.lock.fences)}
+        crawl.begin(list(live))
+        if previous.get("bounds", "") not in ("", bounds_digest(settings)):
+            for k, price in live.items():
+                terms = Terms(price.log_price, price.published, settings)
+                crawl.revise(k, BoundsRevision(self.namespace, k, terms, now))
+        for k, price in live.items():
+            crawl.read(k, price.log_price, self.lock.renew)
+        problem = crawl.problem(previous, now)
+        started = float(previous.get("multiplier", 0.0))
+        solved = solve(problem, crawl.budget.revisits, started)
+        self.lock.renew()
+        self.rates = solved.rates
+        self._warn(solved, problem.min_rate)
+        switched = any(previous.get(name) != value for name, value in self._ways().items() if name != "bounds")
+        is_even = crawl.progress.is_exploring
+        sets = {k: price.is_unset or switched or previous.get("explores", "0") != str(int(is_even)) for k, price in live.items()}
+        made = self._terms(live, solved, sets, now)
+        work = {k: self._moved(k, terms, now) for k, terms in made.items()}
+        queued = sum(len(rows) for _, rows in work.values())
+        seconds = time.monotonic() - began
+        plan = Plan(now, seconds, queued, solved, crawl, dict(previous), self._ways())
+        if not self._publish(plan, live, {k: made[k].log_price if work[k][0] else None for k in work}):
+            return None
+        written = 0
+        for k, (_, rows) in work.items():
+            done = self._write(k, rows)
+            if done is None:
+                return None
+            written += done
+        crawl.settle(solved.stretch)
+        return PlanReport(
+            now,
+            time.monotonic() - began,
+            len(crawl.planned),
+            crawl.read_rows,
+            queued,
+            written,
+            crawl.budget.total,
+            crawl.budget.revisits,
+            float(solved.rates.sum()),
+            solved.multiplier,
+            plan.estimated_freshness,
+            solved.feasible,
+            solved.stretch,
+        )
+
+    def release(self) -> None:
+        """Let another planner take over at once."""
+        self.lock.release()
+
+    def _terms(self, live: dict[int, LivePrice], solved: Solved, sets: dict[int, bool], now: float) -> dict[int, Terms]:
+        """Return by partition the price that it dispatches by from now on, and the plan as judges will read it."""
+        made = {}
+        for k, price in live.items():
+            rows = self.crawl.rows_of(k)
+            answer = float(solved.response[rows].sum())
+            if not sets[k] and answer > 0 and abs(price.log_price - solved.log_price) > _NEAR:
+                here = self.crawl.answer_at(k, price.log_price)
+                sets[k] = here < _LEAST_ANSWER * answer
+            is_set = sets[k] and len(self.crawl.planned) > 0
+            log_price = solved.log_price if is_set else price.log_price
+            extra = self.crawl.of_partition(k, solved.extra)
+            published = Published(
+                number=price.published.number + 1,
+                time=now,
+                log_price=solved.log_price,
+                prior_time=self.crawl.priors.default_time,
+                priors=self.crawl.priors.by_pattern(),
+                host_prices={int(h): float(extra[h]) for h in np.flatnonzero(extra > 0)},
+                stretch=solved.stretch,
+                exploration={name: str(value) for name, value in self.crawl.progress.fields().items()},
+            )
+            made[k] = Terms(log_price, published, self.settings)
+            sets[k] = is_set
+        self._sets = sets
+        return made
+
+    def _moved(self, k: int, terms: Terms, now: float) -> tuple[bool, NDArray[Any]]:
+        """Return whether the price of the partition is set, and the pages of it to write."""
+        table = self.crawl.tables[k]
+        pages = table.pages
+        look = np.zeros(pages.count, bool)
+        look[self.crawl.fresh[k]] = True
+        look |= is_displaced(pages, terms)
+        if self.crawl.priors_moved:
+            look |= (pages["shape"] <= 0) & (pages["visits"] > 0)
+        extra = np.zeros(int(pages["host"].max(initial=0)) + 1)
+        for host, value in terms.published.host_prices.items():
+            extra[host] = value
+        before = self._extra.get(k, np.zeros(0))
+        before = np.pad(before, (0, max(0, len(extra) - len(before))))[: len(extra)]
+        look |= (np.abs(extra - before) > _MOVED_EXTRA)[pages["host"]]
+        self._extra[k] = extra
+        if self._sets[k] or self.crawl.stretch_moved(terms.published.stretch) or self.crawl.exploration_moved:
+            look[:] = True
+        at, rows = moved_pages(pages, np.flatnonzero(look), terms, now)
+        for name in ("a", "s", "e", "l"):
+            pages[name][at] = rows[name]
+        pages["placed"][at] = terms.log_price
+        timed = self.crawl.republished[k].moved(pages, terms)
+        if timed:
+            packed = b"".join(page + _NUMBERS.pack(b, *numbers) for page, b, numbers in timed)
+            rows = np.concatenate([rows, np.frombuffer(packed, WRITTEN)])
+        self.lock.renew()
+        return self._sets[k], rows
+
+    def _publish(self, plan: Plan, live: dict[int, LivePrice], log_prices: dict[int, float | None]) -> bool:
+        """Publish the plan in every partition; False if another planner has taken over."""
+        crawl, solved = self.crawl, plan.solved
+        shares = shares_of(crawl, solved, list(live))
+        for k in live:
+            rows = crawl.rows_of(k)
+            step = price_step(len(rows), float(solved.response[rows].sum()))
+            fields = plan_fields(plan, k, shares[k])
+            log_price = log_prices[k]
+            arguments: list[Any] = [
+                self.lock.fences[k],
+                repr(step),
+                "" if log_price is None else repr(log_price),
+                crawl.priors.packed(),
+                packed_prices(crawl.of_partition(k, solved.extra)),
+                *(value for pair in fields.items() for value in pair),
+            ]
+            if self.namespace.run([Call(k, "publish_plan", arguments)])[0] < 0:
+                return False
+        return True
+
+    def _write(self, k: int, rows: NDArray[Any]) -> int | None:
+        """Write numbers, some pages a call, and no call before the last one was answered: dispatch goes in between."""
+        written = 0
+        for at in range(0, len(rows), BATCH):
+            self.lock.renew()
+            done = int(self.namespace.run([Call(k, "write_plan", [self.lock.fences[k], rows[at : at + BATCH].tobytes()])])[0])
+            if done < 0:
+                return None
+            written += done
+        return written
+
+    def _warn(self, solved: Solved, min_rate: NDArray[np.float64]) -> None:
+        if not solved.feasible and not self._warned:
+            logger.warning(
+                "the intervals asked for (RULES, MAX_INTERVAL) need %.4g fetches/s, of which %.4g can be planned (or a host's limit is "
+                "below what is asked of it); they are scaled down",
+                float(min_rate.sum()),
+                self.crawl.budget.revisits,
+            )
+        self._warned = not solved.feasible
+
+    def _ways(self) -> dict[str, str]:
+        """Return the settings under which a plan is made, as they are published."""
+        settings = self.settings
+        return {
+            "policy": settings.policy,
+            "objective": settings.objective,
+            "exploration": settings.exploration,
+            "bounds": bounds_digest(settings),
+        }
+
+    def _reachable(self) -> Iterator[int]:
+        return iter(sorted(self.lock.fences) or range(self.namespace.partitions))
+
+    def _first(self) -> int:
+        return next(self._reachable())
+
+    def _last_plan(self) -> dict[str, str]:
+        """Read the last plan from the first partition that can be reached."""
+        lost: StateUnavailableError | None = None
+        for k in self._reachable():
+            try:
+                return self.namespace.hash("plan", k)
+            except StateUnavailableError as error:
+                lost = error
+        raise lost if lost is not None else StateUnavailableError("no partition can be reached")
+
+    def _fetched(self) -> int:
+        fetched = 0
+        for k in self._reachable():
+            with contextlib.suppress(StateUnavailableError):
+                fetched += int(self.namespace.command("HGET", self.namespace.key("stats", k), "fetched", partition=k) or 0)
+        return fetched

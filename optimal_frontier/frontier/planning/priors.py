@@ -1,0 +1,118 @@
+"""Priors of a stored crawl: what its pages have taught of those without a bit, by pattern of their URLs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimal_frontier.estimation import posterior_median
+from optimal_frontier.estimation.sibling_priors import DEFAULT_SHAPE, sibling_priors
+from optimal_frontier.state.published import PRIORS
+
+#: Patterns whose priors are published, those with most pages: crawlers read them with every plan.
+MOST_PATTERNS: Final = 50_000
+#: The fit is made anew when so large a share of the pages was read again since, or the default has moved by as much; at once in a crawl of
+#: up to `FEW` pages.
+STALE_SHARE: Final = 1.0 / 16.0
+FEW: Final = 100_000
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Priors:
+    """Priors by pattern, and the default.
+
+    Attributes
+    ----------
+    default_time : float
+        Time of the default prior, seconds; its shape is 1.
+    table : ndarray of `PRIORS`
+        Of the patterns, rising; empty while nothing was learned, so that the default of the day holds.
+    """
+
+    default_time: float = 1.0
+    table: NDArray[Any] = field(default_factory=lambda: np.zeros(0, PRIORS))
+
+    def of(self, pattern: NDArray[Any]) -> tuple[Floats, Floats]:
+        """Return shapes and times (s) of pages of these patterns."""
+        shape, time = np.full(len(pattern), DEFAULT_SHAPE), np.full(len(pattern), self.default_time)
+        if len(self.table):
+            at = np.minimum(np.searchsorted(self.table["pattern"], pattern), len(self.table) - 1)
+            known = self.table["pattern"][at] == pattern
+            shape[known], time[known] = self.table["shape"][at[known]], self.table["time"][at[known]]
+        return shape, time
+
+    def medians(self, pattern: NDArray[Any]) -> Floats:
+        """Return the medians of these priors, changes per second."""
+        shape, time = self.of(pattern)
+        kinds, inverse = np.unique(np.stack([shape, time]), axis=1, return_inverse=True)
+        return np.asarray(posterior_median(kinds[0], kinds[1])[inverse.reshape(-1)])
+
+    def by_pattern(self) -> dict[int, tuple[float, float]]:
+        """Return shape and time (s) by pattern, as `Published` has them."""
+        table = self.table
+        return {
+            pattern: (shape, time)
+            for pattern, shape, time in zip(table["pattern"].tolist(), table["shape"].tolist(), table["time"].tolist(), strict=True)
+        }
+
+    def packed(self) -> bytes:
+        """Return what is published."""
+        return self.table.tobytes()
+
+
+def fit_priors(pages: Mapping[str, NDArray[Any]], active: NDArray[np.int64], host: NDArray[np.int64], default_time: float) -> Priors:
+    """Fit the priors of all patterns.
+
+    Parameters
+    ----------
+    pages : mapping of str to ndarray
+        Columns ``pattern``, ``shape`` and ``time`` (s) of all pages.
+    active : ndarray of int
+        Which of them count. Those that were not visited yet teach nothing, but say of which host their pattern is.
+    host : ndarray of int
+        Host of each of all, numbered over all partitions.
+    default_time : float
+        Time of the default prior, seconds: that in which all pages can be visited once.
+
+    Notes
+    -----
+    Pattern 0 stands for "none". Priors are rounded as they are published, so that planner and judges go by the same.
+    """
+    patterns, inverse, counts = np.unique(pages["pattern"][active], return_inverse=True, return_counts=True)
+    numbers = inverse + (0 if len(patterns) and patterns[0] == 0 else 1)
+    shape, time = (pages[name][active].astype(np.float64) for name in ("shape", "time"))
+    fitted = sibling_priors(shape, time, host[active], numbers, default_time)
+    if not fitted.siblings.any():
+        return Priors(default_time)
+    first = int(numbers.min())
+    chosen = np.sort(np.argpartition(-counts, MOST_PATTERNS)[:MOST_PATTERNS]) if len(patterns) > MOST_PATTERNS else np.arange(len(patterns))
+    table = np.zeros(len(chosen), PRIORS)
+    table["pattern"] = patterns[chosen]
+    table["shape"], table["time"] = fitted.shape[chosen + first], fitted.time[chosen + first]
+    table["siblings"] = np.rint(fitted.siblings[chosen + first])
+    return Priors(default_time, table)
+
+
+class PriorFits:
+    """The priors of a crawl from plan to plan; see `STALE_SHARE` for when they are fitted anew."""
+
+    def __init__(self) -> None:
+        self.priors = Priors()
+        self._read = 0
+        self._is_fitted = False
+
+    def after(
+        self, pages: Mapping[str, NDArray[Any]], active: NDArray[np.int64], host: NDArray[np.int64], read: int, default_time: float
+    ) -> Priors:
+        """Return the priors when so many pages were read since the last plan; see `fit_priors` for the others."""
+        self._read += read
+        is_stale = self._read > STALE_SHARE * len(active) or abs(default_time / self.priors.default_time - 1) > STALE_SHARE
+        if is_stale or not self._is_fitted or len(active) <= FEW:
+            self.priors, self._read, self._is_fitted = fit_priors(pages, active, host, default_time), 0, True
+        return self.priors

@@ -1,0 +1,131 @@
+"""What a plan publishes: fields of the hash ``plan`` as text, and the share of the budget of each partition."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from optimal_frontier.estimation.sibling_priors import DEFAULT_SHAPE
+from optimal_frontier.frontier.planning.crawl import CrawlPages
+from optimal_frontier.frontier.planning.solving import Solved
+from optimal_frontier.scheduling.planning import LOAD
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.published import Published
+
+#: A partition gets at least this part of an equal share: new pages need a start.
+_LEAST_SHARE: Final = 0.02
+_STATE: Final = struct.Struct("<7d")
+
+
+@dataclass(frozen=True)
+class LivePrice:
+    """What a partition dispatches by.
+
+    Attributes
+    ----------
+    log_price : float
+        Of a visit, now.
+    is_unset : bool
+        No plan has set it yet.
+    published : Published
+        By the last plan.
+    """
+
+    log_price: float
+    is_unset: bool
+    published: Published
+
+    @classmethod
+    def read(cls, namespace: Namespace, partition: int) -> LivePrice:
+        """Read it from a partition."""
+        key = namespace.key
+        kept, priors, prices = namespace.commands(
+            [["GET", key("d", partition)], ["GET", key("priors", partition)], ["GET", key("prices", partition)]], partition=partition
+        )
+        published = Published.parse(namespace.hash("plan", partition), priors, prices)
+        log_price = _STATE.unpack(kept)[3] if kept else 0.0
+        return cls(log_price, "log_price" not in published.fields, published)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan that is about to be published: time (s since the epoch), how long it took, pages to write, what was solved, from what."""
+
+    time: float
+    seconds: float
+    queued: int
+    solved: Solved
+    crawl: CrawlPages
+    previous: dict[str, str]
+    ways: dict[str, str]
+
+    @property
+    def estimated_freshness(self) -> float:
+        """Share of time that copies are current, by importance; pages that were not fetched yet count 0."""
+        return self.solved.freshness / self.crawl.importance if self.crawl.importance > 0 else 0.0
+
+
+def shares_of(crawl: CrawlPages, solved: Solved, partitions: list[int]) -> dict[int, float]:
+    """Return the share of the budget of each partition: its demand at the one price, and its first visits'."""
+    if not partitions:
+        return {}
+    planned, pending = float(solved.rates.sum()), sum(crawl.pending.get(k, 0) for k in partitions)
+    first = max(crawl.budget.total - crawl.budget.revisits, 0.0) if pending else 0.0
+    wanted = np.array(
+        [float(solved.rates[crawl.rows_of(k)].sum()) + (first * crawl.pending.get(k, 0) / pending if pending else 0.0) for k in partitions]
+    )
+    equal = 1.0 / len(partitions)
+    shares = wanted / (planned + first) if planned + first > 0 else np.full(len(partitions), equal)
+    shares = np.maximum(shares, _LEAST_SHARE * equal)
+    return dict(zip(partitions, (shares / shares.sum()).tolist(), strict=True))
+
+
+def plan_fields(plan: Plan, partition: int, share: float) -> dict[str, Any]:
+    """Return what is published in a partition, by name.
+
+    ``pages``, ``planned_rate``, ``budget`` and ``revisit_budget`` are those of the partition; all else is of the crawl.
+    """
+    crawl, solved = plan.crawl, plan.solved
+    rows = crawl.rows_of(partition)
+    low, middle, high = np.percentile(crawl.median, [10, 50, 90]) if len(crawl.median) else (0.0, 0.0, 0.0)
+    is_priced = len(crawl.planned) > 0
+    round_s = crawl.priors.default_time / LOAD
+    turns = plan.time + crawl.progress.rounds_left * round_s if is_priced else math.inf
+    fields: dict[str, Any] = {
+        "time": f"{plan.time:.6f}",
+        "first_time": plan.previous.get("first_time", f"{plan.time:.6f}"),
+        "seconds": f"{plan.seconds:.6f}",
+        "pages": len(rows),
+        "fetched": crawl.counts.get("fetched", 0),
+        "read": crawl.read_rows,
+        "queued": plan.queued,
+        "share": repr(share),
+        "budget": repr(share * crawl.budget.total),
+        "revisit_budget": repr(share * crawl.budget.revisits),
+        "planned_rate": repr(float(solved.rates[rows].sum())),
+        "unused": repr(solved.unused),
+        "multiplier": repr(solved.multiplier),
+        "prior_shape": repr(DEFAULT_SHAPE),
+        "prior_time": repr(crawl.priors.default_time),
+        "estimated_freshness": repr(plan.estimated_freshness),
+        "feasible": int(solved.feasible),
+        "stretch": repr(solved.stretch),
+        "change_rate_p10": repr(float(low)),
+        "change_rate_p50": repr(float(middle)),
+        "change_rate_p90": repr(float(high)),
+        "hosts_at_limit": int(np.count_nonzero(solved.extra > 0)),
+        "extra_fetches": crawl.budget.extra,
+        "measured_rate": repr(crawl.budget.measured),
+        "measured_at": f"{plan.time:.6f}",
+        "measured_fetches": crawl.budget.fetches,
+        "explores": int(crawl.progress.is_exploring),
+        "exploration_held": solved.held,
+        "exploration_turns": repr(turns),
+    }
+    if is_priced:
+        fields["log_price"] = repr(solved.log_price)
+    return fields | plan.ways | crawl.progress.fields()

@@ -1,0 +1,98 @@
+"""Which stored numbers a plan makes anew: those of pages whose deadline has moved, and of no other.
+
+A judge makes exact numbers at each visit, and they are right to first order at any price. So a plan has something to say only of pages that
+it has just read, whose prior or host's price has changed, that were not worth a visit and are now, or whose place in the queue was found at
+a price that is far from today's. Of these the deadlines are computed, and those that moved by more than `MOVED` of the wait are written.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimal_frontier.frontier.judging.waits import Terms, goes_by_price, numbers_of_rows
+from optimal_frontier.frontier.planning.table import Pages
+from optimal_frontier.scheduling.numbers import ManyNumbers, deadlines
+from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.rows import NUMBERS_BYTES
+
+#: A deadline has moved when it did by more than this share of the wait.
+MOVED: Final = 0.05
+#: What a row cannot hold in 32 bits.
+_FAR: Final = 3e38
+#: A page and its numbers, as `write_plan` takes them.
+WRITTEN: Final = np.dtype([("page", f"V{PAGE_BYTES}"), ("b", "<f8"), ("a", "<f4"), ("s", "<f4"), ("e", "<f4"), ("l", "<f4")], align=False)
+if WRITTEN.itemsize != PAGE_BYTES + NUMBERS_BYTES:
+    raise AssertionError("write_plan takes another layout")
+
+Indices = NDArray[np.int64]
+
+
+class Moved(NamedTuple):
+    """Pages that are written: where they stand in the table, and what is sent of each, an array of `WRITTEN`."""
+
+    at: Indices
+    rows: NDArray[Any]
+
+
+def is_displaced(pages: Pages, terms: Terms) -> NDArray[np.bool_]:
+    """Tell of each page whether it may have moved without being visited: the price has, or a visit has become worth while.
+
+    Parameters
+    ----------
+    pages : Pages
+        As they are known.
+    terms : Terms
+        The price by which the partition dispatches from now on, and the plan.
+    """
+    price = terms.log_price
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        wait = np.clip(pages["a"] + pages["s"] * price, pages["e"], pages["l"])
+        drifted = np.abs(price - pages["placed"]) * pages["s"] > MOVED * wait
+        worthless = np.isinf(pages["a"])
+        worth = np.log(pages["importance"]) - (np.log(pages["median"]) if terms.settings.objective == "freshness" else 0.0)
+        # What has no bit has no number here.
+        drifted |= worthless & ~(worth <= price)
+    return np.asarray(drifted & goes_by_price(pages))  # type: ignore[arg-type]  # columns by name will do
+
+
+def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float) -> Moved:
+    """Make numbers anew, and choose the pages that they move.
+
+    Parameters
+    ----------
+    pages : Pages
+        As they are known.
+    at : ndarray of int
+        Which of them to look at.
+    terms : Terms
+        The price by which the partition dispatches from now on, and the plan.
+    now : float
+        Server's time, seconds since the epoch.
+    """
+    some = pages.take(at)
+    priced = goes_by_price(some)
+    at, some = at[priced], some[priced]
+    if not len(at):
+        return Moved(at, np.zeros(0, WRITTEN))
+    ids = np.ascontiguousarray(some["id"])
+    old = ManyNumbers(*(some[name].astype(np.float64) for name in ("a", "s", "e", "l")))
+    b = some["b"] / 1e6
+    plain = numbers_of_rows(some, ids, terms, -np.inf)
+    was, due = deadlines(b, old, some["placed"]), deadlines(b, plain, terms.log_price)
+    wait = np.maximum(due - b, 1e-6)
+    with np.errstate(invalid="ignore"):
+        is_other = np.abs(due - was) > MOVED * wait
+        is_other |= np.abs(plain.l - old.l) > MOVED * plain.l
+        is_other |= np.abs(plain.e - old.e) > MOVED * plain.e
+    # What is due is due: to be told so again by every plan would put it behind all others.
+    is_other &= ~((was <= now) & (due <= now))
+    chosen = np.flatnonzero(is_other)
+    made = numbers_of_rows(some[chosen], ids[chosen], terms, now)
+    rows = np.zeros(len(chosen), WRITTEN)
+    rows["page"], rows["b"] = ids[chosen], some["b"][chosen]
+    for name, values in zip(("a", "s", "e", "l"), made, strict=True):
+        rows[name] = np.minimum(values, np.where(np.isinf(values), np.inf, _FAR))
+    return Moved(at[chosen], rows)

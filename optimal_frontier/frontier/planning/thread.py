@@ -1,0 +1,68 @@
+"""The planner in the background of a crawler."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
+from optimal_frontier.frontier.planning.planner import Planner
+
+logger = logging.getLogger(__name__)
+
+
+class PlannerThread:
+    """Plans in the background until stopped; any number may run, the lock lets one plan at a time.
+
+    Parameters
+    ----------
+    planner : Planner
+        Used by the thread alone once it has started.
+    planned : callable, optional
+        Called on the thread after every plan, another process's included: pages may be due sooner than was thought.
+    """
+
+    def __init__(self, planner: Planner, planned: Callable[[], None] | None = None) -> None:
+        self.planner = planner
+        self._planned = planned
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="optimal_frontier-planner", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """End the thread, after the plan that it is making."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        interval = self.planner.settings.resolve_interval
+        last_due = 0.0
+        while True:
+            wait = min(interval, 1.0)
+            try:
+                due = self.planner.due_in()
+                if due is not None:
+                    # A crawl that has grown wants its next plan sooner than the last one knew.
+                    wait = min(due, max(1.0, 0.1 * interval))
+                    if self._planned is not None and due > last_due:
+                        self._planned()
+                    last_due = due
+                if due is not None and due <= 0:
+                    # Not planned: another holds the lock, and publishes soon.
+                    wait = 0.0 if self.planner.plan(if_due=True) is not None else min(interval, 1.0)
+            except StateUnavailableError:
+                wait = 1.0  # the courier reports outages and reconnects
+            except OptimalFrontierError as error:
+                logger.error("planning failed: %s", error)
+                wait = interval
+            except Exception:
+                # A plan that fails must not end the crawl: the old rates go on being used.
+                logger.exception("planning failed")
+                wait = interval
+            if self._stop.wait(max(wait, 0.02)):
+                break

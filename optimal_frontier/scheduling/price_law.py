@@ -1,0 +1,99 @@
+"""The law of dispatch: which of the pages at the head of the queue go first, and how the price follows what is taken.
+
+The queue is in order of deadlines. When more is due than can be fetched now, the earliest deadline is not the best choice: a page whose
+visit gains value fast loses more by waiting. So of the first `candidates` of the queue those go that rank highest, and each of them moves
+the price a little. `dispatch.lua` does the same in Redis; this is the statement of it in Python, which simulated crawls run.
+
+Notes
+-----
+Let a page's deadline at log price L be ``d = b + a + s L`` (see `numbers`). The price that a visit now would be worth is to first order
+``L + (now - d) / s``, so ``z = (now - d) / s`` is by how much a visit is worth more than the price, in logarithms. Pages that do not go by
+the price (pinned, failed, at a bound) have no slope; ``2 (now - d) / (d - b)`` stands for it: a visit that is worth t^2 a time t after the
+last one, as all are while few changes are expected.
+
+A visit with z > 0 came late, so the price was too low: ``L += clip(z, -step, step)``, see `log_price_after`. One unit of L makes
+``R = sum s / T`` visits fall due or wait, where T is the wait at the price. With ``step = gain / R`` the price moves at most at
+``gain x bandwidth / R``: a bandwidth that is not the planned one is met within about the time in which every page is visited once.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: The head of the queue that is looked at for n visits is ``PER_VISIT n + FURTHER`` pages.
+PER_VISIT: Final = 2
+FURTHER: Final = 3
+#: Gain of the feedback, and that of a crawl of less than `FEW_PAGES` pages, where every single page shows in the price.
+GAIN: Final = 1.0
+GAIN_OF_FEW: Final = 0.5
+FEW_PAGES: Final = 50
+#: Shortest wait that lateness is measured by, seconds.
+_SHORTEST: Final = 1e-6
+
+
+def candidates(visits: int) -> int:
+    """Return how many pages at the head of the queue are looked at for so many visits.
+
+    Examples
+    --------
+    >>> candidates(1), candidates(16)
+    (5, 35)
+    """
+    return PER_VISIT * visits + FURTHER
+
+
+def rank(elapsed: float, wait: float, slope: float, shortest: float, longest: float) -> float:
+    """Return by how much a visit now is worth more than the price, in logarithms and to first order.
+
+    Parameters
+    ----------
+    elapsed : float
+        Seconds since the visit that the numbers are about.
+    wait : float
+        ``a + s L``: seconds from that visit to the one that is worth the price.
+    slope, shortest, longest : float
+        The numbers s, e and l.
+
+    Returns
+    -------
+    float
+        Above 0 for a page that is late.
+
+    Examples
+    --------
+    >>> rank(30.0, 20.0, 5.0, 1.0, 60.0), rank(30.0, 20.0, 0.0, 20.0, 20.0), rank(70.0, 80.0, 5.0, 1.0, 60.0)
+    (2.0, 1.0, 0.3333333333333333)
+    """
+    if slope > 0.0 and shortest < wait < longest:
+        return (elapsed - wait) / slope
+    bounded = min(max(wait, shortest), longest)
+    return 2.0 * (elapsed - bounded) / max(bounded, _SHORTEST)
+
+
+def log_price_after(log_price: float, ranked: float, step: float) -> float:
+    """Return the log price after a visit with this `rank` to a page strictly between its bounds; other pages leave it alone.
+
+    Examples
+    --------
+    >>> log_price_after(2.0, 0.5, 0.01), log_price_after(2.0, -0.005, 0.01)
+    (2.01, 1.995)
+    """
+    return log_price + min(max(ranked, -step), step)
+
+
+def price_step(pages: int, response: float) -> float:
+    """Return the largest move of the log price at one visit.
+
+    Parameters
+    ----------
+    pages : int
+        Of the crawl.
+    response : float
+        R: the sum of slope / wait over pages strictly between their bounds.
+
+    Examples
+    --------
+    >>> price_step(1000, 800.0), price_step(20, 0.1)
+    (0.00125, 0.5)
+    """
+    return (GAIN if pages >= FEW_PAGES else GAIN_OF_FEW) / max(response, 1.0)

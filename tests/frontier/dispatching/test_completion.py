@@ -1,0 +1,78 @@
+"""CLOSE_AFTER: when every page was fetched that often."""
+
+from __future__ import annotations
+
+import pytest
+from clocked_namespace import ClockedNamespace, fingerprint, open_namespace, page_of
+
+from optimal_frontier.frontier.dispatching import completion as module
+from optimal_frontier.frontier.dispatching.completion import Completion
+from optimal_frontier.state.messages import REST
+from optimal_frontier.state.rows import DONE
+
+
+@pytest.fixture(params=[1, 3])
+def pages(request, redis_socket, namespace):
+    opened = open_namespace(redis_socket, namespace, request.param)
+    yield opened
+    opened.connection.close()
+
+
+def visit_all(pages: ClockedNamespace, **values: object) -> None:
+    for k in range(pages.partitions):
+        for handout in pages.dispatch(1000, k):
+            pages.end(handout, **values)
+
+
+def test_a_crawl_of_one_visit_each_is_complete_when_none_waits(pages):
+    pages.add(*(page_of(f"h{n}/1") for n in range(5)))
+    complete = Completion(pages, 1)
+    assert not complete.look()
+    (handout, *_) = [one for k in range(pages.partitions) for one in pages.dispatch(1, k)][:1]
+    pages.end(handout)
+    assert not complete.look()
+    visit_all(pages)
+    pages.advance(1e7)
+    visit_all(pages)
+    assert complete.look()
+
+
+def test_each_page_is_to_be_fetched_that_often(pages, monkeypatch):
+    """Attempts count, good or bad; pages that are fetched once are not asked for more. Looks are bounded, and go on."""
+    monkeypatch.setattr(module, "_COUNT", 3)
+    monkeypatch.setattr(module, "_READS", 4)
+    pages.add(*(page_of(f"h{n}/{m}") for n in range(4) for m in range(150)), page_of("h1/once", kind=2))
+    complete = Completion(pages, 2)
+    for k in range(pages.partitions):
+        for handout in pages.dispatch(1000, k):
+            if handout.row.state == 2:
+                pages.end(handout, REST, state=DONE)
+            else:
+                pages.end(handout)
+    assert not any(complete.look() for _ in range(5))
+    pages.advance(2000.0)
+    last = fingerprint("h3/149")[:12]
+    for k in range(pages.partitions):
+        for handout in pages.dispatch(1000, k):
+            if handout.page == last:
+                kept = handout
+            else:
+                pages.end(handout, wait=1e6)
+    assert not any(complete.look() for _ in range(400))
+    pages.end(kept, visits=1, failed=1, wait=1e6)
+    assert any(complete.look() for _ in range(400))
+
+
+def test_a_page_that_arrives_meanwhile_is_waited_for(pages, monkeypatch):
+    monkeypatch.setattr(module, "_COUNT", 1)
+    monkeypatch.setattr(module, "_READS", 1)
+    pages.add(*(page_of(f"h{n}/1") for n in range(3)))
+    visit_all(pages)
+    pages.advance(2000.0)
+    visit_all(pages, wait=1e7)
+    complete = Completion(pages, 2)
+    complete.look()
+    pages.add(page_of("h9/new"))
+    assert not complete.look()
+    visit_all(pages, wait=1e7)
+    assert not any(complete.look() for _ in range(50))

@@ -1,0 +1,35 @@
+"""A session from connecting to giving back its leases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from clocked_namespace import page_of, settings_of
+
+from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
+from optimal_frontier.frontier.dispatching.session import Session
+
+
+def test_a_session_of_another_spider_is_refused_before_anything_runs(redis_socket, redis_client, namespace):
+    """And a closed session leaves neither lease nor lock."""
+    settings = settings_of(REDIS_URL=f"unix://{redis_socket}", NAMESPACE=namespace, CRAWL_RATE=10)
+    first = Session(settings, Path(), "first", lambda: None)
+    with pytest.raises(SchemaMismatchError, match="'first'"):
+        Session(settings, Path(), "second", lambda: None)
+    first.courier.add([page_of("a.org/news/1")])
+    assert first.courier.flush(10)
+    first.courier.ask(5, {}, 0)
+    assert first.close()
+    key = first.namespace.key
+    assert redis_client.hget(key("stats"), "pages") == b"1"
+    assert not redis_client.exists(key("planner"))
+    counts = {name.decode(): int(value) for name, value in redis_client.hgetall(key("stats")).items()}
+    assert counts.get("dispatched", 0) == counts.get("ended", 0)
+
+
+def test_another_number_of_partitions_is_refused(redis_socket, namespace):
+    settings = {"REDIS_URL": f"unix://{redis_socket}", "NAMESPACE": namespace, "CRAWL_RATE": 10}
+    assert Session(settings_of(**settings, PARTITIONS=3), Path(), "first", lambda: None).close()
+    with pytest.raises(ConfigurationError, match="PARTITIONS"):
+        Session(settings_of(**settings), Path(), "first", lambda: None)

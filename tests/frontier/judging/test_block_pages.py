@@ -1,0 +1,90 @@
+"""Soft 404s and block pages: contents that take the place of many pages of a host."""
+
+from __future__ import annotations
+
+import handed_out
+from handed_out import TAG, context, judged, visit
+
+from optimal_frontier.frontier.judging.block_pages import BlockPages, name_of
+from optimal_frontier.state.messages import Handout
+
+
+def handout(number: int, content: bytes, host: str = "h", **values: object) -> Handout:
+    known = {"page": number.to_bytes(12, "big"), "host": host, "content": content, "url": f"http://{host}/{number}"}
+    return handed_out.handed(**(known | values))
+
+
+def content(name: str) -> bytes:
+    return name.encode().ljust(16, b".")
+
+
+def test_a_content_that_takes_the_place_of_three_is_flagged():
+    """From then on for every page of the host, and for this host only."""
+    blocks = BlockPages()
+    news = [blocks.judge(handout(n, content(f"own {n}")), content("block"), TAG) for n in range(5)]
+    assert news == [(False, False), (False, False), (True, True), (True, False), (True, False)]
+    assert blocks.is_flagged("h", content("block"))
+    assert not blocks.is_flagged("other", content("block"))
+    assert blocks.judge(handout(9, content("own"), visits=0), content("block"), TAG) == (True, False)
+    assert blocks.judge(handout(9, content("own"), "other"), content("block"), TAG) == (False, False)
+
+
+def test_what_looks_alike_for_good_reasons_is_not_flagged():
+    """First visits, pages that always were alike, fingerprints of other settings, one page seen thrice, pages that stay."""
+    blocks = BlockPages()
+    for n in range(10):
+        for before in (
+            handout(n, content("own"), visits=0),
+            handout(n, content("in stock")),
+            handout(n, content(f"own {n}"), tag=TAG + 1),
+            handout(1, content(f"own {n}")),
+            handout(n, content("sold out")),
+        ):
+            if before.page == (1).to_bytes(12, "big") and before.row.content != content("in stock"):
+                continue
+            assert blocks.judge(before, content("sold out"), TAG) == (False, False)
+
+
+def test_what_was_found_here_is_forgotten_with_what_is_stored():
+    """It would be flagged for good otherwise, however long this process runs."""
+    blocks = BlockPages()
+    for n in range(3):
+        blocks.judge(handout(n, content(f"own {n}")), content("block"), TAG)
+    blocks.learn({})  # on its way
+    assert blocks.is_flagged("h", content("block"))
+    blocks.learn({name_of("h", content("block")): True})
+    assert blocks.is_flagged("h", content("block"))
+    blocks.learn({})
+    assert not blocks.is_flagged("h", content("block"))
+
+
+def test_what_others_have_flagged_counts_until_it_passes_for_the_pages_own():
+    blocks = BlockPages()
+    blocks.stored = {name_of("h", content("block")): True}
+    assert blocks.judge(handout(1, content("own")), content("block"), TAG) == (True, False)
+    blocks.stored = {name_of("h", content("block")): False}
+    assert [blocks.judge(handout(n, content(f"own {n}")), content("block"), TAG) for n in range(5)] == [(False, False)] * 5
+
+
+def test_memory_of_contents_is_bounded():
+    """Of a host the last 64 contents; of hosts the last 2,000."""
+    blocks = BlockPages()
+    for n in range(3000):
+        blocks.judge(handout(1, content("own"), f"h{n}"), content("new"), TAG)
+        blocks.judge(handout(n, content(f"own {n}")), content(f"new {n}"), TAG)
+    assert len(blocks._hosts) == 2000
+    assert len(blocks._hosts["h"]) == 64
+
+
+def test_a_block_page_is_a_failure_and_what_comes_back_shows_no_change():
+    """But for the two that it takes to know it for what it is; the flag goes to all crawlers."""
+    within = context()
+    seen = [judged(handout(n, content(f"own {n}")), visit(content("block")), within) for n in range(4)]
+    assert [observation.bit for observation in seen] == [1, 1, -1, -1]
+    third, fourth = seen[2:]
+    assert (third.flag, fourth.flag) == (name_of("h", content("block")), b"")
+    assert third.counters == {"contents_flagged": 1, "failures": 1, "failures_failed": 1, "blocked_pages": 1}
+    assert third.row.content == content("own 2")
+    first = judged(handed_out.again(seen[0]), visit(content("own 0")), within)
+    assert (first.outcome, first.bit, first.row.content, first.row.tag) == ("ok", -1, content("own 0"), TAG)
+    assert judged(handed_out.again(first), visit(content("own 0")), within).bit == 0
