@@ -52,7 +52,7 @@ def test_a_lost_lease_is_handed_out_again_and_the_late_visit_counts_for_nothing(
 
 
 def test_lost_leases_go_before_all_that_is_due(space: TimedNamespace) -> None:
-    space.visit(*(f"h/{i}" for i in range(6)), wait=1.0)
+    space.visit(*(f"h/{i}" for i in range(5)), wait=1.0)
     space.advance(1.5)
     lost = set(space.names(2, lease=1.0))
     space.advance(5.0)

@@ -9,6 +9,7 @@ import pytest
 from timed_namespace import TimedNamespace, name_of, new_page, page_of
 
 from optimal_frontier.scheduling.numbers import Numbers, deadline
+from optimal_frontier.state.scripts import SPARE
 
 
 def queue(space: TimedNamespace, pages: dict[str, tuple[float, Numbers]]) -> None:
@@ -36,7 +37,7 @@ def test_of_all_that_is_due_those_go_first_that_lose_most(space: TimedNamespace,
     log_price = rng.uniform(-3.0, 3.0)
     space.set_price(log_price)
     pages = {}
-    for i in range(20):
+    for i in range(10 + SPARE):
         wait, slope = rng.uniform(5.0, 50.0), rng.choice([0.0, rng.uniform(1.0, 30.0)])
         wait, longest = float(round(wait)), rng.choice([1e9, 20.5])
         numbers = Numbers(wait - slope * log_price, slope, 1.0, longest)

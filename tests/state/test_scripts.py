@@ -24,7 +24,7 @@ NAMES = sorted(name for name in TEXTS if not name.startswith("_"))
 def test_constants_are_filled_in(name: str) -> None:
     text = source(name)
     assert not re.search(r"\$\{\w+\}", text)
-    assert f"HEAD, PAGE, RANK, FAR = {HEAD_BYTES}, 12," in text
+    assert re.search(rf"HEAD.* = {HEAD_BYTES}, 12,", text)
 
 
 def test_a_constant_that_is_not_there_is_an_error() -> None:

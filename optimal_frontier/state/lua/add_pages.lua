@@ -16,7 +16,7 @@ local function count_of(field)
   return kept[field]
 end
 for j = 1, n do
-  local id, old, head, tail = ids[j], known[j] or new[ids[j]], ARGV[5 * j - 1], ARGV[5 * j]
+  local id, old, head, tail = ids[j], new[ids[j]] or known[j], ARGV[5 * j - 1], ARGV[5 * j]
   if old then
     local stored = sub(old, HEAD + 1)
     if sub(tail, 1, 4) == '\0\0\0\0' then tail = sub(stored, 1, 4) .. sub(tail, 5) end

@@ -13,7 +13,7 @@ local now, discovery, L, step = clock(d[1]), d[3], d[4], d[5]
 local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
 local tokens = budget > 0 and math.min(math.max(1, 0.1 * budget), d[2] + budget * (now - d[1]) / 1e6) or n
 local want, pause = math.min(n, floor(tokens + 1e-9)), math.max(delay, period) * 1e6
-local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens', P .. 'w') > 0, {}
+local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
 if pause > 0 then per_host = 1 elseif per_host == 0 then per_host = FAR end
 for i = 1, #ARGV[2], 8 do
   local host, left = up('<I4I4', ARGV[2], i)
