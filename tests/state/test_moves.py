@@ -106,8 +106,20 @@ def test_a_page_that_comes_back_to_an_old_name_is_a_page_again(two: TimedNamespa
 
 def test_a_known_page_is_told_as_it_is_stored_and_left(two: TimedNamespace) -> None:
     two.add(new_page("new/1", importance=7.0), k=1)
+    two.observe(two.dispatch(k=1)[0], 500.0)
     handout = fetched(two, "old/1")
     stored = adopt(two, handout, new_page("new/1"), 1)
     assert Row.unpack(stored).importance == 7.0  # type: ignore[arg-type]
     assert two.row(page_of("new/1"), 1).importance == 7.0
-    assert two.first_queue(1) == {1: [page_of("new/1")]}
+
+
+def test_a_page_that_waits_for_its_first_visit_is_replaced(two: TimedNamespace) -> None:
+    two.add(new_page("new/1", importance=7.0), k=1)
+    handout = fetched(two, "old/1")
+    assert adopt(two, handout, new_page("new/1"), 1) == 1
+    assert leave(two, handout, new_page("new/1"), 1) == 1
+    assert two.row(page_of("new/1"), 1).importance == 4.0
+    assert two.first_queue(1) == {}
+    counts = two.counts()
+    assert (counts["pages"], counts["pending"]) == (1, 0)
+    assert two.hash("kept", 1) == {"h1": "1", "p0": "1"}
