@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from timed_namespace import TimedNamespace, new_page
 from hypothesis import given
 from hypothesis import strategies as st
+from timed_namespace import TimedNamespace, new_page
 
 
 def fill(space: TimedNamespace, pages: int = 200) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from timed_namespace import TimedNamespace, new_page, page_of
 from hypothesis import given
 from hypothesis import strategies as st
+from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.host_words import HostWords
