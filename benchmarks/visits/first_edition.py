@@ -27,7 +27,8 @@ class FirstEditionVisits:
         self.folder = tempfile.TemporaryDirectory(prefix="of-first-")
         archive = ["git", "-C", str(here.parents[2]), "archive", COMMIT, "optimal_frontier"]
         packed = subprocess.run(archive, check=True, capture_output=True).stdout
-        tarfile.open(fileobj=io.BytesIO(packed)).extractall(self.folder.name, filter="data")
+        with tarfile.open(fileobj=io.BytesIO(packed)) as files:
+            files.extractall(self.folder.name, filter="data")
         paths = os.pathsep.join((self.folder.name, str(here.parents[2])))
         self.process = subprocess.Popen(
             [sys.executable, str(here), server.socket, str(pages), str(hosts), str(host_delay)],
@@ -69,9 +70,9 @@ def serve(socket: str, pages: int, hosts: int, host_delay: float) -> None:
 
     import numpy as np
     import redis
+    from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
 
     from benchmarks.visits.server import host_of, url_of
-    from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
     from optimal_frontier.frontier.planner import Planner
     from optimal_frontier.settings import FrontierSettings
     from optimal_frontier.state.connection import connect, parse_redis_url

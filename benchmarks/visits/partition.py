@@ -89,7 +89,10 @@ class PartitionVisits:
 class BareLoop:
     """ZPOPMIN and HGET, then HSET and ZADD, of one page after another in a script: what no queue of pages in Redis can do without."""
 
-    TAKE = "local o = {} for i = 1, ARGV[1] do local p = redis.call('ZPOPMIN', 'z') o[2*i-1] = p[1] o[2*i] = redis.call('HGET', 'h', p[1]) end return o"
+    TAKE = (
+        "local o = {} for i = 1, ARGV[1] do local p = redis.call('ZPOPMIN', 'z') "
+        "o[2*i-1] = p[1] o[2*i] = redis.call('HGET', 'h', p[1]) end return o"
+    )
     GIVE = "for i = 1, #ARGV, 3 do redis.call('HSET', 'h', ARGV[i], ARGV[i+1]) redis.call('ZADD', 'z', ARGV[i+2], ARGV[i]) end return 1"
 
     def __init__(self, server: Server, pages: int) -> None:

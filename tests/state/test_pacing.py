@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
 
@@ -20,7 +22,8 @@ def test_a_host_gets_one_request_a_delay(space: TimedNamespace) -> None:
     fill(space)
     seen = []
     for _ in range(3):
-        assert sorted(hosts_of(names := space.names(16, host_delay=2.0))) == list(HOSTS)
+        names = space.names(16, host_delay=2.0)
+        assert sorted(hosts_of(names)) == list(HOSTS)
         told = space.ask(16, host_delay=2.0)
         assert (told.handouts, told.wait) == ([], pytest.approx(2.0, abs=1e-5))
         space.advance(1.0)
@@ -57,7 +60,7 @@ def test_a_delay_is_never_undercut_by_catching_up(space: TimedNamespace) -> None
     for _ in range(300):
         times += [space.now()] * len(space.dispatch(4, host_delay=0.1, host_period=0.1))
         space.advance(0.013)
-    assert min(later - earlier for earlier, later in zip(times, times[1:], strict=False)) >= 0.1 - 1e-6
+    assert min(later - earlier for earlier, later in pairwise(times)) >= 0.1 - 1e-6
 
 
 def test_a_hold_keeps_requests_from_a_host_alone(space: TimedNamespace) -> None:
