@@ -17,7 +17,10 @@ SPARE: Final = 3
 RIVALS: Final = 4
 
 _LUA_CODES: Final = {"I": "I4", "H": "I2", "B": "B", "d": "d", "f": "f"}
+#: Parts in front of a script: that of all, and that of scripts that add, move and forget pages.
 _SHARED: Final = "_rows"
+_OF_PAGES: Final = "_pages"
+_WITH_PAGES: Final = frozenset({"add_pages", "adopt", "become_alias", "forget"})
 
 
 def _at(name: str) -> int:
@@ -58,5 +61,6 @@ def source(name: str) -> str:
         It names a constant that is not in `CONSTANTS`.
     """
     folder = files("optimal_frontier.state") / "lua"
-    text = "".join((folder / f"{part}.lua").read_text() for part in (_SHARED, name))
+    parts = (_SHARED, _OF_PAGES, name) if name in _WITH_PAGES else (_SHARED, name)
+    text = "".join((folder / f"{part}.lua").read_text() for part in parts)
     return re.sub(r"\$\{(\w+)\}", lambda match: str(CONSTANTS[match[1]]), text)
