@@ -109,6 +109,7 @@ while got < want do
   if i and is_bound and not is_open(host_of[i]) then
     put_off(id[i], host_of[i], score_of[i])
     r = r + 1
+  elseif first and not is_open(first.host) then table.remove(firsts, 1)
   elseif first and (not due_now or share >= 1 or discovery + share >= 1) then
     if due_now then discovery = math.max(0, math.min(1 + share, discovery + share) - 1) end
     table.remove(firsts, 1)
