@@ -171,8 +171,6 @@ class OptimalScheduler(BaseScheduler):
             self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self._unstored)
             self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
-                self._session, self.incoming.keep_in_memory, lambda request: fingerprinter(self._requests.from_frontier(request))
-            )
             self._manager.start()
         except OptimalFrontierError as error:
             self._refuse(str(error))
