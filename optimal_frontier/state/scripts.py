@@ -8,11 +8,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
+from optimal_frontier.scheduling.price_law import FURTHER, STARVED
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, NUMBERS_AT, NUMBERS_BYTES, QUEUE
 
-#: Pages that dispatch looks at beyond two for each request.
-SPARE: Final = 3
 #: Pages of a shut host that come up at one of its turns, to be ranked.
 RIVALS: Final = 4
 
@@ -44,7 +43,8 @@ CONSTANTS: Final = {
     "RANK_AT": _at("a"),
     "VISITS_AT": _at("visits"),
     "PATTERN_AT": _at("pattern"),
-    "SPARE": SPARE,
+    "SPARE": FURTHER,
+    "STARVED": STARVED,
     "RIVALS": RIVALS,
 }
 

@@ -9,7 +9,7 @@
 local n, per_host, lease, budget, share, delay, period = up('<I4I4ddddd', ARGV[1])
 local d = read_state()
 local now, discovery, L, step = clock(d[1]), d[3], d[4], d[5]
--- Pages looked at beyond two a request; pages of a shut host at one of its turns; microseconds by which a host may catch up.
+-- Pages looked at beyond one a request; pages of a shut host at one of its turns; microseconds by which a host may catch up.
 local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
 local tokens = budget > 0 and math.min(math.max(1, 0.1 * budget), d[2] + budget * (now - d[1]) / 1e6) or n
 local want, pause = math.min(n, floor(tokens + 1e-9)), math.max(delay, period) * 1e6
@@ -66,6 +66,7 @@ while want > 0 and c < want and from < 4 * want + 256 do
       if not lost then
         at, moves = deadline(L, b, a, s, e, l), s > 0 and a + s * L > e and a + s * L < l
         late = moves and (now - at) / 1e6 / s or 2 * (now - at) / (at - b + 1)
+        moves = moves or late > ${STARVED} and e < l and a + s * L <= e
       end
       if is_bound and not is_open(host) then put_off(ids[i], host, score)
       elseif first <= now then
