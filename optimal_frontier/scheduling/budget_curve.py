@@ -75,8 +75,8 @@ class BudgetCurve:
     Parameters
     ----------
     plan : callable
-        Revisit budget (fetches per second) -> plan, the same pages and estimates each time. Fill in a prior beforehand:
-        `plan_rates` derives it from the budget where a page has no bit, and then the pages would change with the budget.
+        Revisit budget (fetches per second) -> plan, the same pages and estimates each time. Fill in a prior beforehand where a page
+        has no bit: the default prior goes by the budget, and then the pages would change with it.
     most : float
         A budget that surely cannot be used up, fetches per second; inf if there is none.
     of_freshness : bool
@@ -92,16 +92,21 @@ class BudgetCurve:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from optimal_frontier.scheduling import LOAD, plan_rates
-    >>> pages = [np.ones(2), np.full(2, 5.0), np.array([5.0, 10.0])]
-    >>> curve = BudgetCurve(lambda budget: plan_rates(*pages, budget, np.zeros(2), np.full(2, 4.0)), most=10.0, load=LOAD)
-    >>> round(curve.at(2.0).value, 4)
-    1.4409
-    >>> round(curve.budget_for(1.4409), 3)
-    2.0
-    >>> round(curve.end().value, 3), curve.budget_for(1.9) is None
-    (1.836, True)
+    >>> from types import SimpleNamespace
+    >>> from optimal_frontier.optimization import freshness_periodic, solve_periodic
+    >>> importance, change_rate = np.array([5.0, 5.0]), np.array([1.0, 2.0])
+    >>> def plan(budget):
+    ...     found = solve_periodic(importance, change_rate, budget, max_rate=4.0)
+    ...     fresh = freshness_periodic(importance, change_rate, found.rates)
+    ...     return SimpleNamespace(
+    ...         rates=found.rates, multiplier=found.multiplier, freshness=fresh, unused=found.unused, feasible=True, held=0
+    ...     )
+    >>> curve = BudgetCurve(plan, most=10.0)
+    >>> half = curve.at(2.0)
+    >>> round(half.value, 3), round(half.slope, 3), round(curve.budget_for(half.value), 3)
+    (5.326, 1.419, 2.0)
+    >>> round(curve.end().value, 3), curve.budget_for(9.9) is None
+    (8.359, True)
     """
 
     def __init__(self, plan: Callable[[float], Planned], most: float = math.inf, *, of_freshness: bool = True, load: float = 1.0) -> None:
