@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 from misbehaving.pages import TruePage, make_pages
 from misbehaving.site import HOSTS, TRUTHFUL, MisbehavingSite
+from optimal_frontier.state.columns import ACTIVE
+from optimal_frontier.state.store import Store
 
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.state.columns import ACTIVE
 from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.records import decode_record
-from optimal_frontier.state.store import Store
 
 NAMESPACE = "misbehaving"
 #: Fetches per second.

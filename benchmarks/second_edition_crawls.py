@@ -8,9 +8,9 @@ import time
 import numpy as np
 from dispatch_cells import HORIZON, chosen_cells
 
-from optimal_frontier.simulation.learners import LEARNERS
 from optimal_frontier.simulation.planned_crawl import Conditions, PlannedCrawl
 from optimal_frontier.simulation.policies import PLANNERS
+from optimal_frontier.simulation.simulating import LEARNERS
 
 
 def main() -> None:

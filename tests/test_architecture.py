@@ -131,8 +131,8 @@ def test_the_live_crawl_loads_nothing_of_papers():
 
 
 def test_the_command_loads_no_experiment_before_it_is_asked_for():
-    loaded = loaded_by("import optimal_frontier.cli", "optimal_frontier.papers", "optimal_frontier.cli.comparing")
-    assert not [name for name in loaded if name.endswith((*OF_THE_COMMAND, "comparing"))]
+    loaded = loaded_by("import optimal_frontier.cli", "optimal_frontier.papers", "optimal_frontier.cli.simulate_commands")
+    assert not [name for name in loaded if name.endswith((*OF_THE_COMMAND, "simulate_commands"))]
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if is_of_the_command(p)], ids=lambda path: path.stem)

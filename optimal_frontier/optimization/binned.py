@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.price_search import clearing_price
+from optimal_frontier.optimization.priced_pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.problem import Floats, check_prices
 from optimal_frontier.optimization.sweeps import inner
 from optimal_frontier.validation import choice, one_number, page_or_scalar, page_values, scalar

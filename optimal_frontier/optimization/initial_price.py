@@ -7,7 +7,7 @@ from math import exp, log, sqrt
 import numpy as np
 
 from optimal_frontier.optimization.binned import small_interval_price
-from optimal_frontier.optimization.pages import PricedPages
+from optimal_frontier.optimization.priced_pages import PricedPages
 
 #: Problems from this size on get their first guess of the price from a sample of the pages.
 _LARGE = 20_000

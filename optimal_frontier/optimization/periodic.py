@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from optimal_frontier.errors import InfeasibleBudgetError, InvalidProblemError
 from optimal_frontier.optimization.hosts import solve_with_hosts
 from optimal_frontier.optimization.initial_price import initial_price
-from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.price_search import Clearing, clearing_price
+from optimal_frontier.optimization.priced_pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.problem import DECADES, Floats, check_prices, host_limits, rate_bounds
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.validation import check_values, choice, page_array, page_or_scalar, page_values, scalar

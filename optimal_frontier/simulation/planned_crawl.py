@@ -25,7 +25,7 @@ from optimal_frontier.scheduling.price_law import price_step
 from optimal_frontier.simulation import believing, crawling
 from optimal_frontier.simulation.bandwidth import BandwidthChange, slot_times
 from optimal_frontier.simulation.crawl import Visits, first_visits
-from optimal_frontier.simulation.learning import Bits, Learner, Seen
+from optimal_frontier.simulation.learners import Bits, Learner, Seen
 from optimal_frontier.simulation.policies import Knowledge, Planner, Pricing
 from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.worlds import Realised

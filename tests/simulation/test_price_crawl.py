@@ -28,7 +28,7 @@ from optimal_frontier.simulation import (
 )
 from optimal_frontier.simulation.bandwidth import slot_times
 from optimal_frontier.simulation.believing import MEDIAN, learn_bit, new_belief
-from optimal_frontier.simulation.learning import Bits
+from optimal_frontier.simulation.learners import Bits
 from optimal_frontier.simulation.planned_crawl import PlannedCrawl, planned_visits
 from optimal_frontier.simulation.policies import PLANNERS
 

@@ -12,11 +12,11 @@ from optimal_frontier.simulation import Poisson, simulate, synthetic_world
 from optimal_frontier.simulation.believing import learn_bit
 from optimal_frontier.simulation.crawl import Visits
 from optimal_frontier.simulation.interval_rules import RULES
-from optimal_frontier.simulation.learners import LEARNERS
 from optimal_frontier.simulation.newcomers import freshness_when_new
 from optimal_frontier.simulation.planned_crawl import PlannedCrawl
 from optimal_frontier.simulation.policies import PLANNERS
 from optimal_frontier.simulation.ruled_crawl import ruled_visits
+from optimal_frontier.simulation.simulating import LEARNERS
 
 SMALL = synthetic_world("S", pages=400)
 
