@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from clocked_store import new_page
 from optimal_frontier.cli.estimates import marginal_value
+from optimal_frontier.frontier.budget_curve import read_crawl_curve
+from optimal_frontier.frontier.planner import Planner
 
 from optimal_frontier.cli import plotting
 from optimal_frontier.cli.project import Workplace
-from optimal_frontier.frontier.budget_curve import read_crawl_curve
-from optimal_frontier.frontier.planner import Planner
 from optimal_frontier.scheduling.exploration import EXPLORATIONS
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import parse_redis_url
