@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
 import numpy as np
 from dispatch_cells import HORIZON, chosen_cells
@@ -23,7 +24,7 @@ def main() -> None:
             begun, rng = time.process_time(), np.random.default_rng([seed, 1])
             conditions = Conditions(case.least, case.most, case.host, case.host_rate, batch, flight)
             planner, learner = PLANNERS["clairvoyant" if options.known else "median"](), LEARNERS["live"](case.world)
-            crawl = PlannedCrawl(case.world, planner, learner, HORIZON, rng, case.bandwidth, conditions)
+            crawl = PlannedCrawl(case.world, planner, learner, HORIZON, rng, replace(conditions, bandwidth=case.bandwidth))
             visits = crawl.run(case.replan)
             about = {"world": name, "cell": cell, "flight": flight, "batch": batch, "seed": seed, "known": options.known, "run": "price"}
             spent = round(time.process_time() - begun, 2)

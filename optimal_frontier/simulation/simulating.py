@@ -169,7 +169,8 @@ def simulate(
         visits = ruled_visits(realised, chosen, horizon, bandwidth)
     else:
         rng = np.random.default_rng([int(seed), 1])
-        visits = planned_visits(realised, chosen(), LEARNERS[learner](realised), horizon, interval, rng, bandwidth, conditions)
+        real = conditions if bandwidth is None else replace(conditions, bandwidth=bandwidth)
+        visits = planned_visits(realised, chosen(), LEARNERS[learner](realised), horizon, interval, rng, real)
     edges = np.unique(np.concatenate([np.linspace(0.0, horizon, STRETCHES + 1), [start]]))
     by_time = freshness_by_time(realised, visits, edges)
     measured = edges[:-1] >= start

@@ -35,11 +35,11 @@ def many(store):
     rng = np.random.default_rng(0)
     urls = [f"http://h{i % 9}.example/{i}" for i in range(300)]
     for url in urls:
-        store.add(url, importance=float(rng.pareto(1.2) + 0.05))
+        store.add(url, importance=float(rng.pareto(1.2) + 0.1))
     while store.see_all():
         pass
     for url in urls:
-        store.rewrite(url, shape=2.0, time=10 ** rng.uniform(-2, 4))
+        store.rewrite(url, shape=2.0, time=10 ** rng.uniform(-2, 4), min_interval=10.0)
     store.advance(0.001)
     Planner(store.namespace, workplace_of().settings).plan()
     return store

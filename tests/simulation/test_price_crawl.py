@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ PRICED = ("median", "mean", "thompson", "epsilon", "explore-then-commit", "explo
 
 
 def crawl_of(world, policy="median", horizon=80.0, learner=LIVE, bandwidth=None, conditions=ONE_AT_A_TIME, replan=2.0):
-    crawl = PlannedCrawl(world, PLANNERS[policy](), learner, horizon, np.random.default_rng(0), bandwidth, conditions)
+    crawl = PlannedCrawl(world, PLANNERS[policy](), learner, horizon, np.random.default_rng(0), replace(conditions, bandwidth=bandwidth))
     return crawl, crawl.run(replan)
 
 
