@@ -22,7 +22,7 @@ from optimal_frontier.simulation.index_crawl import ByPrice
 from optimal_frontier.scheduling.exploration import Choice, choose
 from optimal_frontier.scheduling.planning import LOAD, plan_rates
 from optimal_frontier.simulation.crawl import EarliestDeadline, credit_after, deadline_after, visits_of_plans
-from optimal_frontier.simulation.simulating import LEARNERS
+from optimal_frontier.simulation.learners import LEARNERS
 
 
 class Bounded:
