@@ -15,7 +15,7 @@ from optimal_frontier.estimation.announcers import Announcer
 from optimal_frontier.estimation.bursts import LEAST_VARIANCE, REJECTED, Bursts
 from optimal_frontier.estimation.change_points import ALARM
 from optimal_frontier.estimation.trust import Trust
-from optimal_frontier.estimation.validators import ValidatorTrust
+from optimal_frontier.estimation.validator_trust import ValidatorTrust
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.judging.gone import is_held
 from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory

@@ -6,9 +6,9 @@ from collections import defaultdict
 
 import numpy as np
 from clocked_store import START, ClockedStore, new_page
-
 from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
 from optimal_frontier.frontier.planner import Planner
+
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.records import Observation
 

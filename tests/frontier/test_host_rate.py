@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from clocked_store import START, ClockedStore, new_page
-from played_crawl import Play, parse
-
 from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
 from optimal_frontier.frontier.solving import default_prior_time
+from played_crawl import Play, parse
+
 from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.scheduling import LOAD
 from optimal_frontier.state.records import Observation

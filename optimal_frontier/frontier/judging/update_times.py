@@ -12,9 +12,9 @@ import numpy as np
 from optimal_frontier.estimation.update_probabilities import Beta, learn_update, stated_beta
 from optimal_frontier.frontier.judging.backoff import backoff_s
 from optimal_frontier.frontier.judging.waits import Terms, shortest_wait
-from optimal_frontier.optimization.updates.repeated_times import repeated_choices
+from optimal_frontier.optimization.repeated_times import repeated_choices
 from optimal_frontier.scheduling.numbers import Numbers, fixed
-from optimal_frontier.scheduling.update_times import passed, visit_deadline
+from optimal_frontier.scheduling.update_deadlines import passed, visit_deadline
 from optimal_frontier.settings import Timetable
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.rows import ANNOUNCED, CHECKED, FAR_S, Row

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.frontier.planning.bounds import BoundsRevision, bounds_digest
-from optimal_frontier.frontier.planning.crawl import CrawlPages
+from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
 from optimal_frontier.frontier.planning.host_prices import packed_prices
 from optimal_frontier.frontier.planning.lock import LockLostError, PlannerLock
 from optimal_frontier.frontier.planning.publishing import LivePrice, Plan, plan_fields, shares_of

@@ -12,8 +12,8 @@ import pytest
 from crawled import START, Crawl, new_page, open_crawl, page_of, parse
 
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
+from optimal_frontier.frontier.planning.page_table import SMALL, share_to_read
 from optimal_frontier.frontier.planning.planner import Planner
-from optimal_frontier.frontier.planning.table import SMALL, share_to_read
 from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.scheduling.numbers import Numbers, deadline, waits_at_price
 from optimal_frontier.scheduling.price_law import GAIN
@@ -475,8 +475,8 @@ def test_one_price_over_all_partitions(redis_socket, namespace):
 
 def test_large_tables_are_read_by_parts(redis_socket, namespace, monkeypatch):
     """What is visited is known again within half a round; pages that were forgotten leave; those that join come."""
-    monkeypatch.setattr("optimal_frontier.frontier.planning.table.SMALL", 100)
-    monkeypatch.setattr("optimal_frontier.frontier.planning.table.SCAN_COUNT", 50)
+    monkeypatch.setattr("optimal_frontier.frontier.planning.page_table.SMALL", 100)
+    monkeypatch.setattr("optimal_frontier.frontier.planning.page_table.SCAN_COUNT", 50)
     crawl = open_crawl(redis_socket, namespace)
     crawl.crawled(2000, hosts=3)
     planner = Planner(crawl.namespace, parse(CRAWL_RATE=20))
