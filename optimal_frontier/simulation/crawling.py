@@ -75,7 +75,7 @@ class Crawl(NamedTuple):
     a: Values
     s: Values
     e: Values
-    l: Values  # noqa: E741  # the name that DESIGN.md has
+    l: Values  # noqa: E741  # the name that docs/maths.md has
     importance: Values
     shortest: Values
     longest: Values
