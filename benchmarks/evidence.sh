@@ -31,7 +31,7 @@ policies() { # name of the table, options ...
 say estimators "$bin/python" "$here/estimators.py"
 figure upadhyay-figure-2
 figure upadhyay-regret
-policies policies --dispatch both
+policies policies
 policies policies-budgets --visits 0.05 --visits 0.2 --visits 0.8 --policy median --policy epsilon --policy uniform --policy nutch-tuned --policy clairvoyant
 policies policies-processes --process weibull --process pareto --process quasi-deterministic --process drifting --process jumping \
     --policy median --policy mean --policy thompson --policy epsilon --policy uniform --policy nutch-tuned --policy clairvoyant
@@ -41,5 +41,5 @@ say last-modified "$bin/python" "$here/last_modified.py"
 for repository in $repositories; do
     trace=trace-$(basename "${repository%/repo}")  # functions have no variables of their own
     say "$trace-events" "$bin/optimal-frontier" trace-git "$repository" "$trace-events.csv"
-    say "$trace" "$bin/optimal-frontier" simulate trace "$trace-events.csv" --last 1461 --dispatch both --out "$trace.png" --csv "$trace.csv"
+    say "$trace" "$bin/optimal-frontier" simulate trace "$trace-events.csv" --last 1461 --out "$trace.png" --csv "$trace.csv"
 done

@@ -20,9 +20,9 @@ import numpy as np
 from optimal_frontier.estimation import posterior_median, update_posterior
 from optimal_frontier.estimation.last_modified import FIRST_WEIGHT, update_with_age, update_with_first_age
 from optimal_frontier.simulation.comparing import interval
-from optimal_frontier.simulation.crawl import planned_visits
 from optimal_frontier.simulation.last_modified_learning import LastModified
-from optimal_frontier.simulation.learning import Filtering, Learner
+from optimal_frontier.simulation.learning import Bits, Learner
+from optimal_frontier.simulation.planned_crawl import planned_visits
 from optimal_frontier.simulation.policies import PLANNERS
 from optimal_frontier.simulation.simulating import REPLAN_ROUNDS, freshness_by_time
 from optimal_frontier.simulation.worlds import Realised, synthetic_world
@@ -30,7 +30,7 @@ from optimal_frontier.simulation.worlds import Realised, synthetic_world
 VISITS, HISTORIES, HORIZON = 10, 100_000, 400.0
 WORLDS = ("A", "B", "C", "A weibull", "B weibull")
 LEARNERS: dict[str, Callable[[Realised], Learner]] = {
-    "bits only": Filtering,
+    "bits only": lambda world: Bits(),
     "ages": LastModified,
     "no first ages": lambda world: LastModified(world, first_weight=0.0),
     "full first ages": lambda world: LastModified(world, first_weight=1.0),
@@ -73,7 +73,7 @@ def freshness(world: Realised, policy: str, learner: Learner, seed: int) -> floa
 def crawls(name: str, seeds: int) -> None:
     """Print the table of one world."""
     worlds = [synthetic_world(*name.split()).realise(HORIZON, seed) for seed in range(seeds)]
-    best = np.array([freshness(world, "clairvoyant", Filtering(world), seed) for seed, world in enumerate(worlds)])
+    best = np.array([freshness(world, "clairvoyant", Bits(), seed) for seed, world in enumerate(worlds)])
     print(f"\n{name}: {seeds} seeds\n{'':20}{'% of clairvoyant':>20}{'staleness cut, %':>20}{'points':>18}")
     plain = None
     for learner, make in LEARNERS.items():

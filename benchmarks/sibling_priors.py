@@ -16,9 +16,9 @@ import numpy as np
 
 from optimal_frontier.simulation import WORLDS, synthetic_world
 from optimal_frontier.simulation.comparing import interval
-from optimal_frontier.simulation.crawl import planned_visits
 from optimal_frontier.simulation.learners import LEARNERS
 from optimal_frontier.simulation.newcomers import freshness_when_new
+from optimal_frontier.simulation.planned_crawl import planned_visits
 from optimal_frontier.simulation.policies import PLANNERS
 from optimal_frontier.simulation.simulating import REPLAN_ROUNDS, freshness_by_time
 

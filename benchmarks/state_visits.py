@@ -87,7 +87,9 @@ def main() -> None:
             medians = {name: round(statistics.median(values), 1) for name, values in spent.items()}
             ratios = {name: round(medians["first"] / value, 2) for name, value in medians.items()} if "first" in medians else {}
             calls = {name: [len(values), max(values, default=0.0)] for name, values in slow.items()}
-            print(json.dumps({"batch": batch, "us_a_visit": medians, "first_over_it": ratios, "slow_calls_and_longest_ms": calls}), flush=True)
+            print(
+                json.dumps({"batch": batch, "us_a_visit": medians, "first_over_it": ratios, "slow_calls_and_longest_ms": calls}), flush=True
+            )
         for name, (server, system) in made.items():
             if name.startswith("first"):
                 continue

@@ -27,11 +27,15 @@ class FirstEditionVisits:
         self.folder = tempfile.TemporaryDirectory(prefix="of-first-")
         archive = ["git", "-C", str(here.parents[2]), "archive", COMMIT, "optimal_frontier"]
         packed = subprocess.run(archive, check=True, capture_output=True).stdout
-        tarfile.open(fileobj=io.BytesIO(packed)).extractall(self.folder.name, filter="data")
+        with tarfile.open(fileobj=io.BytesIO(packed)) as files:
+            files.extractall(self.folder.name, filter="data")
         paths = os.pathsep.join((self.folder.name, str(here.parents[2])))
         self.process = subprocess.Popen(
             [sys.executable, str(here), server.socket, str(pages), str(hosts), str(host_delay)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": paths},
         )
         self.page_bytes, self.add_us = self._read()
 
@@ -66,8 +70,9 @@ def serve(socket: str, pages: int, hosts: int, host_delay: float) -> None:
 
     import numpy as np
     import redis
-    from benchmarks.visits.server import host_of, url_of
     from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
+
+    from benchmarks.visits.server import host_of, url_of
     from optimal_frontier.frontier.planner import Planner
     from optimal_frontier.settings import FrontierSettings
     from optimal_frontier.state.connection import connect, parse_redis_url
@@ -97,7 +102,16 @@ def serve(socket: str, pages: int, hosts: int, host_delay: float) -> None:
     added, seen = 0.0, []
     for at in range(0, pages, 1000):
         new = [
-            NewPage(secrets.token_bytes(20), host_of(i, hosts), encode_record({"url": url_of(i, hosts)}), 1, weights[i], 1e-6, 1e3, pattern="/section/*")
+            NewPage(
+                secrets.token_bytes(20),
+                host_of(i, hosts),
+                encode_record({"url": url_of(i, hosts)}),
+                1,
+                weights[i],
+                1e-6,
+                1e3,
+                pattern="/section/*",
+            )
             for i in range(at, min(pages, at + 1000))
         ]
         spent = cpu_s()

@@ -71,8 +71,16 @@ class PartitionVisits:
             wait = self.rng.expovariate(1.0) * self.pages / SPREAD + 0.5
             old = handout.row
             row = old._replace(
-                b=handout.server_time(time.monotonic()) * 1e6, a=wait, s=wait / 2, e=0.0, l=1e9, visits=old.visits + 1,
-                shape=5.0, time=50.0, observations=old.visits, content=b"0123456789abcdef",
+                b=handout.server_time(time.monotonic()) * 1e6,
+                a=wait,
+                s=wait / 2,
+                e=0.0,
+                l=1e9,
+                visits=old.visits + 1,
+                shape=5.0,
+                time=50.0,
+                observations=old.visits,
+                content=b"0123456789abcdef",
             )
             seen.append(Observation(handout, KEEP, row, lateness=0.0, counters={"visits": 1, "observations": 1}))
         return observe_calls(0, seen, [handout.token for handout in self.held])
@@ -81,7 +89,10 @@ class PartitionVisits:
 class BareLoop:
     """ZPOPMIN and HGET, then HSET and ZADD, of one page after another in a script: what no queue of pages in Redis can do without."""
 
-    TAKE = "local o = {} for i = 1, ARGV[1] do local p = redis.call('ZPOPMIN', 'z') o[2*i-1] = p[1] o[2*i] = redis.call('HGET', 'h', p[1]) end return o"
+    TAKE = (
+        "local o = {} for i = 1, ARGV[1] do local p = redis.call('ZPOPMIN', 'z') "
+        "o[2*i-1] = p[1] o[2*i] = redis.call('HGET', 'h', p[1]) end return o"
+    )
     GIVE = "for i = 1, #ARGV, 3 do redis.call('HSET', 'h', ARGV[i], ARGV[i+1]) redis.call('ZADD', 'z', ARGV[i+2], ARGV[i]) end return 1"
 
     def __init__(self, server: Server, pages: int) -> None:

@@ -53,7 +53,9 @@ class Server:
 
     def slow_calls(self) -> list[float]:
         """Milliseconds of the calls that were noted, longest first; of scripts only."""
-        return sorted((entry["duration"] / 1e3 for entry in self.client.slowlog_get(10_000) if b"EVALSHA" in entry["command"]), reverse=True)
+        return sorted(
+            (entry["duration"] / 1e3 for entry in self.client.slowlog_get(10_000) if b"EVALSHA" in entry["command"]), reverse=True
+        )
 
     def close(self) -> None:
         self.client.close()

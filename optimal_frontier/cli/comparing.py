@@ -17,20 +17,16 @@ from optimal_frontier.cli.policy_drawing import draw_policies
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.simulation import (
     DEFAULT_LEARNER,
-    DISPATCHES,
-    INDEXED_POLICIES,
     LEARNERS,
     POLICY_NAMES,
     PROCESSES,
     STANDARD_WORLDS,
     WORLDS,
-    DispatchName,
     Interval,
     Report,
     Standing,
     SyntheticWorld,
     compare,
-    pairings,
     read_trace,
     standings,
     synthetic_world,
@@ -52,13 +48,6 @@ def _common_options(command: Callable[..., None]) -> Callable[..., None]:
             type=click.FloatRange(0, min_open=True),
             metavar="DAYS",
             help="Days between two plans. Default: 0.4 of the time in which the budget visits every page once.",
-        ),
-        click.option(
-            "--dispatch",
-            type=click.Choice([*DISPATCHES, "both"]),
-            default="edf",
-            show_default=True,
-            help="What makes visits of plans. Policies that have rates only keep to edf.",
         ),
         click.option(
             "--learner",
@@ -107,7 +96,6 @@ def policies(
     pages: int,
     budgets: tuple[float, ...],
     policies: tuple[str, ...],
-    dispatch: str,
     learner: str,
     replan: float | None,
     out: Path | None,
@@ -119,8 +107,8 @@ def policies(
 
     Worlds A (importance and change rate uniform), B (Pareto and lognormal) and C (Zipf and uniform), 1,000 pages, 400 days; change rates
     are unknown and learned from one bit a visit. Freshness is measured over the second half. The clairvoyant knows the rates; the
-    optimum, where there is a formula, is that of perfectly even visits. "behind" is by how much a policy falls short of "median" under
-    edf, the default of a crawl, with a 95% confidence interval over seeds. In S and M, which are not shown unless asked for, half
+    optimum, where there is a formula, is that of perfectly even visits. "behind" is by how much a policy falls short of "median", the
+    default of a crawl, with a 95% confidence interval over seeds. In S and M, which are not shown unless asked for, half
     of the pages arrive during the crawl; S has sites and sections whose pages change alike, M sections of two kinds of pages.
     """
     for option, value in (("--days", days), *(("--visits", visits) for visits in budgets), ("--replan", replan)):
@@ -128,9 +116,8 @@ def policies(
     picture = checked_targets(ctx, out, no_picture, csv_path)
     chosen = _worlds(worlds or STANDARD_WORLDS, processes, budgets, pages)
     names = tuple(dict.fromkeys(policies)) or POLICY_NAMES
-    dispatches = _dispatches(dispatch, names)
-    runs = compare(chosen, names, range(seeds), days, replan=replan, dispatches=dispatches, learner=learner)
-    reports = list(with_progress(runs, len(chosen) * seeds * len(pairings(names, dispatches))))
+    runs = compare(chosen, names, range(seeds), days, replan=replan, learner=learner)
+    reports = list(with_progress(runs, len(chosen) * seeds * len(names)))
     found = standings(reports)
     _write_reports(csv_path, reports)
     if as_json:
@@ -175,7 +162,6 @@ def trace(
     last: float | None,
     max_pages: int | None,
     policies: tuple[str, ...],
-    dispatch: str,
     learner: str,
     replan: float | None,
     out: Path | None,
@@ -205,16 +191,14 @@ def trace(
     names = tuple(dict.fromkeys(policies)) or POLICY_NAMES
     world = read.world(file.stem, pages / (every * _DAY_S))
     between = None if replan is None else replan * _DAY_S
-    dispatches = _dispatches(dispatch, names)
     reports: list[Report] = []
 
     def runs() -> Any:
         for name in names:
             repeats = range(seeds if name in _RANDOM else 1)
-            options: dict[str, Any] = {"burn_in": burn_in * read.length, "replan": between}
-            yield from compare([world], [name], repeats, read.length, **options, dispatches=dispatches, learner=learner)
+            yield from compare([world], [name], repeats, read.length, burn_in=burn_in * read.length, replan=between, learner=learner)
 
-    reports += with_progress(runs(), sum(seeds if name in _RANDOM else 1 for name, _ in pairings(names, dispatches)))
+    reports += with_progress(runs(), sum(seeds if name in _RANDOM else 1 for name in names))
     found = standings(reports)
     _write_reports(csv_path, reports)
     if as_json:
@@ -246,7 +230,7 @@ def _show_standings(found: Sequence[Standing]) -> None:
     rows = []
     for one in sorted(found, key=lambda one: -one.freshness.mean):
         shares = (one.freshness, one.of_clairvoyant, one.of_optimum, one.behind_default)
-        rows.append([*(_per_cent(share) for share in shares), number(round(one.visited)), one.label])
+        rows.append([*(_per_cent(share) for share in shares), number(round(one.visited)), one.policy])
     show_table(["fresh", "clairvoyant", "optimum", "behind", "visited", "policy"], rows)
 
 
@@ -256,7 +240,7 @@ def _show_staleness(found: Sequence[Standing]) -> None:
     for one in sorted(found, key=lambda one: -one.freshness.mean):
         stale = 1.0 - one.freshness.mean
         cells = [f"{100 * stale:.3f}", f"{stale / uniform:.3f}" if uniform > 0 else "–"]
-        rows.append([*cells, number(round(one.visits)), number(round(one.visited)), one.label])
+        rows.append([*cells, number(round(one.visits)), number(round(one.visited)), one.policy])
     show_table(["stale %", "of uniform", "visits", "visited", "policy"], rows)
 
 
@@ -267,12 +251,6 @@ def _worlds(names: Sequence[str], processes: Sequence[str], budgets: Sequence[fl
         world = synthetic_world(name, process, pages, budget)
         found.append(world if len(set(budgets)) < 2 else replace(world, name=f"{world.name}, {budget:g} visits a page"))
     return found
-
-
-def _dispatches(dispatch: str, policies: Sequence[str]) -> list[DispatchName]:
-    if dispatch != "edf" and not set(policies) & set(INDEXED_POLICIES):
-        raise ConfigurationError(f"--dispatch {dispatch}: expected a policy that it can serve, of {', '.join(INDEXED_POLICIES)}")
-    return [name for name in DISPATCHES if dispatch in (name, "both")]
 
 
 def _per_cent(share: Interval) -> str:
@@ -286,7 +264,6 @@ def _write_reports(path: Path | None, reports: Sequence[Report]) -> None:
         names = [
             "world",
             "policy",
-            "dispatch",
             "seed",
             "pages",
             "horizon",

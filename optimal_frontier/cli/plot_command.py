@@ -39,9 +39,7 @@ _LINE_LENGTH: Final = 100
 _WHICH: Final = {
     "median": "median of what is believed",
     "epsilon": "median of what is believed",
-    "mean": "mean of what is believed",
-    "thompson": "a draw from what is believed",
-    "explore-then-commit": "mean of what is believed, or was when exploring ended",
+    "explore-then-commit": "median of what is believed",
 }
 
 _INK, _MUTED, _CURVE, _PRESENT, _LINE = "#22303c", "#7b8794", "#1f6fb4", "#c2572b", "#b3322e"
@@ -97,7 +95,7 @@ def draw_frontier(curve: CrawlCurve, workplace: Workplace) -> Figure:
     for show in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
         show(_formatter(lambda value, _: f"{value:g}"))
     axes.tick_params(axis="x", which="both", length=4, pad=4)
-    _entitle(axes, workplace, f"what a budget buys ({number(len(curve.page))} pages)")
+    _entitle(axes, workplace, f"what a budget buys ({number(len(curve.problem.importance))} pages)")
     drawn.legend(loc="outside lower center", fontsize=9, frameon=False)
     return drawn
 
@@ -110,7 +108,7 @@ def smooth(curve: CrawlCurve, low: float, high: float) -> tuple[np.ndarray, np.n
     tuple of ndarray
         Budgets evenly spaced on a logarithmic scale, fetches per second, and freshness.
     """
-    plans = _PLANS if len(curve.page) < _MANY_PAGES else _FEWER_PLANS
+    plans = _PLANS if len(curve.problem.importance) < _MANY_PAGES else _FEWER_PLANS
     budgets = np.geomspace(low, high, plans)
     points = [curve.at(float(budget)) for budget in budgets]
     value = np.array([point.freshness for point in points])
@@ -134,10 +132,11 @@ def draw_rates(curve: CrawlCurve, workplace: Workplace) -> Figure:
 
     settings = workplace.settings
     plan = curve.plan(curve.present)
-    importance, change_rate, rates = plan.weight, plan.change_rate, plan.rates
+    problem, rates = curve.problem, plan.rates
+    importance, change_rate = problem.importance, problem.change_rate
     # A pinned page is visited at its own rate, which is its least one too.
-    least = plan.least
-    left = (rates <= least * (1 + _AT_BOUND)) & (curve.page["min_rate"] < curve.page["max_rate"])
+    least = np.minimum(np.maximum(problem.min_rate, problem.asked), problem.max_rate)
+    left = (rates <= least * (1 + _AT_BOUND)) & (problem.min_rate < problem.max_rate)
     pages = len(rates)
     drawn_pages = np.arange(pages)
     if pages > MOST_DOTS:

@@ -10,7 +10,6 @@ import numpy as np
 
 from optimal_frontier.cli.drawing import figure, save
 from optimal_frontier.simulation import Standing
-from optimal_frontier.simulation.comparing import DEFAULT_DISPATCH
 
 #: Colour and kind of line of simulated policies; those of one family share a colour.
 _POLICY_LOOKS: Final = {
@@ -40,14 +39,12 @@ def draw_policies(found: Sequence[Standing], unit: float, unit_name: str, path: 
         of_world = sorted((one for one in found if one.world == world), key=lambda one: one.freshness.mean)
         for one in of_world[::-1]:
             colour, style = _POLICY_LOOKS.get(one.policy, ("#7f7f7f", "-"))
-            width = 1.3 if one.dispatch == DEFAULT_DISPATCH else 0.6
-            upper.stairs(one.by_time, one.edges / unit, baseline=None, color=colour, linestyle=style, linewidth=width, label=one.label)
+            upper.stairs(one.by_time, one.edges / unit, baseline=None, color=colour, linestyle=style, linewidth=1.3, label=one.policy)
         for place, one in enumerate(of_world):
             error = 0.0 if np.isnan(one.freshness.error) else one.freshness.error
             colour = _POLICY_LOOKS.get(one.policy, ("#7f7f7f", "-"))[0]
-            marker = "o" if one.dispatch == DEFAULT_DISPATCH else "D"
-            lower.errorbar(one.freshness.mean, place, xerr=error, fmt=marker, color=colour, capsize=3, markersize=4)
-        lower.set_yticks(range(len(of_world)), [one.label for one in of_world])
+            lower.errorbar(one.freshness.mean, place, xerr=error, fmt="o", color=colour, capsize=3, markersize=4)
+        lower.set_yticks(range(len(of_world)), [one.policy for one in of_world])
         # The first visits would take most of the height.
         later = [one.by_time[len(one.by_time) // 8 :] for one in of_world]
         low, high = float(np.min(later)), float(np.max(later))

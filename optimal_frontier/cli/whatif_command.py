@@ -139,7 +139,7 @@ def forecast(curve: CrawlCurve, settings: FrontierSettings, rates: Sequence[floa
         "objective": settings.objective,
         "exploration": settings.exploration,
         "budget_is_measured": settings.crawl_rate is None,
-        "pages": len(curve.page),
+        "pages": len(curve.problem.importance),
         "pending_first_visit": curve.waiting,
         "present": row(curve.present),
         "rates": [row(budget) for budget in asked],
@@ -171,8 +171,6 @@ def _show(answer: dict[str, Any]) -> None:
     elif answer["targets"]:
         now = answer["present"]
         show_facts([("present", f"{per_second(now['budget'])} gives {_percent(now['freshness'])}")])
-    if answer["exploration"] not in ("median", "epsilon"):
-        click.echo(f'(by the change rates that EXPLORATION "{answer["exploration"]}" plans with; `status` goes by the medians)')
     from optimal_frontier.frontier.planning.curve import Limit
 
     limit = Limit(**answer["limit"])

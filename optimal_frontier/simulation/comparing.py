@@ -9,14 +9,12 @@ from typing import Final
 import numpy as np
 
 from optimal_frontier.simulation.ragged import Floats
-from optimal_frontier.simulation.simulating import DEFAULT_LEARNER, INDEXED_POLICIES, POLICY_NAMES, DispatchName, Report, simulate
+from optimal_frontier.simulation.simulating import DEFAULT_LEARNER, POLICY_NAMES, Report, simulate
 from optimal_frontier.simulation.worlds import World
 
 #: The policy that others are held against, and the one that knows the rates.
 DEFAULT_POLICY: Final = "median"
 CLAIRVOYANT: Final = "clairvoyant"
-#: The dispatcher of a crawl unless told.
-DEFAULT_DISPATCH: Final[DispatchName] = "edf"
 #: Student's t at 0.975 for 1, 2, ... degrees of freedom; beyond, 1.96 + 2.42 / degrees, within 0.002.
 _STUDENT: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 
@@ -39,7 +37,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Standing:
-    """One policy, under one dispatcher, in one world.
+    """One policy in one world.
 
     Attributes
     ----------
@@ -50,15 +48,13 @@ class Standing:
     freshness : Interval
         Share of the importance up to date, after the burn-in.
     of_clairvoyant, of_optimum : Interval
-        As a share of the clairvoyant policy's on the same seed under `DEFAULT_DISPATCH`, and of the optimum's; NaN where that is missing.
+        As a share of the clairvoyant policy's on the same seed, and of the optimum's; NaN where that is missing.
     behind_default : Interval
-        `of_clairvoyant` of the default policy under `DEFAULT_DISPATCH` less this one's, seed by seed: above 0 where the default wins.
+        `of_clairvoyant` of the default policy less this one's, seed by seed: above 0 where the default wins.
     visits, visited : float
         Visits made, and pages visited after the burn-in; means.
     edges, by_time : ndarray
         Mean freshness in stretches of time.
-    dispatch : str
-        ``edf`` or ``index``.
     """
 
     world: str
@@ -72,12 +68,6 @@ class Standing:
     visited: float
     edges: Floats
     by_time: Floats
-    dispatch: DispatchName
-
-    @property
-    def label(self) -> str:
-        """The policy, and the dispatcher if it is not the default."""
-        return self.policy if self.dispatch == DEFAULT_DISPATCH else f"{self.policy}, {self.dispatch}"
 
 
 def compare(
@@ -88,7 +78,6 @@ def compare(
     *,
     burn_in: float | None = None,
     replan: float | None = None,
-    dispatches: Sequence[DispatchName] = (DEFAULT_DISPATCH,),
     learner: str = DEFAULT_LEARNER,
 ) -> Iterator[Report]:
     """Simulate every policy in every world for every seed.
@@ -103,8 +92,6 @@ def compare(
         All policies meet the same pages and changes on the same seed.
     horizon, burn_in, replan
         As in `simulate`.
-    dispatches : sequence of str
-        What makes visits of plans. Policies that ``index`` cannot serve run under ``edf`` alone, whatever is asked for.
     learner : str
         As in `simulate`.
 
@@ -116,32 +103,18 @@ def compare(
     each = tuple(seeds)
     for world in worlds:
         for seed in each:
-            for policy, dispatch in pairings(policies, dispatches):
-                yield simulate(world, policy, horizon, seed, burn_in=burn_in, replan=replan, learner=learner, dispatch=dispatch)
-
-
-def pairings(policies: Sequence[str], dispatches: Sequence[DispatchName]) -> list[tuple[str, DispatchName]]:
-    """Return the pairs of policy and dispatcher that there are.
-
-    Examples
-    --------
-    >>> pairings(["median", "uniform"], ["edf", "index"])
-    [('median', 'edf'), ('median', 'index'), ('uniform', 'edf')]
-    """
-    found: list[tuple[str, DispatchName]] = []
-    for policy in policies:
-        found += [(policy, dispatch) for dispatch in dispatches] if policy in INDEXED_POLICIES else [(policy, DEFAULT_DISPATCH)]
-    return found
+            for policy in policies:
+                yield simulate(world, policy, horizon, seed, burn_in=burn_in, replan=replan, learner=learner)
 
 
 def standings(reports: Iterable[Report]) -> list[Standing]:
     """Return means and confidence intervals over seeds, in the order in which worlds and policies first come."""
-    groups: dict[tuple[str, str, DispatchName], dict[int, Report]] = {}
+    groups: dict[tuple[str, str], dict[int, Report]] = {}
     for report in reports:
-        groups.setdefault((report.world, report.policy, report.dispatch), {})[report.seed] = report
+        groups.setdefault((report.world, report.policy), {})[report.seed] = report
     found = []
-    for (world, policy, dispatch), group in groups.items():
-        known, default = (groups.get((world, name, DEFAULT_DISPATCH), {}) for name in (CLAIRVOYANT, DEFAULT_POLICY))
+    for (world, policy), group in groups.items():
+        known, default = (groups.get((world, name), {}) for name in (CLAIRVOYANT, DEFAULT_POLICY))
         shares = _shares(group, known)
         reference = _shares(default, known)
         first = next(iter(group.values()))
@@ -158,7 +131,6 @@ def standings(reports: Iterable[Report]) -> list[Standing]:
                 float(np.mean([report.visited for report in group.values()])),
                 first.edges,
                 np.mean([report.by_time for report in group.values()], axis=0),
-                dispatch,
             )
         )
     return found

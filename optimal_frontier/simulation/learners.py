@@ -7,19 +7,16 @@ from types import MappingProxyType
 from typing import Final
 
 from optimal_frontier.simulation.last_modified_learning import LastModified, with_liars
-from optimal_frontier.simulation.learning import Filtering, Forgetting, Learner, Watching
-from optimal_frontier.simulation.live_learning import Live
-from optimal_frontier.simulation.sibling_learning import Siblings
+from optimal_frontier.simulation.learning import Bits, Learner
 from optimal_frontier.simulation.worlds import Realised
 
-#: Makers of learners by name.
-LEARNERS: Final[Mapping[str, Callable[[Realised], Learner]]] = MappingProxyType(
+#: Makers of learners by name. ``live`` is what a live crawl makes of bits.
+LEARNERS: Final[Mapping[str, Callable[[Realised], Bits | Learner]]] = MappingProxyType(
     {
-        "live": Live,
-        "plain": Filtering,
-        "watching": Watching,
-        "forgetting": Forgetting,
-        "siblings": Siblings,
+        "live": lambda world: Bits(watches=True, has_siblings=True),
+        "plain": lambda world: Bits(),
+        "watching": lambda world: Bits(watches=True),
+        "siblings": lambda world: Bits(has_siblings=True),
         "last-modified": LastModified,
         "last-modified-liars": with_liars,
     }

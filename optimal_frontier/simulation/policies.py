@@ -1,4 +1,4 @@
-"""Policies that plan: from what a crawl knows to a revisit rate for every page, which credit makes visits of."""
+"""Policies that plan: from what a crawl knows to change rates that pages are priced by, or straight to revisit rates."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from typing import Final, Protocol, runtime_checkable
 import numpy as np
 
 from optimal_frontier.scheduling.exploration import Choice, Exploration, choose, explores, page_uniforms, phase
-from optimal_frontier.scheduling.planning import PRIOR_SHAPE, RatePlan, plan_rates
+from optimal_frontier.scheduling.planning import PRIOR_SHAPE
+from optimal_frontier.simulation.believing import GIVEN, MEAN, MEDIAN
 from optimal_frontier.simulation.ragged import Floats
+
+#: What numbers are made from between plans.
+_ESTIMATES: Final[Mapping[Exploration, int]] = MappingProxyType({"median": MEDIAN, "epsilon": MEDIAN, "mean": MEAN})
 
 
 @dataclass(frozen=True)
@@ -49,34 +53,20 @@ class Knowledge:
         return np.where(known, self.shape, PRIOR_SHAPE), np.where(known, self.time, len(self.shape) / self.budget)
 
 
-#: Returns visits per unit of time of every page. One is made for each run, so that it may remember.
+#: Returns visits per unit of time of every page; the earliest deadline goes first. One is made for each run, so that it may remember.
 Planner = Callable[[Knowledge], Floats]
 
 
 @runtime_checkable
-class Solver(Protocol):
-    """A planner that solves for its rates, and can say what they were solved from: what dispatch by price goes by."""
+class Pricing(Protocol):
+    """A policy that says which change rates pages are priced by, and how often each is looked at whatever that says."""
 
-    def __call__(self, what: Knowledge) -> Floats:
-        """Return revisit rates."""
+    @property
+    def estimate(self) -> int:
+        """From which rate numbers are made between plans: a constant of `believing`."""
 
-    def plan(self, what: Knowledge) -> RatePlan:
-        """Return revisit rates and what they were solved from."""
-
-
-def _solved(what: Knowledge, choice: Choice) -> RatePlan:
-    """A plan by the arithmetic of a live plan. (It may start from the price of the last one, which pays from some 10,000 pages on.)"""
-    return plan_rates(
-        what.importance,
-        what.shape,
-        what.time,
-        what.budget,
-        np.zeros(what.importance.shape),
-        np.full(what.importance.shape, np.inf),
-        change_rate=choice.change_rate,
-        least_rate=choice.least_rate,
-        most_rate=choice.most_rate,
-    )
+    def choose(self, what: Knowledge) -> Choice:
+        """Return change rates and bounds on revisit rates."""
 
 
 @dataclass
@@ -97,12 +87,13 @@ class Exploring:
     _phase: int = field(default=0, init=False)
     _seed: int | None = field(default=None, init=False)
 
-    def __call__(self, what: Knowledge) -> Floats:
-        """Return revisit rates."""
-        return self.plan(what).rates
+    @property
+    def estimate(self) -> int:
+        """Drawn rates, and those that it committed itself to, hold until the next plan; medians and means follow every bit."""
+        return _ESTIMATES.get(self.exploration, GIVEN)
 
-    def plan(self, what: Knowledge) -> RatePlan:
-        """Return revisit rates and what they were solved from."""
+    def choose(self, what: Knowledge) -> Choice:
+        """Return change rates and bounds on revisit rates."""
         n = len(what.importance)
         shape, time = what.believed()
         rounds = what.now * what.budget / n
@@ -116,8 +107,7 @@ class Exploring:
                 # Pages that came since then stand behind the others: for them what is known now.
                 old = len(self._committed[0])
                 shape, time = np.append(self._committed[0], shape[old:]), np.append(self._committed[1], time[old:])
-        choice = choose(self.exploration, shape, time, what.budget, self._numbers(what, rounds), rounds, horizon)
-        return _solved(what, choice)
+        return choose(self.exploration, shape, time, what.budget, self._numbers(what, rounds), rounds, horizon)
 
     def _numbers(self, what: Knowledge, rounds: float) -> Floats:
         """New numbers for every plan, or for every phase."""
@@ -128,17 +118,17 @@ class Exploring:
         return page_uniforms(np.arange(len(what.importance)), self._seed)
 
 
+@dataclass(frozen=True)
 class Clairvoyant:
-    """The solver's rates at the true change rates, which no crawl knows."""
+    """The true change rates, which no crawl knows; those of the moment, at each plan."""
 
-    def __call__(self, what: Knowledge) -> Floats:
-        """Return revisit rates."""
-        return self.plan(what).rates
+    estimate: int = GIVEN
+    knows: bool = True
 
-    def plan(self, what: Knowledge) -> RatePlan:
-        """Return revisit rates and what they were solved from."""
+    def choose(self, what: Knowledge) -> Choice:
+        """Return the change rates."""
         known = what.known_rates(what.now)
-        return _solved(what, Choice(known, np.zeros(known.shape), np.full(known.shape, np.inf)))
+        return Choice(known, np.zeros(known.shape), np.full(known.shape, np.inf))
 
 
 def uniform(what: Knowledge) -> Floats:
@@ -159,7 +149,7 @@ def by_change_rate(what: Knowledge) -> Floats:
 
 
 #: Makers of planners by name.
-PLANNERS: Final[Mapping[str, Callable[[], Planner]]] = MappingProxyType(
+PLANNERS: Final[Mapping[str, Callable[[], Planner | Pricing]]] = MappingProxyType(
     {
         "median": lambda: Exploring("median"),
         "mean": lambda: Exploring("mean"),

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Literal, get_args
+from typing import Final
 
 import numpy as np
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.simulation.bandwidth import BandwidthChange
-from optimal_frontier.simulation.crawl import Visits, planned_visits, ruled_visits
-from optimal_frontier.simulation.index_crawl import indexed_visits
+from optimal_frontier.simulation.crawl import Visits
 from optimal_frontier.simulation.interval_rules import RULES, IntervalRule
 from optimal_frontier.simulation.learners import LEARNERS
-from optimal_frontier.simulation.policies import PLANNERS, Planner, Solver
+from optimal_frontier.simulation.planned_crawl import NO_CONDITIONS, Conditions, planned_visits
+from optimal_frontier.simulation.policies import PLANNERS, Planner, Pricing
 from optimal_frontier.simulation.ragged import Floats, Ints
+from optimal_frontier.simulation.ruled_crawl import ruled_visits
 from optimal_frontier.simulation.worlds import Realised, World, synthetic_world
 
 #: Stretches of time of which freshness is told.
@@ -27,11 +28,6 @@ REPLAN_ROUNDS: Final = 0.4
 DEFAULT_LEARNER: Final = "live"
 #: Names of all policies.
 POLICY_NAMES: Final = (*PLANNERS, *RULES)
-#: Those that can be dispatched by live price.
-INDEXED_POLICIES: Final = tuple(name for name, make in PLANNERS.items() if isinstance(make(), Solver))
-
-DispatchName = Literal["edf", "index"]
-DISPATCHES: Final[tuple[DispatchName, ...]] = get_args(DispatchName)
 
 
 @dataclass(frozen=True)
@@ -61,8 +57,6 @@ class Report:
         Stretches of time from 0 to the horizon.
     by_time : ndarray (k,)
         Freshness in each.
-    dispatch : str
-        ``edf`` or ``index``.
     """
 
     world: str
@@ -79,20 +73,19 @@ class Report:
     visited: int
     edges: Floats
     by_time: Floats
-    dispatch: DispatchName = "edf"
 
 
 def simulate(
     world: World | str,
-    policy: str | IntervalRule | Callable[[], Planner],
+    policy: str | IntervalRule | Callable[[], Planner | Pricing],
     horizon: float,
     seed: int,
     *,
     burn_in: float | None = None,
     replan: float | None = None,
     learner: str = DEFAULT_LEARNER,
-    dispatch: DispatchName = "edf",
     bandwidth: BandwidthChange | None = None,
+    conditions: Conditions = NO_CONDITIONS,
 ) -> Report:
     """Simulate a crawl.
 
@@ -113,10 +106,10 @@ def simulate(
         much, changes freshness by less than 0.0003.
     learner : str
         Who learns, a key of `LEARNERS`; for policies that plan. ``live`` is what a live crawl makes of bits.
-    dispatch : str
-        What makes visits of plans: ``edf``, the earliest deadline, or ``index``, the live price; the latter for `INDEXED_POLICIES` only.
     bandwidth : BandwidthChange, optional
         When the real budget is not the one that plans count with. The optimum is that at the real one, on average over the time measured.
+    conditions : Conditions
+        Bounds of pages, hosts with a limit, batches, fetches in flight. For policies that plan; the optimum does not count with them.
 
     Returns
     -------
@@ -157,19 +150,13 @@ def simulate(
     even = len(realised) / realised.budget
     interval = _positive(REPLAN_ROUNDS * even if replan is None else replan, "replan")
     name, chosen = _policy(policy, even / realised.day)
-    if dispatch not in DISPATCHES:
-        raise InvalidProblemError(f"dispatch {dispatch!r}: unknown; known are {', '.join(DISPATCHES)}")
     if isinstance(chosen, IntervalRule):
-        if dispatch == "index":
-            raise InvalidProblemError(
-                f'policy {name!r} keeps intervals and plans nothing; dispatch "index" needs one that solves for rates'
-            )
+        if conditions != NO_CONDITIONS:
+            raise InvalidProblemError(f"policy {name!r} keeps intervals and takes no conditions")
         visits = ruled_visits(realised, chosen, horizon, bandwidth)
     else:
-        make, planner = (indexed_visits if dispatch == "index" else planned_visits), chosen()
-        if dispatch == "index" and not isinstance(planner, Solver):
-            raise InvalidProblemError(f'policy {name!r} has rates only; dispatch "index" needs one that solves for them')
-        visits = make(realised, planner, LEARNERS[learner](realised), horizon, interval, np.random.default_rng([int(seed), 1]), bandwidth)
+        rng = np.random.default_rng([int(seed), 1])
+        visits = planned_visits(realised, chosen(), LEARNERS[learner](realised), horizon, interval, rng, bandwidth, conditions)
     edges = np.unique(np.concatenate([np.linspace(0.0, horizon, STRETCHES + 1), [start]]))
     by_time = freshness_by_time(realised, visits, edges)
     measured = edges[:-1] >= start
@@ -190,7 +177,6 @@ def simulate(
         len(np.unique(visits.pages[visits.times >= start])),
         edges,
         by_time,
-        dispatch,
     )
 
 
@@ -244,7 +230,9 @@ def _cut(begin: Floats, end: Floats, edges: Floats) -> tuple[Ints, Ints, Floats,
     return copy, stretch, start, np.maximum(np.minimum(end[copy], edges[stretch + 1]), start)
 
 
-def _policy(policy: str | IntervalRule | Callable[[], Planner], even_days: float) -> tuple[str, IntervalRule | Callable[[], Planner]]:
+def _policy(
+    policy: str | IntervalRule | Callable[[], Planner | Pricing], even_days: float
+) -> tuple[str, IntervalRule | Callable[[], Planner | Pricing]]:
     if isinstance(policy, str):
         if policy in RULES:
             return policy, RULES[policy](even_days)

@@ -64,6 +64,14 @@ _UNAVAILABLE = {
     "TRYAGAIN": "is moving keys between its nodes",
 }
 
+_REDIRECTIONS = {
+    redis_errors.MovedError: "MOVED",
+    redis_errors.AskError: "ASK",
+    redis_errors.TryAgainError: "TRYAGAIN",
+    redis_errors.ClusterDownError: "CLUSTERDOWN",
+    redis_errors.MasterDownError: "MASTERDOWN",
+}
+
 
 @dataclass(frozen=True)
 class ConnectionSpec:
@@ -288,7 +296,7 @@ def translated(spec: ConnectionSpec, key: str = "") -> Iterator[None]:
         yield
     except redis_errors.DataError:
         raise  # a programming error: redis-py cannot encode an argument
-    except redis_errors.RedisError as exc:
+    except (redis_errors.RedisError, redis_errors.RedisClusterException) as exc:
         error = _translate(exc, spec, key)
         # A server that does not know AUTH quotes the password, and a traceback would show the cause.
         is_clean = _scrubbed(str(exc), spec) == str(exc)
@@ -312,6 +320,11 @@ def _translate(exc: Exception, spec: ConnectionSpec, key: str) -> StateError:
         return StateUnavailableError(f"{where} {_UNAVAILABLE['READONLY']}")
     if isinstance(exc, redis_errors.OutOfMemoryError):
         return StateUnavailableError(f"{where} {_UNAVAILABLE['OOM']}")
+    if isinstance(exc, redis_errors.RedisClusterException):
+        # Raised when the map of slots is read: by a server that is no cluster, or because no node answers.
+        if "not enabled" in text:
+            return StateError(f"{where} is no cluster; redis:// is for a single server")
+        return StateUnavailableError(f"cannot reach {where}: {text}")
     if isinstance(exc, redis_errors.TimeoutError):
         return StateUnavailableError(f"{where} did not answer in time: {text}")
     if isinstance(exc, redis_errors.ConnectionError):
@@ -321,6 +334,8 @@ def _translate(exc: Exception, spec: ConnectionSpec, key: str) -> StateError:
         return SchemaMismatchError(
             f"{where} holds another type under {what}, which some other program must have written; it was left untouched"
         )
+    # Of the errors of clusters redis-py keeps the code to itself.
+    codes |= {code for kind, code in _REDIRECTIONS.items() if isinstance(exc, kind)}
     for code, meaning in _UNAVAILABLE.items():
         if code in codes:
             return StateUnavailableError(f"{where} {meaning}: {text}")
@@ -397,7 +412,10 @@ def _is_usable(client: Any, socket_path: str | None) -> bool:
         return False
     try:
         client.ping()
-    except redis_errors.RedisError:
+        if isinstance(client, redis.RedisCluster):
+            # A node that was lost may have a successor by now, which no other node was asked for.
+            client.nodes_manager.initialize()
+    except (redis_errors.RedisError, redis_errors.RedisClusterException):
         return False
     return True
 

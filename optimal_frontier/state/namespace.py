@@ -223,7 +223,8 @@ class Namespace:
 
     def _load(self, client: Any, names: Iterable[str]) -> None:
         loaded = self.connection.scripts_of(client)
-        for name in sorted(set(names) - loaded):
+        # Namespaces may share a connection: another may have loaded what this one has no digest of.
+        for name in sorted(name for name in set(names) if name not in loaded or name not in self._digests):
             digest = client.script_load(source(name))
             self._digests[name] = digest if isinstance(digest, str) else digest.decode()
             loaded.add(name)

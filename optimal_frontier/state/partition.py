@@ -161,7 +161,9 @@ def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
             result.damaged.append(page)
             continue
         late = None if row.b == 0 else max(0.0, lateness[i] / 1e6)
-        result.handouts.append(Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, said, memory, value))
+        result.handouts.append(
+            Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, said, memory, value)
+        )
     return result
 
 
@@ -170,13 +172,16 @@ def observe_calls(partition: int, observations: Sequence[Observation], tokens: S
 
     ``tokens`` are those of the leases now, after renewals.
     """
-    return [
-        _observe_call(partition, observations[at : at + BATCH], tokens[at : at + BATCH]) for at in range(0, len(observations), BATCH)
-    ]
+    return [_observe_call(partition, observations[at : at + BATCH], tokens[at : at + BATCH]) for at in range(0, len(observations), BATCH)]
 
 
 def _observe_call(partition: int, observations: Sequence[Observation], tokens: Sequence[float]) -> Call:
-    retired, late, words, leases, memories, changes = [], [], {}, [], [], []
+    retired: list[bytes] = []
+    late: list[str] = []
+    words: dict[int, bytes] = {}
+    leases: list[Any] = []
+    memories: list[bytes] = []
+    changes: list[bytes] = []
     counted: dict[str, list[bytes]] = {}
     for number, (seen, token) in enumerate(zip(observations, tokens, strict=True), 1):
         page, row, index = seen.handout.page, seen.row, _INDEX.pack(number)

@@ -18,6 +18,7 @@ _FROZENSET: Final = 3
 _ORIGINS: Final = {1: "http://", 2: "https://"}
 _MORE: Final = 0x10
 
+
 def _extend(value: Any) -> Any:
     if isinstance(value, tuple):
         return msgpack.ExtType(_TUPLE, encode_record(list(value)))

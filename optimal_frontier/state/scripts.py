@@ -14,7 +14,7 @@ from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, NUMBERS_AT, NUMBERS_
 #: Pages that dispatch looks at beyond two for each request.
 SPARE: Final = 3
 #: Pages of a shut host that come up at one of its turns, to be ranked.
-RIVALS: Final = 2
+RIVALS: Final = 4
 
 _LUA_CODES: Final = {"I": "I4", "H": "I2", "B": "B", "d": "d", "f": "f"}
 _SHARED: Final = "_rows"

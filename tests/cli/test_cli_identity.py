@@ -6,11 +6,11 @@ import json
 import uuid
 
 import pytest
-from optimal_frontier.frontier.url_folding import UrlFolding
 from scrapy import Request
 
 from optimal_frontier.cli.page_identity import identity
 from optimal_frontier.frontier.admitting.identity import SCRAPYS
+from optimal_frontier.frontier.admitting.url_folding import UrlFolding
 from optimal_frontier.integrations.scrapy import CanonicalFingerprinter
 from optimal_frontier.integrations.scrapy.fingerprinter import describe
 
@@ -21,13 +21,13 @@ FOLDING = CanonicalFingerprinter(UrlFolding(("utm_*",), ("www", "slash")))
 
 
 def noted(store) -> str | None:
-    return store.hash("meta").get("identity")
+    return store.namespace.hash("meta").get("identity")
 
 
 def test_without_a_project_the_namespace_says_what_its_pages_are_known_by(run, ask, store):
-    store.command("HSET", store.key("meta"), "identity", describe(FOLDING))
+    store.namespace.command("HSET", store.key("meta"), "identity", describe(FOLDING))
     assert run("import", "-", input=f"{PLAIN},2\n{TAGGED}\n").stdout == "1 new, 1 known, 0 rejected\n"
-    assert ask("page", TAGGED)["fingerprint"] == FOLDING.fingerprint(Request(PLAIN)).hex()
+    assert ask("page", TAGGED)["fingerprint"] == FOLDING.fingerprint(Request(PLAIN))[:12].hex()
     assert run("force", TAGGED).exit_code == 0
     assert run("page", "http://a.example/y?id=7").exit_code == 1
     assert run("forget", TAGGED).exit_code == 0
@@ -35,7 +35,7 @@ def test_without_a_project_the_namespace_says_what_its_pages_are_known_by(run, a
 
 
 def test_a_search_log_weighs_pages_by_that_identity(run, store):
-    store.command("HSET", store.key("meta"), "identity", describe(FOLDING))
+    store.namespace.command("HSET", store.key("meta"), "identity", describe(FOLDING))
     log = f"query,url,position,clicked\nq,{PLAIN},1,1\nq,{TAGGED},2,1\nq,http://b.example/,3,1\n"
     answer = json.loads(run("import", "--search-log", "-", "--json", input=log).stdout)
     assert (answer["pages"], answer["new"]) == (2, 2)
@@ -44,7 +44,7 @@ def test_a_search_log_weighs_pages_by_that_identity(run, store):
 def test_an_import_notes_what_the_pages_are_known_by(run, store):
     run("import", "-", input=f"{PLAIN}\n")
     assert noted(store) == SCRAPYS
-    assert store.command("HGET", store.key("ids"), identity(PLAIN)) is not None
+    assert store.namespace.command("HGET", store.key("pages"), identity(PLAIN)[:12]) is not None
 
 
 SETTINGS = """

@@ -30,8 +30,10 @@ from optimal_frontier.state.rows import Row
 #: Longest wait for anything that a test expects, seconds.
 PATIENCE_S = 20.0
 
-#: The key ``d`` of a partition: first the time, in microseconds.
+#: The key ``d`` of a partition: first the time, in microseconds, and the tokens.
 _SEVEN = struct.Struct("<7d")
+#: More tokens than a bucket holds: it is full after a while.
+_TOKENS = 1e6
 
 #: What every crawl has unless a test says otherwise: quick, and quiet but for what is wrong.
 SETTINGS: dict[str, Any] = {
@@ -270,6 +272,6 @@ class State:
         """Move the time of the server on, as the scripts see it: it stands still until the server's clock has caught up."""
         key = self.key("d")
         kept = self.namespace.command("GET", key)
-        now, *rest = _SEVEN.unpack(kept)
+        now, _, *rest = _SEVEN.unpack(kept)
         now = max(now, self.namespace.now() * 1e6)
-        self.namespace.command("SET", key, _SEVEN.pack(now + seconds * 1e6, *rest))
+        self.namespace.command("SET", key, _SEVEN.pack(now + seconds * 1e6, _TOKENS, *rest))

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from crawls import Crawl, State, crawling
-from optimal_frontier.frontier.admitting.url_folding import UrlFolding
 
+from optimal_frontier.frontier.admitting.url_folding import UrlFolding
 from optimal_frontier.integrations.scrapy import CanonicalFingerprinter
 from optimal_frontier.integrations.scrapy.fingerprinter import describe
 from optimal_frontier.settings.urls import IGNORED

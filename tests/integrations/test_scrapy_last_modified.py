@@ -85,7 +85,7 @@ def test_a_cached_answer_teaches_no_age(crawl: Crawler, site: MisbehavingSite, s
 
 
 def test_lastmod_of_a_request_is_noted_and_nonsense_is_named_once(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
-    """A page that is yielded again tells its latest word; its meta stays as first yielded."""
+    """A page that is yielded again tells its latest word, and has the meta that it was yielded with last."""
     modified = time.time() - 50_000
     spider = f"""
     class Tester(Base):
@@ -98,17 +98,18 @@ def test_lastmod_of_a_request_is_noted_and_nonsense_is_named_once(crawl: Crawler
                 yield Request(SITE + "/static/2", meta={{"lastmod": "last week"}})
                 yield Request(SITE + "/static/3", meta={{"lastmod": ["next week"]}})
             if response.url.endswith("/static/1"):
-                note(meta=[response.meta["lastmod"], response.meta["mine"]])
+                note(meta=[response.meta["lastmod"], response.meta.get("mine")])
                 yield Request(SITE + "/static/1", meta={{"lastmod": {modified}}})
     """
     with crawl(spider) as running:
         running.until(lambda: [site.count(f"/static/{at}") > 2 for at in range(4)] == [True] * 4)
+        running.until(lambda: {line["meta"][1] for line in running.record if "meta" in line} == {1, None})
         running.stop()
     assert [at for at in range(4) if state.memory(site.url(f"/static/{at}")).lastmod] == [1]
     noted = state.memory(site.url("/static/1")).lastmod
     assert noted is not None
     assert noted.modified == pytest.approx(modified)
-    assert {tuple(line["meta"]) for line in running.record if "meta" in line} == {("2020-01-01", 1)}
+    assert {tuple(line["meta"]) for line in running.record if "meta" in line} == {("2020-01-01", 1), (modified, None)}
     warnings = [line for line in running.log.splitlines() if "lastmod" in line]
     assert len(warnings) == 1
     assert "'last week'" in warnings[0]

@@ -25,7 +25,7 @@ class Tester(AnnouncedPages, Base):
     source_rules = [("/news/", "parse_news"), ("/(page|static)/", "parse")]
 
     def first(self):
-        for at in range(10):
+        for at in range(11):
             yield Request(SITE + f"/sink?{at}", priority=-1, callback=self.ignore)
 
     def ignore(self, response):
@@ -76,7 +76,7 @@ def found(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         start = crawler(tmp_path_factory.mktemp("sources"), site, redis_socket, namespace)  # type: ignore[arg-type]  # all it needs is url
         sources = [site.url("/robots.txt"), site.url("/always_now.xml", "localhost")]
         with start(SPIDER, of_SOURCES=sources, of_RULES=PINNED, of_CRAWL_RATE=37, of_MIN_INTERVAL=0.1) as running:
-            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 10 + 5 and state.plan)
+            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 11 + 5 and state.plan)
             announce(running, found, "/sitemap-1.xml.gz", "/page/0")
             announce(running, found, "/feed", "/news/0")
             announce(running, found, "/feed", "/news/new")

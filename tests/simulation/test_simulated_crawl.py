@@ -10,13 +10,13 @@ import pytest
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.scheduling import carry_after_visit, credit_at, deadline
 from optimal_frontier.scheduling.exploration import learning_rate
 from optimal_frontier.simulation import POLICY_NAMES, Exploring, Nutch, simulate, synthetic_world
-from optimal_frontier.simulation.crawl import credit_after, deadline_after, planned_visits, ruled_visits
 from optimal_frontier.simulation.interval_rules import RULES
-from optimal_frontier.simulation.learning import Filtering
+from optimal_frontier.simulation.learning import Bits
+from optimal_frontier.simulation.planned_crawl import planned_visits
 from optimal_frontier.simulation.policies import PLANNERS
+from optimal_frontier.simulation.ruled_crawl import ruled_visits
 
 SMALL = synthetic_world("A", pages=60)
 
@@ -24,7 +24,7 @@ SMALL = synthetic_world("A", pages=60)
 def visits_of(policy, world, horizon, replan=2.0):
     if policy in RULES:
         return ruled_visits(world, RULES[policy](len(world) / world.budget), horizon)
-    return planned_visits(world, PLANNERS[policy](), Filtering(world), horizon, replan, np.random.default_rng(0))
+    return planned_visits(world, PLANNERS[policy](), Bits(), horizon, replan, np.random.default_rng(0))
 
 
 def equal(one, other):
@@ -37,7 +37,12 @@ def test_budget_is_never_exceeded_and_never_idle(policy):
     world = SMALL.realise(80.0, seed=2)
     visits = visits_of(policy, world, 80.0)
     slots = visits.times * world.budget
-    assert slots == pytest.approx(np.arange(960), abs=1e-6)
+    if policy.startswith("explore"):  # pages that are explored come at even intervals, not sooner
+        assert slots == pytest.approx(np.round(slots), abs=1e-6)
+        assert 0.95 * 960 < len(slots) < 960
+        assert np.diff(slots).min() > 0.5
+    else:
+        assert slots == pytest.approx(np.arange(960), abs=1e-6)
     assert sorted(visits.pages[:60]) == list(range(60))
     assert world.importance[visits.pages[:60]].tolist() == sorted(world.importance, reverse=True)
 
@@ -58,41 +63,19 @@ def test_the_same_seed_gives_the_same_report(policy):
     assert first.freshness != other.freshness
     assert 0 < first.freshness < 1
     assert (first.by_time <= 1).all()
-    assert first.visits == 720
+    assert 0.95 * 720 < first.visits <= 720
 
 
-def test_plain_floats_are_the_formulas_of_the_live_crawl():
-    """What a visit leaves, and when the page is due then."""
-    rng = np.random.default_rng(1)
-    for credit, rate, now in zip(4 * rng.random(200) - 1.5, rng.lognormal(0, 3, 200), 100 * rng.random(200), strict=True):
-        left = credit_after(credit)
-        assert left == carry_after_visit(credit)
-        assert deadline_after(left, now, rate) == deadline(left, now, rate, 0.0, 0.0, now, 0.0)
-
-
-def test_visits_are_those_of_the_live_formulas():
-    """Slot by slot, with the functions of `scheduling` alone, through changes of rates."""
-    world = synthetic_world("A", pages=12, visits_per_page=0.5).realise(40.0, seed=1)
-    plans = []
-
-    def planner(what):
-        rng = np.random.default_rng(int(what.now * 10))
-        plans.append((what.now, rng.random(12) ** 3 * (rng.random(12) < 0.8)))
-        return plans[-1][1]
-
-    visits = planned_visits(world, planner, Filtering(world), 40.0, 3.0, np.random.default_rng(0))
-    carry, last, rate, base, credit = (np.zeros(12) for _ in range(5))
-    last[visits.pages[:12]] = visits.times[:12]
-    waiting = list(plans)
-    for page, now in zip(visits.pages[12:], visits.times[12:], strict=True):
-        while waiting and waiting[0][0] <= now + 1e-9:
-            at, new = waiting.pop(0)
-            earned = credit_at(at, carry, last, rate, base, credit)
-            credit = np.maximum(np.where(base > 0, earned, carry + new * (at - last)), -1.0)
-            rate, base = new, np.full(12, at)
-        due = deadline(carry, last, rate, base, credit, last, 0.0)
-        assert page == np.argmin(due)
-        carry[page] = carry_after_visit(credit_at(now, carry, last, rate, base, credit)[page])
+def test_pages_with_rates_go_by_the_earliest_deadline():
+    """Policies that say revisit rates: of the first of the queue the one that is latest, as a share of its interval."""
+    world = synthetic_world("A", pages=5, visits_per_page=0.5).realise(60.0, seed=1)
+    rates = np.array([1.0, 0.7, 0.4, 0.3, 0.1])
+    visits = planned_visits(world, lambda what: rates, Bits(), 60.0, 3.0, np.random.default_rng(0))
+    last = np.zeros(5)
+    last[visits.pages[:5]] = visits.times[:5]
+    for page, now in zip(visits.pages[5:], visits.times[5:], strict=True):
+        late = 2.0 * ((now - last) * rates - 1.0)
+        assert late[page] == pytest.approx(late.max(), abs=1e-9)
         last[page] = now
 
 
@@ -105,7 +88,7 @@ def test_posteriors_are_those_of_one_page_at_a_time():
         seen.append((what.now, what.shape.copy(), what.time.copy()))
         return np.array([2.0, 1.0, 0.5, 0.5])
 
-    visits = planned_visits(world, planner, Filtering(world), 30.0, 5.0, np.random.default_rng(0))
+    visits = planned_visits(world, planner, Bits(), 30.0, 5.0, np.random.default_rng(0))
     changes = world.drawn.changes
     for page in range(4):
         posterior, updated = RatePosterior(1.0, 1.0), False
@@ -148,7 +131,7 @@ def test_no_page_is_left_alone_for_good(exploration):
     """Lemma 2: a page that the optimum would never visit keeps getting visits at bounded intervals, however long the crawl."""
     realised = synthetic_world("A", pages=20).realise(9000.0, seed=1)
     planner = Exploring(exploration)
-    visits = planned_visits(realised, planner, Filtering(realised), 9000.0, 45.0, np.random.default_rng(1))
+    visits = planned_visits(realised, planner, Bits(), 9000.0, 45.0, np.random.default_rng(1))
     bound = 1.05 / learning_rate(20, realised.budget)
     for page in range(20):
         times = visits.times[visits.pages == page]
@@ -161,9 +144,7 @@ def test_no_page_is_left_alone_for_good(exploration):
 def test_doubling_comes_back_to_every_page():
     """Lemma 2 with explore-then-commit: each exploration of three rounds or more has two visits to a page, a round apart."""
     realised = synthetic_world("A", pages=20).realise(1270.0, seed=1)
-    visits = planned_visits(
-        realised, Exploring("explore-then-commit", knows_horizon=False), Filtering(realised), 1270.0, 1.0, np.random.default_rng(1)
-    )
+    visits = planned_visits(realised, Exploring("explore-then-commit", knows_horizon=False), Bits(), 1270.0, 1.0, np.random.default_rng(1))
     for begin, length in ((15, 4), (31, 6), (63, 8), (127, 12)):
         inside = (visits.times >= 5.0 * begin) & (visits.times < 5.0 * (begin + length))
         assert np.bincount(visits.pages[inside], minlength=20).min() >= 2

@@ -1,30 +1,33 @@
-"""A namespace lives on one node of a real Redis Cluster, whichever node the URL names."""
+"""A namespace whose partitions lie on all nodes of a real Redis Cluster, also while the cluster moves them."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import redis
+from timed_namespace import new_page
 
-from optimal_frontier.errors import StateError
-from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
-from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.connection import connect, parse_redis_url
-from optimal_frontier.state.embedded import _server_program
-from optimal_frontier.state.records import encode_record
-from optimal_frontier.state.store import Store
+from optimal_frontier.errors import StateError, StateUnavailableError
+from optimal_frontier.state.connection import Connection, connect, parse_redis_url
+from optimal_frontier.state.messages import KEEP, Observation
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
 
-SLOTS = 16384
 PATIENCE_S = 30.0
+PARTITIONS = 16
+MISSING = [name for name in ("redis-server", "redis-cli") if shutil.which(name) is None]
 
 
-def _free_port() -> int:
+def free_port() -> int:
     # The bus port is 10,000 above.
     while True:
         with socket.socket() as probe:
@@ -34,63 +37,166 @@ def _free_port() -> int:
             return port
 
 
-def _wait(condition: object) -> None:
+def wait_for(condition: Callable[[], object]) -> None:
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         with contextlib.suppress(redis.RedisError):
-            if condition():  # type: ignore[operator]
+            if condition():
                 return
         time.sleep(0.05)
-    raise AssertionError("the cluster did not form in time")
+    raise AssertionError("the servers did not get ready in time")
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[int]]:
-    ports, running = [], []
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[redis.Redis]]:
+    """Clients of the three nodes of a cluster."""
+    if MISSING:
+        # In CI nothing may be left out because nobody installed it.
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"not installed: {', '.join(MISSING)}")
     with contextlib.ExitStack() as stack:
-        for _ in range(2):
-            port = _free_port()
-            folder = tmp_path_factory.mktemp("node")
-            options = {"port": port, "bind": "127.0.0.1", "dir": folder, "cluster-enabled": "yes", "save": "", "daemonize": "no"}
+        clients = []
+        for _ in range(3):
+            port = free_port()
+            options = {"port": port, "bind": "127.0.0.1", "dir": tmp_path_factory.mktemp("node"), "cluster-enabled": "yes", "save": ""}
             words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-            process = subprocess.Popen([_server_program(), *words], stdout=subprocess.DEVNULL)
+            process = subprocess.Popen(["redis-server", *words], stdout=subprocess.DEVNULL)
             stack.callback(process.wait)
             stack.callback(process.kill)
-            ports.append(port)
-            running.append(stack.enter_context(redis.Redis(port=port, protocol=2)))
-        for client in running:
-            _wait(client.ping)
-        running[0].execute_command("CLUSTER ADDSLOTSRANGE", 0, SLOTS // 2 - 1)
-        running[1].execute_command("CLUSTER ADDSLOTSRANGE", SLOTS // 2, SLOTS - 1)
-        running[0].execute_command("CLUSTER MEET", "127.0.0.1", ports[1])
-        for client in running:
-            _wait(lambda client=client: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok")  # type: ignore[misc]
-        yield ports
+            clients.append(stack.enter_context(redis.Redis(port=port, protocol=2)))
+        for client in clients:
+            wait_for(client.ping)
+        addresses = [f"127.0.0.1:{port_of(client)}" for client in clients]
+        made = subprocess.run(["redis-cli", "--cluster", "create", *addresses, "--cluster-yes"], capture_output=True, text=True)
+        assert made.returncode == 0, made.stdout + made.stderr
+        for client in clients:
+            wait_for(lambda client=client: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok")  # type: ignore[misc]
+        yield clients
 
 
-@pytest.mark.parametrize("asked", [0, 1])
-def test_any_node_leads_to_the_one_that_has_the_keys(nodes: list[int], asked: int) -> None:
-    settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_CRAWL_RATE": 100})
-    with connect(parse_redis_url(f"redis+cluster://127.0.0.1:{nodes[asked]}", Path())) as connection:
-        store = Store(connection, f"cluster-{asked}")
-        store.open(spider="spider")
-        dispatcher = Dispatcher(store, settings)
-        page = dispatcher.new_page(b"f" * 20, "http://example.org/", encode_record({"url": "http://example.org/"}))
-        outcome = dispatcher.exchange(Exchange(pages=[page], want=1))
-        assert [handout.record["url"] for handout in outcome.handouts] == ["http://example.org/"]
-        dispatcher.leave()
+@pytest.fixture
+def crawl(nodes: list[redis.Redis]) -> Iterator[Namespace]:
+    """A new namespace of 16 partitions."""
+    with connection_to(nodes[0]) as connection:
+        namespace = Namespace(connection, f"test-{uuid.uuid4().hex[:12]}")
+        namespace.open(spider="test", partitions=PARTITIONS)
+        yield namespace
+
+
+def port_of(client: redis.Redis) -> int:
+    return int(client.connection_pool.connection_kwargs["port"])
+
+
+def connection_to(client: redis.Redis) -> Connection:
+    return connect(parse_redis_url(f"redis+cluster://127.0.0.1:{port_of(client)}", Path()))
+
+
+def add_everywhere(crawl: Namespace) -> None:
+    replies = crawl.run([call for k in range(PARTITIONS) for call in add_calls(k, [new_page(f"h{k}/{i}") for i in range(3)])])
+    assert replies == [[1, 1, 1]] * PARTITIONS
+
+
+def visit_everywhere(crawl: Namespace) -> list[str]:
+    """Dispatch from all partitions in one call, and observe all of it; return the URLs."""
+    replies = crawl.run([dispatch_call(k, Ask(5)) for k in range(PARTITIONS)])
+    handed = [handout for k, reply in enumerate(replies) for handout in parse_dispatch(k, reply).handouts]
+    calls = []
+    for handout in handed:
+        row = handout.row._replace(b=handout.at * 1e6, a=0.0, s=0.0, e=0.0, l=0.0, visits=handout.row.visits + 1)
+        calls += observe_calls(handout.partition, [Observation(handout, KEEP, row, counters={"visits": 1})], [handout.token])
+    assert crawl.run(calls) == [[1]] * len(handed)
+    return sorted(handout.record["url"] for handout in handed)
+
+
+@contextlib.contextmanager
+def migrating(nodes: list[redis.Redis], slot: int, source_port: int, target: redis.Redis) -> Iterator[None]:
+    """Move a slot between two nodes; within the block it is under way."""
+    source = next(client for client in nodes if port_of(client) == source_port)
+    names = {port_of(client): client.execute_command("CLUSTER MYID").decode() for client in (source, target)}
+    target.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", names[source_port])
+    source.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", names[port_of(target)])
+    yield
+    keys = source.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 1000)
+    source.execute_command("MIGRATE", "127.0.0.1", port_of(target), "", 0, 5000, "KEYS", *keys)
+    for client in (target, source, *nodes):
+        client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", names[port_of(target)])
+
+
+URLS = sorted(f"http://h{k}/{i}" for k in range(PARTITIONS) for i in range(3))
+
+
+def test_partitions_lie_on_all_nodes_and_each_does_all(nodes: list[redis.Redis], crawl: Namespace) -> None:
+    add_everywhere(crawl)
+    used = {port_of(crawl.connection.client_of(crawl.prefix(k))) for k in range(PARTITIONS)}
+    assert used == {port_of(client) for client in nodes}
+    assert visit_everywhere(crawl) == URLS
+    assert visit_everywhere(crawl) == URLS
+    counts = crawl.counts()
+    assert (counts["pages"], counts["visits"], counts["dispatched"], counts["ended"]) == (48, 96, 96, 96)
+
+
+@pytest.mark.parametrize("asked", [0, 1, 2])
+def test_any_node_leads_to_all_partitions(nodes: list[redis.Redis], crawl: Namespace, asked: int) -> None:
+    add_everywhere(crawl)
+    with connection_to(nodes[asked]) as connection:
+        other = Namespace(connection, crawl.name)
+        other.open(spider="test")
+        assert other.partitions == PARTITIONS
+        assert other.counts()["pages"] == 48
+        assert visit_everywhere(other) == URLS
         connection.reconnect()
-        assert store.counts()["pages"] == 1
+        assert visit_everywhere(other) == URLS
 
 
-def test_a_server_that_is_no_cluster_is_called_so(redis_socket: str, nodes: list[int]) -> None:
-    port = _free_port()
-    process = subprocess.Popen([_server_program(), "--port", str(port), "--bind", "127.0.0.1", "--save", ""], stdout=subprocess.DEVNULL)
+def test_partitions_that_the_cluster_moves_are_followed(nodes: list[redis.Redis], crawl: Namespace) -> None:
+    add_everywhere(crawl)
+    moved = 3
+    slot = int(nodes[0].cluster("KEYSLOT", crawl.prefix(moved)))
+    source = crawl.connection.client_of(crawl.prefix(moved))
+    target = next(client for client in nodes if port_of(client) != port_of(source))
+    with migrating(nodes, slot, port_of(source), target):
+        # Half way nothing is lost, and nothing done: a crawler comes back to it.
+        with pytest.raises(StateUnavailableError, match="moving"):
+            crawl.run([dispatch_call(moved, Ask(5))])
+        others = [k for k in range(PARTITIONS) if k != moved]
+        assert all(
+            parse_dispatch(k, reply).handouts
+            for k, reply in zip(others, crawl.run([dispatch_call(k, Ask(1)) for k in others]), strict=True)
+        )
+    assert len(parse_dispatch(moved, crawl.run([dispatch_call(moved, Ask(5))])[0]).handouts) == 3
+    assert port_of(crawl.connection.client_of(crawl.prefix(moved))) == port_of(target)
+    assert crawl.hash("stats", moved)["dispatched"] == "3"
+
+
+def test_a_plain_command_follows_too(nodes: list[redis.Redis], crawl: Namespace) -> None:
+    crawl.command("HSET", crawl.key("stats", 5), "x", 1, partition=5)
+    slot = int(nodes[0].cluster("KEYSLOT", crawl.prefix(5)))
+    source = crawl.connection.client_of(crawl.prefix(5))
+    target = next(client for client in nodes if port_of(client) != port_of(source))
+    with migrating(nodes, slot, port_of(source), target):
+        pass
+    assert crawl.command("HGET", crawl.key("stats", 5), "x", partition=5) == b"1"
+
+
+def test_nodes_that_forgot_the_scripts_get_them_again(nodes: list[redis.Redis], crawl: Namespace) -> None:
+    add_everywhere(crawl)
+    for client in nodes:
+        client.script_flush()
+    assert visit_everywhere(crawl) == URLS
+
+
+def test_a_server_that_is_no_cluster_is_called_so(nodes: list[redis.Redis]) -> None:
+    port = free_port()
+    process = subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""], stdout=subprocess.DEVNULL)
     try:
         with redis.Redis(port=port, protocol=2) as client:
-            _wait(client.ping)
+            wait_for(client.ping)
         with pytest.raises(StateError, match="cluster"):
             connect(parse_redis_url(f"redis+cluster://127.0.0.1:{port}", Path()))
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_cluster_that_does_not_answer_is_unavailable() -> None:
+    with pytest.raises(StateUnavailableError):
+        connect(parse_redis_url(f"redis+cluster://127.0.0.1:{free_port()}", Path()))

@@ -16,14 +16,15 @@ local function count_of(field)
   return kept[field]
 end
 for j = 1, n do
-  local id, old, head, tail = ids[j], known[j] or new[ids[j]], ARGV[5 * j - 1], ARGV[5 * j]
+  local id, old, head, tail = ids[j], new[ids[j]] or known[j], ARGV[5 * j - 1], ARGV[5 * j]
   if old then
     local stored = sub(old, HEAD + 1)
     if sub(tail, 1, 4) == '\0\0\0\0' then tail = sub(stored, 1, 4) .. sub(tail, 5) end
     local state = string.byte(old, ${STATE_AT})
     result[j] = state >= RETIRED and old or 0
     if tail ~= stored and state ~= DONE then
-      values[#values + 1], values[#values + 2] = id, sub(old, 1, HEAD) .. tail
+      new[id] = sub(old, 1, HEAD) .. tail
+      values[#values + 1], values[#values + 2] = id, new[id]
       if state < RETIRED then result[j], replaced[#replaced + 1] = 2, id end
     end
   elseif aliases[j] then

@@ -91,7 +91,7 @@ end
 local i = 1
 while i < #ARGV[3] do
   local host, size = up('<I4I2', ARGV[3], i)
-  call(size > 0 and 'HSET' or 'HDEL', P .. 'hosts:words', host, size > 0 and sub(ARGV[3], i + 6, i + 5 + size) or nil)
+  if size > 0 then call('HSET', P .. 'hosts:words', host, sub(ARGV[3], i + 6, i + 5 + size)) else call('HDEL', P .. 'hosts:words', host) end
   i = i + 6 + size
 end
 return result

@@ -5,7 +5,8 @@
 if call('GET', P .. 'fence') ~= ARGV[1] then return -1 end
 local d = read_state()
 d[5], d[6] = tonumber(ARGV[2]), d[6] + 1
-if ARGV[3] ~= '' then d[4] = tonumber(ARGV[3]) end
+-- A price of nothing, or of everything, is one beyond all others: infinite it would be no number with a slope of 0.
+if ARGV[3] ~= '' then d[4] = math.max(-1000, math.min(1000, tonumber(ARGV[3]))) end
 write_state(d)
 call('SET', P .. 'priors', ARGV[4])
 call('SET', P .. 'prices', ARGV[5])

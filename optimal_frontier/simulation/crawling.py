@@ -1,0 +1,218 @@
+"""The inner loop of simulated crawls: pages are handed out by the law of dispatch, come back, are learned from and get new numbers.
+
+Every function here is plain Python on arrays of numbers, and runs the very functions of `estimation` and `scheduling` that a live crawl
+runs: 20,000 visits a second.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from optimal_frontier.scheduling.numbers import numbers_at, wait_at_price
+from optimal_frontier.scheduling.price_law import FURTHER, PER_VISIT, log_price_after, rank
+
+#: An array of floats or of whole numbers: a memoryview of a numpy array.
+Values = Any
+#: Takes in one bit and returns the change rate that numbers are made from: belief, page, interval, changed.
+Learn = Callable[[Any, int, float, bool], float]
+
+#: Places in `Crawl.price` ...
+LOG_PRICE: Final = 0
+STEP: Final = 1
+STRETCH: Final = 2
+#: ... and in `Crawl.count`.
+SLOT: Final = 0
+MADE: Final = 1
+HEAD: Final = 2
+TAIL: Final = 3
+BATCH: Final = 4
+FLIGHT: Final = 5
+LANES: Final = 6
+RATED: Final = 7
+#: A time is not later than another one if it is by less than this.
+_MOMENT: Final = 1e-9
+#: Pages of shut hosts, and pages that may not be visited yet, that are passed over at most for each candidate.
+_PASSED: Final = 40
+
+
+class Crawl(NamedTuple):
+    """All that dispatch keeps. Times are in the world's unit.
+
+    Attributes
+    ----------
+    slots : (m,)
+        When a fetch can start.
+    score, b, a, s, e, l : (n,)
+        Place of each page in the queue, inf for one that is in flight or not known yet; the numbers of its deadline.
+    importance, shortest, longest : (n,)
+        Weight, and bounds on the interval.
+    host : int (n,)
+        Of each page.
+    host_price : (hosts,)
+        What each host adds to the log price; 0 for one that is not at its limit.
+    opens, turn, pause : (hosts,)
+        When a fetch may start; the end of the line of pages that wait for that; least time between two fetches.
+    changes, starts : (events,), int (n + 1,)
+        When pages change, row by row.
+    pages, times : int (m,), (m,)
+        The visits that were made.
+    fetched : (n,)
+        When each page in flight was fetched.
+    away, until : int (k,), int (k,)
+        Pages in flight, and the slots at which they come back; a ring.
+    price, count : (3,), int (8,)
+        Log price, its step, and by how much longest intervals are stretched; place of the next slot, visits made, ends of the ring, fetches
+        that are handed out at once, slots that a fetch takes, pages that wait for one turn of a host, and whether "change rates" are
+        revisit rates.
+    """
+
+    slots: Values
+    score: Values
+    b: Values
+    a: Values
+    s: Values
+    e: Values
+    l: Values  # noqa: E741  # the name that DESIGN.md has
+    importance: Values
+    shortest: Values
+    longest: Values
+    host: Values
+    host_price: Values
+    opens: Values
+    turn: Values
+    pause: Values
+    changes: Values
+    starts: Values
+    pages: Values
+    times: Values
+    fetched: Values
+    away: Values
+    until: Values
+    price: Values
+    count: Values
+
+
+def crawl_until(crawl: Crawl, belief: Any, learn: Learn, end: int) -> None:
+    """Make the visits of all slots before number ``end``."""
+    queue = [(0.0, 0)]
+    queue.clear()
+    for page in range(len(crawl.score)):
+        if crawl.score[page] < math.inf:
+            queue.append((crawl.score[page], page))
+    heapq.heapify(queue)
+    count = crawl.count
+    while count[SLOT] < end:
+        slot = count[SLOT]
+        wanted = min(count[BATCH], end - slot)
+        taken = hand_out(crawl, queue, crawl.slots[slot], wanted)
+        for place in range(len(taken)):
+            page, at = taken[place], crawl.slots[slot + place]
+            crawl.pages[count[MADE]] = page
+            crawl.times[count[MADE]] = at
+            count[MADE] += 1
+            ring = count[TAIL] % len(crawl.away)
+            crawl.away[ring] = page
+            crawl.until[ring] = slot + place + count[FLIGHT]
+            count[TAIL] += 1
+            crawl.score[page], crawl.fetched[page] = math.inf, at
+        count[SLOT] = slot + max(1, len(taken))
+        while count[HEAD] < count[TAIL] and crawl.until[count[HEAD] % len(crawl.until)] <= count[SLOT]:
+            page = crawl.away[count[HEAD] % len(crawl.away)]
+            count[HEAD] += 1
+            heapq.heappush(queue, (come_back(crawl, belief, learn, page), page))
+    for score, page in queue:
+        crawl.score[page] = score
+
+
+def come_back(crawl: Crawl, belief: Any, learn: Learn, page: int) -> float:
+    """Learn from a page that came back; return its place in the queue."""
+    at, since = crawl.fetched[page], crawl.b[page]
+    low, high = crawl.starts[page], crawl.starts[page + 1]
+    end = high
+    while low < high:
+        middle = (low + high) >> 1
+        if crawl.changes[middle] > since:
+            high = middle
+        else:
+            low = middle + 1
+    changed = low < end and crawl.changes[low] <= at
+    rate = learn(belief, page, at - since, changed)
+    crawl.b[page] = at
+    renumber(crawl, page, rate)
+    return due(crawl, page)
+
+
+def renumber(crawl: Crawl, page: int, rate: float) -> None:
+    """Make the numbers of a page anew."""
+    shortest, longest, stretch = crawl.shortest[page], crawl.longest[page], crawl.price[STRETCH]
+    log_price = crawl.price[LOG_PRICE]
+    if shortest >= longest:
+        wait = longest * stretch
+        crawl.a[page], crawl.s[page], crawl.e[page], crawl.l[page] = wait, 0.0, wait, wait
+        return
+    if crawl.count[RATED]:
+        wait, slope = 1.0 / rate if rate > 0.0 else math.inf, 0.0
+    else:
+        wait, slope = wait_at_price(log_price + crawl.host_price[crawl.host[page]], crawl.importance[page], rate)
+    numbers = numbers_at(wait, slope, log_price, shortest, longest * stretch)
+    crawl.a[page], crawl.s[page], crawl.e[page], crawl.l[page] = numbers[0], numbers[1], numbers[2], numbers[3]
+
+
+def due(crawl: Crawl, page: int) -> float:
+    """Return the deadline of a page at the present price."""
+    wait = crawl.a[page] + crawl.s[page] * crawl.price[LOG_PRICE]
+    return float(crawl.b[page] + min(max(wait, crawl.e[page]), crawl.l[page]))
+
+
+def hand_out(crawl: Crawl, queue: list[tuple[float, int]], now: float, wanted: int) -> list[int]:
+    """Return the pages to fetch now, best first; all others are back in the queue, each where it is to be looked at next."""
+    ready = [(0.0, 0)]
+    passed = [(0.0, 0)]
+    ready.clear()
+    passed.clear()
+    most = PER_VISIT * wanted + FURTHER
+    while len(queue) > 0 and len(ready) < most and len(passed) < _PASSED * most:
+        score, page = heapq.heappop(queue)
+        host = crawl.host[page]
+        if crawl.opens[host] > now + _MOMENT:
+            # A page that is due takes the next place in the line of its host.
+            if score <= now + _MOMENT:
+                score = max(crawl.turn[host], crawl.opens[host])
+                crawl.turn[host] = score + crawl.pause[host] / crawl.count[LANES]
+            passed.append((score, page))
+        elif crawl.b[page] + crawl.e[page] > now + _MOMENT:
+            passed.append((max(score, crawl.b[page] + crawl.e[page]), page))
+        else:
+            wait = crawl.a[page] + crawl.s[page] * crawl.price[LOG_PRICE]
+            ready.append((-rank(now - crawl.b[page], wait, crawl.s[page], crawl.e[page], crawl.l[page]), page))
+    ready.sort()
+    taken = [0]
+    taken.clear()
+    for negative, page in ready:
+        host = crawl.host[page]
+        if len(taken) < wanted and crawl.opens[host] <= now + _MOMENT:
+            taken.append(page)
+            if crawl.pause[host] > 0.0:
+                on_time = now - crawl.opens[host] < crawl.pause[host]
+                crawl.opens[host] = (crawl.opens[host] if on_time else now) + crawl.pause[host]
+            wait = crawl.a[page] + crawl.s[page] * crawl.price[LOG_PRICE]
+            if crawl.s[page] > 0.0 and crawl.e[page] < wait < crawl.l[page]:
+                crawl.price[LOG_PRICE] = log_price_after(crawl.price[LOG_PRICE], -negative, crawl.price[STEP])
+        else:
+            passed.append((due(crawl, page), page))
+    for entry in passed:
+        heapq.heappush(queue, entry)
+    return taken
+
+
+def run_slots(crawl: Crawl, belief: Any, end: int, learn: Learn) -> None:
+    """Make the visits of all slots before number ``end``."""
+    crawl_until(_plain(crawl), _plain(belief), learn, end)
+
+
+def _plain(arrays: Any) -> Any:
+    """The same memory, whose elements are read as plain Python numbers: 3 times as fast as numpy's."""
+    return type(arrays)(*(memoryview(array) for array in arrays))

@@ -1,0 +1,126 @@
+"""First visits: their order, their hosts, their share, and their limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from timed_namespace import TimedNamespace, name_of, new_page, page_of
+
+from optimal_frontier.state.messages import RELEASE, REST
+from optimal_frontier.state.partition import FULL_HOST, FULL_PATTERN, KNOWN, NEW, REPLACED
+from optimal_frontier.state.rows import DONE, RETIRED, TRANSIENT, Row, split_tail
+
+
+def test_a_page_is_new_once(space: TimedNamespace) -> None:
+    assert space.add(new_page("h/1"), new_page("h/2"), new_page("h/1")) == [NEW, NEW, KNOWN]
+    assert space.add(new_page("h/1")) == [KNOWN]
+    assert space.counts() == {"pages": 2, "pending": 2, "arrivals": 3}
+
+
+def test_higher_priority_goes_first_then_higher_importance_then_who_came_first(space: TimedNamespace) -> None:
+    space.add(new_page("a/late"), new_page("b/late"), new_page("a/heavy", importance=5.0), new_page("b/heavier", stated=6.0))
+    space.add(new_page("c/urgent", priority=1.0), new_page("c/last", priority=-1.0), new_page("a/later"))
+    assert space.names(10) == ["c/urgent", "b/heavier", "a/heavy", "a/late", "b/late", "a/later", "c/last"]
+
+
+def test_one_host_does_not_hide_the_others(space: TimedNamespace) -> None:
+    space.add(*(new_page(f"big/{i}", priority=1.0) for i in range(300)))
+    space.add(new_page("small/1"))
+    handed = space.names(64, per_host=2)
+    assert handed[:2] == ["big/0", "big/1"]
+    assert "small/1" in handed
+    assert len(handed) == 3
+
+
+def test_a_host_with_full_slots_is_passed_over(space: TimedNamespace) -> None:
+    space.add(*(new_page(f"{host}/{i}") for host in "ab" for i in range(4)))
+    first = space.dispatch(1)[0]
+    assert name_of(first) == "a/0"
+    assert space.names(8, room={first.row.host: 1}) == ["a/1", "b/0", "b/1", "b/2", "b/3"]
+    assert space.names(8, room={first.row.host: 0}) == []
+    assert space.names(8) == ["a/2", "a/3"]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
+def test_first_visits_get_their_share_while_others_are_due(space: TimedNamespace, share: float) -> None:
+    space.visit(*(f"old/{i}" for i in range(60)), wait=1.0)
+    space.advance(2.0)
+    space.add(*(new_page(f"new/{i}") for i in range(60)))
+    handed = [name for _ in range(4) for name in space.names(10, share=share)]
+    assert sum(name.startswith("new/") for name in handed) == pytest.approx(40 * share, abs=1)
+
+
+def test_first_visits_take_all_that_is_left(space: TimedNamespace) -> None:
+    space.visit("old/1", wait=1.0)
+    space.visit("old/2", wait=100.0)
+    space.advance(2.0)
+    space.add(*(new_page(f"new/{i}") for i in range(5)))
+    handed = space.names(6, share=0.0)
+    assert handed[0] == "old/1"
+    assert sorted(handed[1:]) == [f"new/{i}" for i in range(5)]
+
+
+def test_a_released_first_visit_goes_back_to_its_place(space: TimedNamespace) -> None:
+    space.add(*(new_page(f"h/{i}") for i in range(4)))
+    handed = space.dispatch(2)
+    assert space.send(*(space.observation(handout, op=RELEASE) for handout in handed)) == [1, 1]
+    assert space.names(4) == ["h/0", "h/1", "h/2", "h/3"]
+
+
+def test_a_first_visit_has_no_lateness(space: TimedNamespace) -> None:
+    space.add(new_page("h/1"))
+    handout = space.dispatch()[0]
+    assert handout.lateness is None
+    assert handout.elapsed == -1.0
+    assert handout.row.b == 0.0
+
+
+def test_limits_count_what_is_known_of_a_host_and_of_a_pattern(space: TimedNamespace) -> None:
+    host = [new_page(f"h/{i}", limits=(2, 0), pattern=i) for i in range(4)]
+    assert space.add(*host) == [NEW, NEW, FULL_HOST, FULL_HOST]
+    assert space.add(new_page("h/9", limits=(3, 0))) == [NEW]
+    pattern = [new_page(f"p{i}/1", limits=(0, 2), pattern=77) for i in range(4)]
+    assert space.add(*pattern) == [NEW, NEW, FULL_PATTERN, FULL_PATTERN]
+    assert space.add(new_page("h/t", state=TRANSIENT)) == [NEW]
+    assert space.command("HGET", space.key("kept"), "h1") == b"3"
+
+
+def test_a_page_that_is_yielded_again_gets_the_new_record_and_keeps_an_importance_that_was_stated(space: TimedNamespace) -> None:
+    space.add(new_page("h/1", stated=3.0))
+    assert space.add(new_page("h/1")) == [KNOWN]
+    assert space.add(replace(new_page("h/1"), record=b"\x01/1?again")) == [REPLACED]
+    stated, record = split_tail(space.command("HGET", space.key("pages"), page_of("h/1")))
+    assert (stated, record) == (3.0, b"\x01/1?again")
+    assert space.add(new_page("h/1", stated=4.0)) == [REPLACED]
+    assert space.dispatch()[0].stated == 4.0
+
+
+def test_a_tail_that_is_replaced_under_way_survives_the_observation(space: TimedNamespace) -> None:
+    space.add(new_page("h/1"))
+    handout = space.dispatch()[0]
+    assert space.add(new_page("h/1", stated=2.5)) == [REPLACED]
+    assert space.observe(handout, wait=0.0) == 1
+    space.advance(1.0)
+    again = space.dispatch()[0]
+    assert (again.stated, again.row.visits) == (2.5, 1)
+
+
+def test_a_page_that_is_yielded_twice_in_a_call_is_what_was_said_last(space: TimedNamespace) -> None:
+    space.add(new_page("h/1"))
+    assert space.add(new_page("h/1", stated=3.0), replace(new_page("h/1"), record=b"\x01/1?b")) == [REPLACED, REPLACED]
+    assert split_tail(space.command("HGET", space.key("pages"), page_of("h/1"))) == (3.0, b"\x01/1?b")
+
+
+@pytest.mark.parametrize("state", [RETIRED, DONE])
+def test_a_page_in_no_queue_is_told_as_it_is_stored(space: TimedNamespace, state: int) -> None:
+    space.add(new_page("h/1"))
+    assert space.observe(space.dispatch()[0], op=REST, state=state) == 1
+    (told,) = space.add(new_page("h/1"))
+    assert Row.unpack(told).state == state
+    assert space.dispatch(5) == []
+
+
+def test_an_alias_is_known(space: TimedNamespace) -> None:
+    space.command("HSET", space.key("aliases"), page_of("h/1"), b"x")
+    assert space.add(new_page("h/1"), new_page("h/2")) == [KNOWN, NEW]

@@ -1,0 +1,131 @@
+"""Hosts: delays, mean periods, holds, and full slots hold over all crawlers, and no page of a shut host blocks another's."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from timed_namespace import TimedNamespace, new_page, page_of
+
+HOSTS = "abcd"
+
+
+def fill(space: TimedNamespace, pages: int = 8) -> None:
+    space.add(*(new_page(f"{host}/{i}") for i in range(pages) for host in HOSTS))
+
+
+def hosts_of(names: list[str]) -> list[str]:
+    return [name[0] for name in names]
+
+
+def test_a_host_gets_one_request_a_delay(space: TimedNamespace) -> None:
+    fill(space)
+    seen = []
+    for _ in range(3):
+        names = space.names(16, host_delay=2.0)
+        assert sorted(hosts_of(names)) == list(HOSTS)
+        told = space.ask(16, host_delay=2.0)
+        assert (told.handouts, told.wait) == ([], pytest.approx(2.0, abs=1e-5))
+        space.advance(1.0)
+        assert space.names(16, host_delay=2.0) == []
+        space.advance(1.0)
+        seen += names
+    assert len(set(seen)) == 12
+
+
+def test_revisits_of_a_host_keep_its_delay_and_none_is_lost(space: TimedNamespace) -> None:
+    space.visit(*(f"{host}/{i}" for i in range(5) for host in HOSTS), wait=1.0)
+    space.advance(2.0)
+    seen: list[str] = []
+    for _ in range(40):
+        names = space.names(16, host_delay=1.0)
+        assert len(set(hosts_of(names))) == len(names)
+        seen += names
+        space.advance(0.5)
+    assert len(seen) == len(set(seen)) == 20
+
+
+def test_a_mean_period_catches_up_a_little(space: TimedNamespace) -> None:
+    space.add(*(new_page(f"a/{i}") for i in range(100)))
+    handed = 0
+    for _ in range(200):
+        handed += len(space.dispatch(4, host_period=0.1))
+        space.advance(0.012)
+    assert handed == pytest.approx(200 * 0.012 / 0.1, abs=2)
+
+
+def test_a_delay_is_never_undercut_by_catching_up(space: TimedNamespace) -> None:
+    space.add(*(new_page(f"a/{i}") for i in range(50)))
+    times = []
+    for _ in range(300):
+        times += [space.now()] * len(space.dispatch(4, host_delay=0.1, host_period=0.1))
+        space.advance(0.013)
+    assert min(later - earlier for earlier, later in pairwise(times)) >= 0.1 - 1e-6
+
+
+def test_a_hold_keeps_requests_from_a_host_alone(space: TimedNamespace) -> None:
+    fill(space, 3)
+    assert space.call("hold_host", "a", 10.0) == 1
+    assert space.call("hold_host", "a", 1.0) == 1
+    assert space.call("hold_host", "nowhere", 1.0) == 0
+    assert set(hosts_of(space.names(32))) == set("bcd")
+    told = space.ask(32)
+    assert (told.handouts, told.wait) == ([], pytest.approx(10.0, abs=1e-5))
+    space.advance(10.1)
+    assert hosts_of(space.names(32)) == ["a"] * 3
+    assert space.counts()["host_holds"] == 2
+
+
+def test_after_a_hold_first_visits_come_back_even_if_revisits_were_busy_meanwhile(space: TimedNamespace) -> None:
+    space.visit(*(f"a/{i}" for i in range(8)), wait=0.5)
+    space.add(new_page("a/new"))
+    space.call("hold_host", "a", 5.0)
+    assert space.names(8, share=0.2) == []
+    space.advance(6.0)
+    # All that is wanted is due for revisits: nobody asks for first visits now.
+    assert all(name != "a/new" for name in space.names(1, share=0.0))
+    seen = [name for _ in range(12) for name in space.names(1)]
+    assert "a/new" in seen
+
+
+def test_pages_of_a_held_host_that_are_due_come_with_its_end(space: TimedNamespace) -> None:
+    space.visit("a/1", "b/1", wait=1.0)
+    space.advance(2.0)
+    space.call("hold_host", "a", 5.0)
+    assert space.names(4) == ["b/1"]
+    space.advance(5.1)
+    assert space.names(4) == ["a/1"]
+    assert space.command("EXISTS", space.key("opens")) == 0
+
+
+def test_more_shut_pages_than_are_looked_at_do_not_hide_an_open_one(space: TimedNamespace) -> None:
+    space.visit(*(f"a/{i}" for i in range(400)), wait=1.0)
+    space.visit("b/1", wait=1.5)
+    space.advance(2.0)
+    space.call("hold_host", "a", 50.0)
+    seen: list[str] = []
+    for _ in range(4):
+        seen += space.names(1)
+        space.advance(0.01)
+    assert seen == ["b/1"]
+
+
+def test_full_slots_of_a_host_leave_the_rest(space: TimedNamespace) -> None:
+    space.visit(*(f"{host}/{i}" for i in range(4) for host in "ab"), wait=1.0)
+    space.advance(2.0)
+    number = space.row(page_of("a/0")).host
+    assert hosts_of(space.names(8, room={number: 1})).count("a") == 1
+    space.advance(0.1)
+    assert hosts_of(space.names(8)).count("a") == 3
+
+
+def test_a_lost_lease_of_a_shut_host_waits_for_its_turn_and_stays_lost(space: TimedNamespace) -> None:
+    space.add(new_page("a/1"))
+    space.dispatch(1, lease=1.0)
+    space.advance(2.0)
+    space.call("hold_host", "a", 5.0)
+    assert space.names(1) == []
+    assert (space.score(page_of("a/1")) or 0) % 2 == 1
+    space.advance(6.0)
+    assert space.names(1) == ["a/1"]
+    assert space.counts()["leases_expired"] == 1

@@ -1,0 +1,190 @@
+"""A namespace whose time the test sets: its scripts read the key ``clock`` of their partition where they read the server's clock."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.messages import KEEP, PAGE_BYTES, Handout, NewPage, Observation
+from optimal_frontier.state.namespace import Call, Namespace
+from optimal_frontier.state.partition import (
+    Ask,
+    Dispatched,
+    add_calls,
+    dispatch_call,
+    observe_calls,
+    parse_dispatch,
+    renew_call,
+    revise_calls,
+)
+from optimal_frontier.state.records import pack_record
+from optimal_frontier.state.rows import Row, pack_numbers
+from optimal_frontier.state.scripts import source
+
+#: Where tests start, seconds since the epoch: the year 2033.
+START = 2_000_000_000.0
+#: What a partition keeps of itself, see `keys`.
+_STATE = struct.Struct("<7d")
+#: Before the first call that writes it.
+_FRESH = (START * 1e6, 1.0, 0.0, 0.0, 0.001, 0.0, 0.0)
+#: The one place where scripts ask for the time, and what stands there in tests.
+_ASKS, _ASKS_US = "call('TIME')", "call('LRANGE', P .. 'clock', 0, 1)"
+
+
+class PartitionState(NamedTuple):
+    """The string ``d`` of a partition."""
+
+    at: float
+    tokens: float
+    discovery: float
+    log_price: float
+    step: float
+    plan: float
+    forgotten: float
+
+
+def page_of(name: str) -> bytes:
+    """The identity of the page ``name``."""
+    return hashlib.sha1(name.encode()).digest()[:PAGE_BYTES]
+
+
+def new_page(name: str, *, priority: float = 0.0, stated: float = 0.0, limits: tuple[int, int] = (0, 0), **row: Any) -> NewPage:
+    """A page whose host is what stands before the slash in ``name``; ``row`` are fields of its head."""
+    host = name.partition("/")[0]
+    record = pack_record({"url": f"http://{name}"}, host)
+    return NewPage(page_of(name), host, Row(**row), stated, record, priority, *limits)
+
+
+def name_of(handout: Handout) -> str:
+    return str(handout.record["url"]).removeprefix("http://")
+
+
+class TimedNamespace(Namespace):
+    """A namespace with its own hands on the clock, and short names for what tests do."""
+
+    def start(self, partitions: int = 1) -> TimedNamespace:
+        self.open(spider="test", partitions=partitions)
+        for k in range(self.partitions):
+            self.write_state(PartitionState(*_FRESH), k)
+        self.set_time(START)
+        return self
+
+    def set_time(self, at: float) -> None:
+        """Set the clock of all partitions, seconds since the epoch."""
+        seconds, micros = divmod(round(at * 1e6), 1_000_000)
+        for k in range(self.partitions):
+            self.commands([["DEL", self.key("clock", k)], ["RPUSH", self.key("clock", k), seconds, micros]], partition=k)
+        self._micros = float(seconds * 1_000_000 + micros)
+
+    def now(self, partition: int = 0) -> float:
+        return self._micros / 1e6
+
+    def state(self, k: int = 0) -> PartitionState:
+        return PartitionState(*_STATE.unpack(self.command("GET", self.key("d", k), partition=k)))
+
+    def write_state(self, state: PartitionState, k: int = 0) -> None:
+        self.command("SET", self.key("d", k), _STATE.pack(*state), partition=k)
+
+    @property
+    def at(self) -> float:
+        """Microseconds since the epoch."""
+        return self._micros
+
+    def advance(self, seconds: float) -> None:
+        self.set_time(self._micros / 1e6 + seconds)
+
+    def set_price(self, log_price: float, step: float = 0.0, k: int = 0) -> None:
+        self.write_state(self.state(k)._replace(log_price=log_price, step=step), k)
+
+    def add(self, *pages: NewPage, k: int = 0) -> list[Any]:
+        return [one for reply in self.run(add_calls(k, pages)) for one in reply]
+
+    def ask(self, n: int = 1, *, k: int = 0, **asked: Any) -> Dispatched:
+        return parse_dispatch(k, self.run([dispatch_call(k, Ask(n, **{"lease": 1e6, **asked}))])[0])
+
+    def dispatch(self, n: int = 1, *, k: int = 0, **asked: Any) -> list[Handout]:
+        return self.ask(n, k=k, **asked).handouts
+
+    def names(self, n: int = 1, **asked: Any) -> list[str]:
+        return [name_of(handout) for handout in self.dispatch(n, **asked)]
+
+    def send(self, *seen: Observation) -> list[int]:
+        """End leases; all of one partition."""
+        calls = observe_calls(seen[0].handout.partition, seen, [one.handout.token for one in seen])
+        return [int(one) for reply in self.run(calls) for one in reply]
+
+    def observe(self, handout: Handout, wait: float = 10.0, slope: float = 0.0, *, op: int = KEEP, **row: Any) -> int:
+        """End a lease by a visit now, whose next one is worth the price after so many seconds; return whether that counted."""
+        return self.send(self.observation(handout, wait, slope, op=op, **row))[0]
+
+    def observation(
+        self, handout: Handout, wait: float = 10.0, slope: float = 0.0, *, op: int = KEEP, e: float = 0.0, longest: float = 1e9, **row: Any
+    ) -> Observation:
+        at = self._micros
+        values = {"b": at, "a": wait, "s": slope, "e": e, "l": longest, "visits": handout.row.visits + 1, **row}
+        return Observation(handout, op, handout.row._replace(**values))
+
+    def visit(self, *names: str, wait: float = 10.0, slope: float = 0.0, **row: Any) -> None:
+        """Fetch new pages once, so that they stand in the queue by their numbers."""
+        self.add(*(new_page(name) for name in names))
+        for at in range(0, len(names), 64):
+            for handout in self.dispatch(len(names[at : at + 64]), share=1.0):
+                assert self.observe(handout, wait, slope, **row) == 1
+
+    def renew(self, handout: Handout, token: float) -> int:
+        return int(self.run([renew_call(handout.partition, [(handout.page, handout.token, token)])])[0][0])
+
+    def revise(self, page: bytes, b: float, row: Row, memory: Any = None, k: int = 0, counters: str = "") -> int:
+        return int(self.run(revise_calls(k, [(page, b, row, memory)], counters))[0][0])
+
+    def call(self, script: str, *arguments: Any, k: int = 0) -> Any:
+        return self.run([Call(k, script, arguments)])[0]
+
+    def lock(self, k: int = 0) -> int:
+        return int(self.call("take_planner_lock", "planner", 10_000_000, k=k))
+
+    def publish(self, fence: int, log_price: str = "", step: float = 0.001, priors: bytes = b"", prices: bytes = b"", k: int = 0) -> int:
+        return int(self.call("publish_plan", fence, repr(step), log_price, priors, prices, "time", "1.5", k=k))
+
+    def write_plan(self, fence: int, *rows: tuple[bytes, float, tuple[float, float, float, float]], k: int = 0) -> int:
+        return int(self.call("write_plan", fence, b"".join(page + pack_numbers(b, numbers) for page, b, numbers in rows), k=k))
+
+    def row(self, page: bytes, k: int = 0) -> Row:
+        return Row.unpack(self.command("HGET", self.key("pages", k), page, partition=k))
+
+    def score(self, page: bytes, k: int = 0) -> float | None:
+        """Where a page stands on the queue, microseconds; None where it is not there."""
+        told = self.command("ZSCORE", self.key("q", k), page, partition=k)
+        return None if told is None else float(told)
+
+    def due_in(self, name: str, k: int = 0) -> float | None:
+        """Seconds until a page is due, as it is queued."""
+        score = self.score(page_of(name), k)
+        return None if score is None else (score - self._micros) / 1e6
+
+    def _load(self, client: Any, names: Iterable[str]) -> None:
+        loaded = self.connection.scripts_of(client)
+        for name in sorted(set(names) - loaded):
+            text = source(name)
+            assert text.count(_ASKS) == 1
+            self._digests[name] = str(client.script_load(text.replace(_ASKS, _ASKS_US)))
+            loaded.add(name)
+
+    def first_queue(self, k: int = 0) -> dict[int, list[bytes]]:
+        """Pages that wait for their first visit, in order, by host."""
+        hosts = self.command("HVALS", self.key("hosts", k), partition=k)
+        found: dict[int, list[bytes]] = {}
+        for host in map(int, hosts):
+            members: Sequence[bytes] = self.command("ZRANGE", self.key(f"f:{host}", k), 0, -1, partition=k)
+            if members:
+                found[host] = [member[-PAGE_BYTES:] for member in members]
+        return found
+
+
+def open_namespace(socket: str, name: str, partitions: int = 1) -> TimedNamespace:
+    """Open a namespace on the test server; close its ``connection`` afterwards."""
+    return TimedNamespace(connect(parse_redis_url(f"unix://{socket}", Path())), name).start(partitions)
