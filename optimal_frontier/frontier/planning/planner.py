@@ -170,6 +170,8 @@ class Planner:
         self._warn(solved, problem.min_rate)
         switched = any(previous.get(name) != value for name, value in self._ways().items() if name != "bounds")
         is_even = crawl.progress.is_exploring
+        # First visits leave the price alone, so that of a crawl that grows is found by nobody else.
+        switched |= crawl.counts.get("fetched", 0) > _GROWTH * int(previous.get("fetched", 0))
         sets = {k: price.is_unset or switched or previous.get("explores", "0") != str(int(is_even)) for k, price in live.items()}
         made = self._terms(live, solved, sets, now)
         work = {k: self._moved(k, terms, now) for k, terms in made.items()}
