@@ -28,7 +28,7 @@ from optimal_frontier.state.embedded import EmbeddedServer
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / part) for part in ("", "frontier")]
 
-from clocked_namespace import START, open_namespace
+from timed_namespace import START, open_namespace
 from played_crawl import Play
 
 FACTORS = {"steady": 1.0, "half": 0.5, "double": 2.0, "outage": 1.0}
@@ -53,8 +53,7 @@ def played(socket: str, case: str, seed: int, options: argparse.Namespace, name:
     world = synthetic_world(name, pages=options.pages)
     n, rate = options.pages, options.rate
     round_s = n / rate
-    speed = world.visits_per_page / round_s * (n / n)  # days a second: a round is 1 / visits_per_page days
-    speed = 1.0 / world.visits_per_page / round_s
+    speed = 1.0 / world.visits_per_page / round_s  # days of the world a second
     horizon, event = options.rounds * round_s, 0.5 * options.rounds * round_s
     realised = world.realise(horizon * speed * 1.01, seed)
     rates = realised.known_rates(0.0) * speed

@@ -7,14 +7,13 @@ says, `judge` makes the observation, and the planner plans when its thread would
 from __future__ import annotations
 
 import hashlib
-import struct
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
-from clocked_namespace import START, ClockedNamespace, fingerprint
+from timed_namespace import START, TimedNamespace
 
 from optimal_frontier.estimation import posterior_median
 from optimal_frontier.frontier.admitting.pages import new_page
@@ -36,15 +35,6 @@ _TAG = 1
 _KNOWN = 1e6
 #: Seconds from a handout to its observation.
 _SOON_S = 1e-4
-_CLOCK = struct.Struct("<d")
-# Dispatch fills its bucket by the time since the one that the test sets: what it misses by that is put in here.
-_SET_TIME = """
-local kept = redis.call('GET', KEYS[1])
-local at, tokens = struct.unpack('<dd', kept)
-local now, budget = struct.unpack('<d', ARGV[1]), tonumber(ARGV[2])
-redis.call('SET', KEYS[1], struct.pack('<dd', now, tokens + budget * (now - at) / 1e6) .. string.sub(kept, 17))
-"""
-
 Floats = np.ndarray
 #: Number of a page and time (s after START) -> number of its edition, or None where nothing is to be learned.
 Site = Callable[[int, float], int | None]
@@ -54,6 +44,11 @@ def parse(**values: object) -> FrontierSettings:
     """Settings given without their prefix."""
     values = {"MIN_INTERVAL": 1e-3, "MAX_INTERVAL": 1e9, "RESOLVE_INTERVAL": 60} | values
     return FrontierSettings.parse({"OPTIMAL_FRONTIER_" + name: value for name, value in values.items()})
+
+
+def identity(name: str) -> bytes:
+    """The fingerprint of the request of a page, host and path."""
+    return hashlib.sha1(name.encode()).digest()
 
 
 def silent(page: int, at: float) -> None:
@@ -71,9 +66,11 @@ class Play:
         All of these in order.
     want : int
         Requests that are asked for at once.
+    period : float
+        Least seconds between two round trips.
     """
 
-    def __init__(self, store: ClockedNamespace, settings: FrontierSettings, site: Site = silent, want: int = 50) -> None:
+    def __init__(self, store: TimedNamespace, settings: FrontierSettings, site: Site = silent, want: int = 50) -> None:
         self.store, self.site, self.want = store, site, want
         self.visits: dict[int, list[float]] = defaultdict(list)
         self.handouts: list[float] = []
@@ -84,6 +81,7 @@ class Play:
         self._ended: list[Ended] = []
         self._plan_at = 0.0
         self._is_planned = False
+        self.period = 0.0
         self.now = store.now()
         self.run_by(settings)
 
@@ -102,7 +100,7 @@ class Play:
     def add_page(self, name: str, shape: float = 0.0, time: float = 0.0, **values: object) -> int:
         """Add a page, host and path, with what is believed of it; return its number."""
         url = f"http://{name}"
-        new = new_page(self.settings, fingerprint(name), url, {"url": url}, **values)
+        new = new_page(self.settings, identity(name), url, {"url": url}, **values)
         if shape:
             new = replace(new, row=new.row._replace(shape=shape, time=time))
         self.numbers[new.page] = len(self.names)
@@ -136,9 +134,7 @@ class Play:
 
     def set_time(self, at: float) -> None:
         self.now = round(at * 1e6) / 1e6
-        for k in range(self.store.partitions):
-            budget = self.dispatcher._budget(k)
-            self.store.command("EVAL", _SET_TIME, 1, self.store.key("d", k), _CLOCK.pack(round(at * 1e6)), repr(budget), partition=k)
+        self.store.set_time(at)
 
     def until(self, seconds: float, settings: FrontierSettings | None = None) -> None:
         """Go on until so many seconds after START."""
@@ -146,7 +142,7 @@ class Play:
             self.run_by(settings)
         end = START + seconds
         with patch.object(exchange, "time", self), patch.object(partition, "time", self):
-            self.set_time(max(self.now, self.store.now()))
+            self.now = self.store.now()
             while self.now < end:
                 self._plan()
                 wait = self._exchange()
@@ -173,7 +169,8 @@ class Play:
             self.visits[self.numbers[handout.page]].append(self.now)
             self.handouts.append(self.now)
             self._ended.append((self.judged(handout), Lease.of(handout)))
-        return _SOON_S if outcome.handouts else float(outcome.wait or 0.0)
+        wait = _SOON_S if outcome.handouts else float(outcome.wait or 0.0)
+        return max(wait, self.period)
 
     def judged(self, handout: Handout) -> Observation:
         """Fetch and judge."""
@@ -220,7 +217,8 @@ class Play:
 
     def freshness(self, begin: float, end: float, change_rate: Floats | None = None) -> float:
         """Sum of importance x expected freshness between two times, seconds after START."""
-        importance, rates = self.known() if change_rate is None else (self.known()[0], change_rate)
+        rates = self.known()[1] if change_rate is None else change_rate
+        importance = [new.row.importance for new in self.added]
         total, begin, end = 0.0, START + begin, START + end
         for number, visits in self.visits.items():
             at = np.array([visit for visit in visits if visit < end])
