@@ -30,7 +30,8 @@ def fit_minima(
     low = np.minimum(min_rate, max_rate)
     feasible = True
     if np.isfinite(host_max_rate).all() and len(low):
-        sums = np.bincount(host, weights=low)
+        # Hosts without a page have a limit too.
+        sums = np.bincount(host, weights=low, minlength=np.size(host_max_rate))
         limits = np.broadcast_to(np.asarray(host_max_rate, dtype=np.float64), sums.shape)
         scale = limits / np.maximum(sums, limits)
         if np.any(sums > limits * (1 + 1e-9)):
@@ -61,8 +62,9 @@ def fit_beside(
     """
     more = asked - low
     if host is not None and np.isfinite(host_max_rate).all() and len(low):
-        room = np.maximum(host_max_rate - np.bincount(host, weights=low), 0.0)
-        wanted = np.bincount(host, weights=more)
+        hosts = np.size(host_max_rate)
+        room = np.maximum(host_max_rate - np.bincount(host, weights=low, minlength=hosts), 0.0)
+        wanted = np.bincount(host, weights=more, minlength=hosts)
         more = more * (room / np.maximum(np.maximum(wanted, room), 1 / _FAR))[host]
     total, room = float(more.sum()), max(0.0, budget - float(low.sum()))
     return low + (more * (room / total) if total > room else more)
