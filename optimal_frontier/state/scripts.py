@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Final
 
 from optimal_frontier.state.messages import PAGE_BYTES
-from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, NUMBERS_AT, NUMBERS_BYTES, QUEUE
+from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, NUMBERS_AT, NUMBERS_BYTES, QUEUE, TIMED
 
 #: Pages that dispatch looks at beyond two for each request.
 SPARE: Final = 3
@@ -43,6 +43,7 @@ CONSTANTS: Final = {
     "PATTERN_AT": _at("pattern"),
     "SPARE": SPARE,
     "RIVALS": RIVALS,
+    "TIMED": TIMED,
 }
 
 
