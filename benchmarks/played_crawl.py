@@ -55,7 +55,7 @@ def played(socket: str, case: str, seed: int, options: argparse.Namespace, name:
     round_s = n / rate
     speed = 1.0 / world.visits_per_page / round_s  # days of the world a second
     horizon, event = options.rounds * round_s, 0.5 * options.rounds * round_s
-    realised = world.realise(horizon * speed * 1.01, seed)
+    realised = world.realise(horizon * speed, seed)
     rates = realised.known_rates(0.0) * speed
     given = {"CRAWL_RATE": rate, "RESOLVE_INTERVAL": options.plans * round_s, "MAX_INTERVAL": options.max_interval, "MIN_INTERVAL": 1e-3}
     given |= dict(setting.split("=", 1) for setting in options.set)
@@ -100,12 +100,13 @@ def main() -> None:
     server = EmbeddedServer(Path(tempfile.mkdtemp(prefix="of-", dir="/tmp")))
     socket = server.ensure()
     try:
-        print(f"{'world':5} {'case':7} {'share':>8} {'after a round':>14} {'s':>5}")
+        print(f"{'world':5} {'case':7} {'share':>8} {'after a round':>14} {'s':>5}  by seed")
         for name in options.worlds or ("A", "B", "C"):
-            for case in options.cases or FACTORS:
+            for case in options.cases or list(FACTORS):
                 began = time.monotonic()
-                shares = np.array([played(socket, case, seed, options, name) for seed in range(options.seeds)]).mean(axis=0)
-                print(f"{name:5} {case:7} {shares[0]:8.4f} {shares[1]:14.4f} {time.monotonic() - began:5.0f}", flush=True)
+                every = np.array([played(socket, case, seed, options, name) for seed in range(options.seeds)])
+                shares = every.mean(axis=0)
+                print(f"{name:5} {case:7} {shares[0]:8.4f} {shares[1]:14.4f} {time.monotonic() - began:5.0f}  {every[:, 0].round(4).tolist()}", flush=True)
     finally:
         server.release()
 
