@@ -69,7 +69,11 @@ def test_lemma_2_visits_never_thin_out(space: TimedNamespace, exploration: str) 
 
 def test_lemma_2_explorations_never_cease(space: TimedNamespace) -> None:
     """Explore-then-commit leaves that page alone while it goes by the price, and sees it at even intervals in every stretch anew."""
-    play = Play(space, parse(CRAWL_RATE=20, EXPLORATION="explore-then-commit", RESOLVE_INTERVAL=5, MAX_INTERVAL=FOREVER), DrawnSite(np.full(10, 0.3)))
+    play = Play(
+        space,
+        parse(CRAWL_RATE=20, EXPLORATION="explore-then-commit", RESOLVE_INTERVAL=5, MAX_INTERVAL=FOREVER),
+        DrawnSite(np.full(10, 0.3)),
+    )
     play.add_page("h/fast", 2e6, 1e4)
     play.add(9)
     stretches: dict[int, int] = {}
