@@ -16,10 +16,10 @@ from collections import deque
 
 import numpy as np
 from dispatch_cells import HORIZON, Case, chosen_cells
+from optimal_frontier.scheduling.index import CANDIDATES, claim, price_after_visit, visit_value
 from optimal_frontier.simulation.index_crawl import ByPrice
 
 from optimal_frontier.scheduling.exploration import Choice, choose
-from optimal_frontier.scheduling.index import CANDIDATES, claim, price_after_visit, visit_value
 from optimal_frontier.scheduling.planning import LOAD, plan_rates
 from optimal_frontier.simulation.crawl import EarliestDeadline, credit_after, deadline_after, visits_of_plans
 from optimal_frontier.simulation.learners import LEARNERS

@@ -21,7 +21,7 @@ from optimal_frontier.estimation import posterior_median, update_posterior
 from optimal_frontier.estimation.last_modified import FIRST_WEIGHT, update_with_age, update_with_first_age
 from optimal_frontier.simulation.comparing import interval
 from optimal_frontier.simulation.last_modified_learning import LastModified
-from optimal_frontier.simulation.learning import Bits, Learner
+from optimal_frontier.simulation.learners import Bits, Learner
 from optimal_frontier.simulation.planned_crawl import planned_visits
 from optimal_frontier.simulation.policies import PLANNERS
 from optimal_frontier.simulation.simulating import REPLAN_ROUNDS, freshness_by_time

@@ -105,7 +105,7 @@ def main() -> None:
     low, middle, high = np.percentile(intervals, [1, 50, 99])
     print(f"interval at the site, asked {PAGES / TOTAL_RATE:g} s: p1 {low:.3f}, p50 {middle:.3f}, p99 {high:.3f} s over {len(intervals)}")
     print(f"most fetches in any 5 s: {burst} (5.5 s worth of CRAWL_RATE: {5.5 * CRAWL_RATE:g})")
-    print(f"planned rate {status['planned_rate']:.9f}, 0.97 x revisit budget {0.97 * status['revisit_budget']:.9f} fetches/s")
+    print(f"planned rate {status['planned_rate']:.9f}, revisit budget {status['revisit_budget']:.9f} fetches/s")
 
 
 if __name__ == "__main__":

@@ -25,10 +25,11 @@ from misbehaving.pages import TruePage, make_pages
 from misbehaving.site import HOSTS, TRUTHFUL, MisbehavingSite
 
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.state.columns import ACTIVE
 from optimal_frontier.state.connection import connect, parse_redis_url
-from optimal_frontier.state.records import decode_record
-from optimal_frontier.state.store import Store
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.reading import record_of
+from optimal_frontier.state.records import url_of_record
+from optimal_frontier.state.rows import ACTIVE, Row
 
 NAMESPACE = "misbehaving"
 #: Fetches per second.
@@ -131,12 +132,12 @@ def report(site: MisbehavingSite, pages: dict[tuple[str, int], TruePage], folder
                 continue
             path = f"/{'moved' if host == 'moving' else 'page'}/{number}"
             row = known.get((host, path))
-            if row is None or row["state"] != ACTIVE:
+            if row is None or row.state != ACTIVE:
                 missing.append(f"{host}{path}")
                 continue
-            bits += row["observations"]
-            if row["observations"]:
-                posterior = RatePosterior(row["shape"], row["time"])
+            bits += row.observations
+            if row.observations:
+                posterior = RatePosterior(row.shape, row.time)
                 low, high = posterior.interval(0.95)
                 inside.append(low <= page.rate <= high)
                 ratios.append(posterior.median / page.rate)
@@ -175,23 +176,23 @@ EXPECTED_COUNTERS = (
 )  # fmt: skip
 
 
-def stored(site: MisbehavingSite, folder: Path) -> tuple[dict[tuple[str, str], dict[str, Any]], dict[str, int]]:
+def stored(site: MisbehavingSite, folder: Path) -> tuple[dict[tuple[str, str], Row], dict[str, int]]:
     """Return what is known of each page, by host and path, and the counters."""
     names = {f"http://127.0.0.1:{port}": host for host, port in site.ports.items()}
     connection = connect(parse_redis_url(f"embedded://{folder}/state", folder))
     try:
-        store = Store(connection, NAMESPACE)
-        page, seen = store.columns("page", "seen")
-        records = store.command("HGETALL", store.key("records"))
-        rows = dict(zip(records[::2], records[1::2], strict=True)) if isinstance(records, list) else records
+        namespace = Namespace(connection, NAMESPACE)
+        namespace.open(create=False)
+        values = namespace.command("HVALS", namespace.key("pages"))
+        hosts = namespace.hash("hosts:names")
         known = {}
-        for slot, record in rows.items():
-            origin, _, path = decode_record(record)["url"].rpartition("//")[2].partition("/")
-            host = names.get(f"http://{origin}")
-            if host is not None:
-                at = int(slot)
-                known[host, f"/{path}"] = {"state": int(page["state"][at])} | {name: seen[name][at].item() for name in seen.dtype.names}
-        return known, store.counts()
+        for value in values:
+            row = Row.unpack(value)
+            url = url_of_record(record_of(value), hosts.get(str(row.host), ""))
+            origin, _, path = url.rpartition("//")[2].partition("/")
+            if (host := names.get(f"http://{origin}")) is not None:
+                known[host, f"/{path}"] = row
+        return known, namespace.counts()
     finally:
         connection.close()
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
 import numpy as np
 from dispatch_cells import HORIZON, chosen_cells
 
-from optimal_frontier.simulation.learners import LEARNERS
 from optimal_frontier.simulation.planned_crawl import Conditions, PlannedCrawl
 from optimal_frontier.simulation.policies import PLANNERS
+from optimal_frontier.simulation.simulating import LEARNERS
 
 
 def main() -> None:
@@ -23,7 +24,7 @@ def main() -> None:
             begun, rng = time.process_time(), np.random.default_rng([seed, 1])
             conditions = Conditions(case.least, case.most, case.host, case.host_rate, batch, flight)
             planner, learner = PLANNERS["clairvoyant" if options.known else "median"](), LEARNERS["live"](case.world)
-            crawl = PlannedCrawl(case.world, planner, learner, HORIZON, rng, case.bandwidth, conditions)
+            crawl = PlannedCrawl(case.world, planner, learner, HORIZON, rng, replace(conditions, bandwidth=case.bandwidth))
             visits = crawl.run(case.replan)
             about = {"world": name, "cell": cell, "flight": flight, "batch": batch, "seed": seed, "known": options.known, "run": "price"}
             spent = round(time.process_time() - begun, 2)

@@ -104,6 +104,32 @@ def test_frameworks_are_known_to_integrations_only(path):
     assert tops & {"redis", "scrapy", "frontera", "twisted"} <= allowed
 
 
+#: Most parameters of a function, ``self`` apart.
+MOST_PARAMETERS = 7
+#: Functions whose users call them by keyword: those of the public interface, and the one that makes a page of all that is known of it.
+MANY_PARAMETERS = {"solve_periodic", "solve_poisson", "simulate", "new_page"}
+
+
+def is_command(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether click calls it, with one parameter for each option of the command line."""
+    return any(ast.unparse(decorator).startswith("click.command") for decorator in function.decorator_list)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_functions_have_at_most_seven_parameters(path):
+    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for function in functions:
+        names = [each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+        names = [name for name in names if name not in ("self", "cls")]
+        assert len(names) <= MOST_PARAMETERS or function.name in MANY_PARAMETERS or is_command(function), function.name
+
+
+def test_every_module_has_a_name_of_its_own():
+    """But for those that stand for their folders."""
+    names = [path.name for path in MODULES if not path.name.startswith("__")]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_every_part_of_the_package_is_there():
     """The order above speaks of what exists."""
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
@@ -131,8 +157,8 @@ def test_the_live_crawl_loads_nothing_of_papers():
 
 
 def test_the_command_loads_no_experiment_before_it_is_asked_for():
-    loaded = loaded_by("import optimal_frontier.cli", "optimal_frontier.papers", "optimal_frontier.cli.comparing")
-    assert not [name for name in loaded if name.endswith((*OF_THE_COMMAND, "comparing"))]
+    loaded = loaded_by("import optimal_frontier.cli", "optimal_frontier.papers", "optimal_frontier.cli.simulate_commands")
+    assert not [name for name in loaded if name.endswith((*OF_THE_COMMAND, "simulate_commands"))]
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if is_of_the_command(p)], ids=lambda path: path.stem)

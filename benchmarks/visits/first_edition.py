@@ -71,13 +71,13 @@ def serve(socket: str, pages: int, hosts: int, host_delay: float) -> None:
     import numpy as np
     import redis
     from optimal_frontier.frontier.dispatcher import Dispatcher, Exchange
+    from optimal_frontier.frontier.planner import Planner
+    from optimal_frontier.state.store import Store
 
     from benchmarks.visits.server import host_of, url_of
-    from optimal_frontier.frontier.planner import Planner
     from optimal_frontier.settings import FrontierSettings
     from optimal_frontier.state.connection import connect, parse_redis_url
     from optimal_frontier.state.records import NewPage, Observation, encode_record
-    from optimal_frontier.state.store import Store
 
     def cpu_s() -> float:
         said = client.info("cpu")

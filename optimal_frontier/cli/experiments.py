@@ -25,8 +25,8 @@ _Result = TypeVar("_Result")
 _EXPERIMENTS: Final = {
     "azar-figure-1": ("papers.azar.azar_commands", "azar_figure_1_command"),
     "azar-figure-2": ("papers.azar.azar_commands", "azar_figure_2_command"),
-    "policies": ("cli.comparing", "policies"),
-    "trace": ("cli.comparing", "trace"),
+    "policies": ("cli.simulate_commands", "policies"),
+    "trace": ("cli.simulate_commands", "trace"),
     "upadhyay-figure-2": ("papers.upadhyay.upadhyay_commands", "upadhyay_figure_2_command"),
     "upadhyay-regret": ("papers.upadhyay.upadhyay_commands", "upadhyay_regret_command"),
     "wolf-figure-7": ("papers.wolf.wolf_commands", "wolf_figure_7_command"),

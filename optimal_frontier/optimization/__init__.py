@@ -1,22 +1,20 @@
 """How often should each page be visited? Importance, change rates and a budget in, revisit rates out.
 
 Pure numpy. `solve_periodic` is what a crawl wants (evenly spaced visits; bounds, costs, host limits); `solve_poisson` is Azar's Algorithm
-2; `BinnedDual` finds the price of a visit from mergeable sums. The live crawl does not need the other methods of the sources. Their code
-is in `papers`, and loaded when it is asked for: `solve_discrete` (Azar's Algorithm 1), `OptimalSolver` (crawlfrontier's interface), and
-of Wolf et al. the update models (`Exponential`, `Pareto`, `QuasiDeterministic`, `Renewal`; `Weibull` is here), which say how stale a
-copy is after so many crawls, `allocate_crawls`, and `embarrassment_weights`, which say how much that matters.
+2; `solve_posterior` takes whole posteriors instead of change rates. The live crawl does not need the other methods of the sources. Their
+code is in `papers`, and loaded when it is asked for: `solve_discrete` (Azar's Algorithm 1), `OptimalSolver` (crawlfrontier's interface),
+and of Wolf et al. the update models (`Exponential`, `Weibull`, `Pareto`, `QuasiDeterministic`, `Renewal`), which say how stale a copy is
+after so many crawls, `allocate_crawls`, and `embarrassment_weights`, which say how much that matters.
 """
 
 from typing import TYPE_CHECKING
 
-from optimal_frontier.optimization.binned import BinnedDual
 from optimal_frontier.optimization.objectives import changes_periodic, freshness_periodic, freshness_poisson
 from optimal_frontier.optimization.periodic import periodic_rates_at, solve_periodic
 from optimal_frontier.optimization.poisson import solve_poisson
-from optimal_frontier.optimization.posterior import solve_posterior
+from optimal_frontier.optimization.posterior_solver import solve_posterior
 from optimal_frontier.optimization.single import periodic_rate_at
 from optimal_frontier.optimization.solution import Solution
-from optimal_frontier.optimization.updates import UpdateModel, Weibull
 from optimal_frontier.reexports import from_papers
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from optimal_frontier.papers.crawlfrontier.optimal_solver import OptimalSolver, WCluster
     from optimal_frontier.papers.wolf.allocation import allocate_crawls
     from optimal_frontier.papers.wolf.embarrassment import embarrassment_weights
-    from optimal_frontier.papers.wolf.update_models import Exponential, Pareto, QuasiDeterministic, Renewal
+    from optimal_frontier.papers.wolf.update_models import Exponential, Pareto, QuasiDeterministic, Renewal, UpdateModel, Weibull
 else:
     __getattr__, __dir__ = from_papers(
         __name__,
@@ -40,11 +38,12 @@ else:
             "Pareto": "wolf.update_models",
             "QuasiDeterministic": "wolf.update_models",
             "Renewal": "wolf.update_models",
+            "UpdateModel": "wolf.update_models",
+            "Weibull": "wolf.update_models",
         },
     )
 
 __all__ = [
-    "BinnedDual",
     "Exponential",
     "OptimalSolver",
     "Pareto",

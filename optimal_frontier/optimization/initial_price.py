@@ -6,8 +6,8 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from optimal_frontier.optimization.binned import small_interval_price
-from optimal_frontier.optimization.pages import PricedPages
+from optimal_frontier.optimization.priced_pages import PricedPages
+from optimal_frontier.optimization.sweeps import inner
 
 #: Problems from this size on get their first guess of the price from a sample of the pages.
 _LARGE = 20_000
@@ -41,7 +41,7 @@ def initial_price(pages: PricedPages, budget: float, least: float, start: float 
         top = pages.top()
         if start and start < top:
             return start, top
-        return small_interval_price(pages, budget - least, top) if top else 0.0, top
+        return _small_interval_price(pages, budget - least, top) if top else 0.0, top
     sample = pages.part(slice(None, None, max(1, pages.size // min(_SAMPLE, pages.size // 16))))
     price = _price_of_sample(sample, (budget - least) * sample.size / pages.size)
     if price == 0.0:
@@ -67,7 +67,7 @@ def _price_of_sample(sample: PricedPages, budget: float) -> float:
     top = few.top()
     if not 0 < top < np.inf:
         return 0.0
-    price = small_interval_price(few, budget * few.size / sample.size, top)
+    price = _small_interval_price(few, budget * few.size / sample.size, top)
     for part, target in ((few, budget * few.size / sample.size), (sample, budget)):
         spent = part.rough_total(price)[0] - part.minimum_spending()
         if not (spent > 0 and target > 0):
@@ -96,3 +96,22 @@ def _refined(sample: PricedPages, price: float, spent: float, target: float) -> 
         if step and (miss - before) / step < -1e-3:
             slope = (miss - before) / step
     return price
+
+
+def _small_interval_price(pages: PricedPages, budget: float, top: float) -> float:
+    """First guess of the price: right if every page were visited many times between two changes, and below `top` in any case.
+
+    Then the rate is ``change_rate sqrt(value / (2 price))``.
+    """
+    if budget <= 0:
+        return 0.5 * top
+    total = 0.0
+    buffer = np.empty(pages.size)
+    for block in pages.blocks():
+        value = pages.value(block, buffer[block])
+        if pages.cost is not None:
+            value = value * pages.cost[block]
+        total += inner(np.sqrt(value), pages.change_rate[block])
+    odds = total / budget / (2 * top) * (total / budget)
+    share = odds / (1 + odds) if odds < 1e9 else 1 - 1e-9
+    return top * max(share, 1e-300)

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from optimal_frontier.errors import InfeasibleBudgetError, InvalidProblemError
 from optimal_frontier.optimization.hosts import solve_with_hosts
 from optimal_frontier.optimization.initial_price import initial_price
-from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.price_search import Clearing, clearing_price
-from optimal_frontier.optimization.problem import DECADES, Floats, check_prices, host_limits, rate_bounds
+from optimal_frontier.optimization.priced_pages import PricedPages, Spending, odds_are_tiny
+from optimal_frontier.optimization.problem import DECADES, Floats, PriceSearch, check_prices, host_limits, rate_bounds
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.validation import check_values, choice, page_array, page_or_scalar, page_values, scalar
 
@@ -105,7 +105,7 @@ def solve_periodic(
     low, high = rate_bounds(min_rate, max_rate, n)
     price = page_or_scalar("cost", cost, n, positive=True, decades=DECADES)
     limits = host_limits(host, host_max_rate, n)
-    check_prices(weights, changes, budget, price, ranges=ranges, freshness=objective == "freshness")
+    check_prices(weights, changes, budget, price, ranges=ranges, search=PriceSearch(objective == "freshness"))
     warm = None if start is None else scalar("start", start, infinite=True)
     unit = price if isinstance(price, float) else 1.0
     pages = PricedPages(weights, changes, objective == "freshness", price if isinstance(price, np.ndarray) else None, low, high)

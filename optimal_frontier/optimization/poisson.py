@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.poisson_bounded import solve_poisson_bounded
 from optimal_frontier.optimization.poisson_sweeps import solve_in_sweeps
-from optimal_frontier.optimization.problem import DECADES, Floats, check_prices, host_limits, rate_bounds
+from optimal_frontier.optimization.problem import DECADES, Floats, PriceSearch, check_prices, host_limits, rate_bounds
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.sweeps import inner
 from optimal_frontier.optimization.water_level import level_by_sorting, level_without_sorting
@@ -89,7 +89,7 @@ def solve_poisson(
         if method == "sort":
             raise InvalidProblemError("method is 'sort': Algorithm 2 as printed knows no bounds; leave it at 'sort-free'")
         ranges = check_values("importance", weights, decades=DECADES), check_values("change_rate", changes, decades=DECADES)
-        check_prices(weights, changes, budget, ranges=ranges, by_share=False)
+        check_prices(weights, changes, budget, ranges=ranges, search=PriceSearch(by_share=False))
         return solve_poisson_bounded(weights, changes, budget, low, high, *(limits or ()))
     if weights.size == 0:
         return Solution(np.zeros(0), 0.0, 0.0, budget, 0.0)
@@ -99,7 +99,7 @@ def solve_poisson(
             if solution is not None:
                 return solution
         ranges = check_values("importance", weights, decades=DECADES), check_values("change_rate", changes, decades=DECADES)
-        check_prices(weights, changes, budget, ranges=ranges, by_share=False)
+        check_prices(weights, changes, budget, ranges=ranges, search=PriceSearch(by_share=False))
         slope, depth = slopes_and_depths(weights, changes)
         shallowest = float(depth.min())
         if shallowest >= _BOTTOMLESS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import exp, inf, log, log1p, nextafter
 
 from optimal_frontier.errors import ConvergenceError
-from optimal_frontier.optimization.pages import Spending
+from optimal_frontier.optimization.priced_pages import Spending
 
 #: Accepted miss of the budget, relative to what the pages between their bounds spend; the rest is made up by scaling their rates.
 TOLERANCE = 1e-9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import log10
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,25 @@ _ORDINARY_DECADES: Final = 30.0
 _MOST_RATE: Final = 1e100
 
 
+class PriceSearch(NamedTuple):
+    """How a price is searched for.
+
+    Attributes
+    ----------
+    of_freshness : bool
+        Otherwise the objective is changes seen.
+    by_share : bool
+        As a share of what a visit can be worth at most, so that this has to be a double as well.
+    """
+
+    of_freshness: bool = True
+    by_share: bool = True
+
+
+#: Of evenly spaced visits and freshness.
+_USUAL: Final = PriceSearch()
+
+
 def check_prices(
     importance: Floats,
     change_rate: Floats,
@@ -29,8 +48,7 @@ def check_prices(
     cost: Floats | float | None = None,
     *,
     ranges: tuple[tuple[float, float], tuple[float, float]],
-    freshness: bool = True,
-    by_share: bool = True,
+    search: PriceSearch = _USUAL,
     names: tuple[str, str, str] = ("importance", "change_rate", "bandwidth"),
 ) -> None:
     """Refuse numbers so far apart that no double holds the price of a visit, or what it is made of.
@@ -42,10 +60,8 @@ def check_prices(
     bandwidth : float
     ranges : tuple
         Of importance and change rate, from `check_values`: numbers of ordinary size are not looked at again.
-    freshness : bool
-        Otherwise the objective is changes seen.
-    by_share : bool
-        The price is searched for as a share of what a visit can be worth at most, so that this has to be a double as well.
+    search : PriceSearch
+        How the price is searched for.
     names : tuple of str
         What to call the first three.
     """
@@ -58,12 +74,12 @@ def check_prices(
     weight, change = np.log10(importance[live]), np.log10(change_rate[live])
     price = np.log10(cost[live]) if isinstance(cost, np.ndarray) else np.full(weight.size, log10(cheap))
     spend = log10(bandwidth) if bandwidth > 0 else float((change + price).min())
-    worth = weight - price - (change if freshness else 0.0)  # of a visit that sees a change
+    worth = weight - price - (change if search.of_freshness else 0.0)  # of a visit that sees a change
     often = np.maximum(spend - price, change)
-    least = float((weight - price + (1 if freshness else 2) * change - 2 * often).max())  # what the price is if one page gets all
-    powers = [least, float(worth.max()), (float(worth.max()) - least) if by_share else 0.0]
+    least = float((weight - price + (1 if search.of_freshness else 2) * change - 2 * often).max())  # what the price is if one page gets all
+    powers = [least, float(worth.max()), (float(worth.max()) - least) if search.by_share else 0.0]
     powers += [float(np.abs(power).max()) for power in (change + price, change - weight, spend - price)]
-    powers += [float((weight if freshness else weight + np.minimum(change, often)).max())]
+    powers += [float((weight if search.of_freshness else weight + np.minimum(change, often)).max())]
     powers += [float((0.5 * (weight + change - price)).max()) - spend]  # the inverse of the level of the water
     if max(map(abs, powers)) > DECADES:
         listed = ", ".join(names if cost is None else (*names, "cost"))

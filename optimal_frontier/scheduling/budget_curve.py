@@ -75,42 +75,38 @@ class BudgetCurve:
     Parameters
     ----------
     plan : callable
-        Revisit budget (fetches per second) -> plan, the same pages and estimates each time. Fill in a prior beforehand where a page
-        has no bit: the default prior goes by the budget, and then the pages would change with it.
+        Revisit budget (fetches per second) -> plan, the same pages and estimates each time. A prior that goes by the budget must be
+        filled in beforehand, or the pages would change with the budget.
     most : float
         A budget that surely cannot be used up, fetches per second; inf if there is none.
     of_freshness : bool
         Whether freshness is what the plan maximises. Then the slope is its multiplier; else it is measured, as where pages are
         held by exploration, whose bounds move with the budget.
-    load : float
-        Share of a budget that is planned.
 
     Notes
     -----
-    Where minimum rates fit and freshness is maximised the curve is concave, and its slope is load x multiplier: one more fetch per
+    Where minimum rates fit and freshness is maximised the curve is concave, and its slope is the multiplier: one more fetch per
     second goes where it is worth most. Below, minima are scaled down in proportion, and the curve rises more slowly than from the kink on.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from optimal_frontier.optimization import freshness_periodic, solve_periodic
-    >>> importance, change_rate = np.array([5.0, 5.0]), np.array([1.0, 2.0])
+    >>> from optimal_frontier.optimization import solve_periodic
     >>> def plan(budget):
-    ...     found = solve_periodic(importance, change_rate, budget, max_rate=4.0)
-    ...     fresh = freshness_periodic(importance, change_rate, found.rates)
+    ...     found = solve_periodic([1.0, 1.0], [1.0, 0.5], budget, max_rate=4.0)
     ...     return SimpleNamespace(
-    ...         rates=found.rates, multiplier=found.multiplier, freshness=fresh, unused=found.unused, feasible=True, held=0
+    ...         rates=found.rates, multiplier=found.multiplier, freshness=found.objective, unused=found.unused, feasible=True, held=0
     ...     )
     >>> curve = BudgetCurve(plan, most=10.0)
-    >>> half = curve.at(2.0)
-    >>> round(half.value, 3), round(half.slope, 3), round(curve.budget_for(half.value), 3)
-    (5.326, 1.419, 2.0)
-    >>> round(curve.end().value, 3), curve.budget_for(9.9) is None
-    (8.359, True)
+    >>> value = curve.at(2.0).value
+    >>> round(value, 3), round(curve.budget_for(value), 6)
+    (1.424, 2.0)
+    >>> round(curve.end().budget, 3), curve.budget_for(1.9) is None
+    (8.0, True)
     """
 
-    def __init__(self, plan: Callable[[float], Planned], most: float = math.inf, *, of_freshness: bool = True, load: float = 1.0) -> None:
-        self._load = load
+    def __init__(self, plan: Callable[[float], Planned], most: float = math.inf, *, of_freshness: bool = True) -> None:
         self._plan = plan
         self._most = most
         self._of_freshness = of_freshness
@@ -128,7 +124,7 @@ class BudgetCurve:
         if plan.unused > _TOLERANCE * budget and not plan.held:
             slope = 0.0
         elif plan.feasible and self._of_freshness and not plan.held:
-            slope = self._load * plan.multiplier
+            slope = plan.multiplier
         else:
             less, more = (self._plan(budget * (1 + step)).freshness for step in (-_STEP, _STEP))
             slope = max(0.0, (more - less) / (2 * _STEP * budget))
@@ -140,7 +136,7 @@ class BudgetCurve:
             point = self._far_point()
             if point.unused > 0:
                 point = CurvePoint(
-                    (self._load * point.budget - point.unused) / self._load,
+                    point.budget - point.unused,
                     point.value,
                     0.0,
                     point.multiplier,

@@ -50,13 +50,8 @@ LEARNING_SHARE: Final = 0.01
 EPSILON: Final = 0.5
 #: Length of a phase in rounds; a round is the time in which the budget visits every page once.
 PHASE_ROUNDS: Final = 2
-#: Rounds for which a draw of ``thompson`` holds: what a simulated crawl leaves between two plans.
-DRAW_ROUNDS: Final = 0.4
 #: Waits from which on, seconds, there is no longest wait.
 NEVER_S: Final = 1e38
-#: Accepted miss of a level, relative.
-_TOLERANCE: Final = 1e-12
-_MOST_HALVINGS: Final = 200
 #: Of splitmix64.
 _FACTORS: Final = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xBF58476D1CE4E5B9)
 _WORD: Final = 2**64 - 1
@@ -157,7 +152,6 @@ def choose(
     uniform: ArrayLike,
     rounds: float,
     horizon: float = math.inf,
-    even: ArrayLike | None = None,
 ) -> Choice:
     """Return what a plan is made from.
 
@@ -178,9 +172,6 @@ def choose(
     horizon : float
         Length of the crawl in rounds, if it is known; ``explore-then-commit`` explores for the square root of it. Without it, the
         doubling trick.
-    even : array_like (n,) or float, optional
-        Rate of even visits, where hosts or bounds of pages leave another one than `uniform_rate`; see `even_rate`. Pages are explored at
-        it, and `LEARNING_SHARE` of it is the minimum.
 
     Returns
     -------
@@ -200,7 +191,7 @@ def choose(
     [0.1, 2.0]
     """
     a, b = np.asarray(shape, dtype=np.float64), np.asarray(time, dtype=np.float64)
-    level = np.broadcast_to(uniform_rate(a.size, budget) if even is None else np.asarray(even, dtype=np.float64), a.shape)
+    level = np.full(a.shape, uniform_rate(a.size, budget))
     floor = LEARNING_SHARE * level
     free = np.full(a.shape, np.inf)
     if exploration == "median":
@@ -220,7 +211,7 @@ def choose(
 
 
 def uniform_rate(pages: int, budget: float) -> float:
-    """Return the revisit rate of every page when all that may be planned is shared out evenly."""
+    """Return the revisit rate of every page where all are visited alike: `LOAD` of the budget, shared out evenly."""
     return LOAD * budget / max(pages, 1)
 
 
@@ -237,11 +228,6 @@ def epsilon(number: int) -> float:
 def phase(rounds: float) -> int:
     """Return the number of the phase of ``epsilon`` at a time, 1 being the first."""
     return 1 + int(rounds / PHASE_ROUNDS)
-
-
-def draw(rounds: float) -> int:
-    """Return the number of the draw of ``thompson`` at a time, 1 being the first."""
-    return 1 + int(rounds / DRAW_ROUNDS)
 
 
 def stretch(rounds: float, horizon: float = math.inf) -> int:
@@ -283,41 +269,6 @@ def turning_point(rounds: float, horizon: float = math.inf) -> float:
         return float(math.ceil(math.sqrt(horizon))) if explores(rounds, horizon) else math.inf
     length = 2.0 ** (stretch(rounds) - 1)
     return length - 1.0 + (math.ceil(math.sqrt(length)) if explores(rounds) else length)
-
-
-def even_rate(low: ArrayLike, high: ArrayLike, total: float) -> float:
-    """Return the rate that shares out a total evenly, where bounds let it: pages below their least or above their most rate stay there.
-
-    Parameters
-    ----------
-    low, high : array_like (n,)
-        Bounds on revisit rates.
-    total : float
-        Sum of the rates, above 0.
-
-    Returns
-    -------
-    float
-        The level; inf if the pages cannot use the total, 0 if their least rates are more.
-
-    Examples
-    --------
-    >>> round(even_rate([0.0, 0.0, 0.0], [9.0, 9.0, 0.5], total=2.5), 9)
-    1.0
-    """
-    least, most = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    if float(most.sum()) <= total:
-        return math.inf
-    if float(least.sum()) >= total:
-        return 0.0
-    below, above = 0.0, max(total, float(least.max()))  # one page alone never gets more
-    for _ in range(_MOST_HALVINGS):
-        level = 0.5 * (below + above)
-        if above - below <= _TOLERANCE * above:
-            break
-        too_much = float(np.clip(level, least, most).sum()) > total
-        below, above = (below, level) if too_much else (level, above)
-    return below if below > 0 else level
 
 
 def exploration_time(pages: int, budget: float, horizon: float, lower: float, upper: float, delta: float) -> float:

@@ -145,7 +145,8 @@ def waits_at_price(
             rate = speed - change_rate
             moves &= rate > change_rate * (1.0 - _WORTHLESS)
             wait[moves] = 1.0 / rate[moves]
-            slope[moves] = np.minimum(0.5 * speed[moves] / rate[moves], MOST_SLOPE) * wait[moves]
+            # At a price of 0 both are infinite, and the wait is 0.
+            slope[moves] = np.fmin(0.5 * speed[moves] / rate[moves], MOST_SLOPE) * wait[moves]
             return wait, slope
         log_q = price - np.log(importance) + (np.log(change_rate) if objective == "freshness" else 0.0)
         moves &= log_q < math.log(_WORTHLESS)

@@ -1,4 +1,4 @@
-"""Minima of revisit rates that fit a budget and hosts' limits. Planner and simulation share it."""
+"""Rates that are asked for, made to fit a budget and hosts' limits. Planner and simulation share it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-#: Share of the revisit budget that is planned: at load 1 a queue never drains.
+#: Share of the revisit budget that even visits to all pages take: at load 1 a queue never drains.
 LOAD: Final = 0.97
 #: Shape of the prior of a page without a bit; its time is pages / budget, so that its mean is the mean revisit rate.
 PRIOR_SHAPE: Final = 1.0
@@ -30,7 +30,7 @@ def fit_minima(
     low = np.minimum(min_rate, max_rate)
     feasible = True
     if np.isfinite(host_max_rate).all() and len(low):
-        sums = np.bincount(host, weights=low)
+        sums = np.bincount(host, weights=low, minlength=np.size(host_max_rate))
         limits = np.broadcast_to(np.asarray(host_max_rate, dtype=np.float64), sums.shape)
         scale = limits / np.maximum(sums, limits)
         if np.any(sums > limits * (1 + 1e-9)):
@@ -61,8 +61,9 @@ def fit_beside(
     """
     more = asked - low
     if host is not None and np.isfinite(host_max_rate).all() and len(low):
-        room = np.maximum(host_max_rate - np.bincount(host, weights=low), 0.0)
-        wanted = np.bincount(host, weights=more)
+        hosts = np.size(host_max_rate)  # the last ones may have no page
+        room = np.maximum(host_max_rate - np.bincount(host, weights=low, minlength=hosts), 0.0)
+        wanted = np.bincount(host, weights=more, minlength=hosts)
         more = more * (room / np.maximum(np.maximum(wanted, room), 1 / _FAR))[host]
     total, room = float(more.sum()), max(0.0, budget - float(low.sum()))
     return low + (more * (room / total) if total > room else more)

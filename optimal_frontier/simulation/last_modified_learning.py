@@ -10,7 +10,7 @@ from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation.last_modified import FIRST_WEIGHT, update_with_age, update_with_first_age
 from optimal_frontier.estimation.trust import SURE, are_lies, fade, rare_lies
 from optimal_frontier.scheduling.planning import PRIOR_SHAPE
-from optimal_frontier.simulation.learning import Seen
+from optimal_frontier.simulation.learners import Seen
 from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.worlds import Realised
 

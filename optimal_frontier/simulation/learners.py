@@ -1,23 +1,75 @@
-"""Learners of simulated crawls by name."""
+"""Who learns in a simulated crawl: what is made of bits, and learners that go by more than bits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Final
+from dataclasses import dataclass
+from typing import Protocol
 
-from optimal_frontier.simulation.last_modified_learning import LastModified, with_liars
-from optimal_frontier.simulation.learning import Bits, Learner
-from optimal_frontier.simulation.worlds import Realised
+import numpy as np
 
-#: Makers of learners by name. ``live`` is what a live crawl makes of bits.
-LEARNERS: Final[Mapping[str, Callable[[Realised], Bits | Learner]]] = MappingProxyType(
-    {
-        "live": lambda world: Bits(watches=True, has_siblings=True),
-        "plain": lambda world: Bits(),
-        "watching": lambda world: Bits(watches=True),
-        "siblings": lambda world: Bits(has_siblings=True),
-        "last-modified": LastModified,
-        "last-modified-liars": with_liars,
-    }
-)
+from optimal_frontier.simulation.ragged import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Gamma posteriors learned from bits alone, by the functions of a live crawl (`believing`).
+
+    Attributes
+    ----------
+    watches : bool
+        Whether a recent posterior stands by, and takes over when habits change.
+    has_siblings : bool
+        Whether pages without a bit start from what their siblings have taught.
+    """
+
+    watches: bool = False
+    has_siblings: bool = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One visit to each of some pages.
+
+    Attributes
+    ----------
+    pages : ndarray of int (m,)
+        Which; each at most once.
+    since, until : ndarray (m,)
+        When each was visited before, and now.
+    changed : ndarray of bool (m,)
+        Whether it had changed.
+    ages : ndarray (m,)
+        How long ago it last changed; NaN where that is not known.
+    """
+
+    pages: Ints
+    since: Floats
+    until: Floats
+    changed: np.ndarray
+    ages: Floats
+
+    @property
+    def intervals(self) -> Floats:
+        """Time between the two visits."""
+        return self.until - self.since
+
+
+class Learner(Protocol):
+    """A learner that goes by more than bits; it is told every single visit.
+
+    Attributes
+    ----------
+    shape, time : ndarray (n,)
+        Gamma posteriors; shape 0 where a page has no bit yet and the prior of a live crawl is meant.
+    """
+
+    @property
+    def shape(self) -> Floats:
+        """Of the posteriors."""
+
+    @property
+    def time(self) -> Floats:
+        """Of the posteriors."""
+
+    def learn(self, seen: Seen) -> None:
+        """Take in visits."""

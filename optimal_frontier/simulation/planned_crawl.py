@@ -25,7 +25,7 @@ from optimal_frontier.scheduling.price_law import price_step
 from optimal_frontier.simulation import believing, crawling
 from optimal_frontier.simulation.bandwidth import BandwidthChange, slot_times
 from optimal_frontier.simulation.crawl import Visits, first_visits
-from optimal_frontier.simulation.learning import Bits, Learner, Seen
+from optimal_frontier.simulation.learners import Bits, Learner, Seen
 from optimal_frontier.simulation.policies import Knowledge, Planner, Pricing
 from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.worlds import Realised
@@ -56,6 +56,8 @@ class Conditions:
         Fetches that are handed out at once.
     flight : int
         Slots from the start of a fetch until it is judged. 1: before the next one starts.
+    bandwidth : BandwidthChange, optional
+        When the real budget is not the one that plans count with.
     """
 
     least: Floats | float = 0.0
@@ -64,6 +66,7 @@ class Conditions:
     host_rate: Floats | None = None
     batch: int = 1
     flight: int = 1
+    bandwidth: BandwidthChange | None = None
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.flight < 1:
@@ -82,7 +85,6 @@ def planned_visits(
     horizon: float,
     replan: float,
     rng: np.random.Generator,
-    bandwidth: BandwidthChange | None = None,
     conditions: Conditions = NO_CONDITIONS,
 ) -> Visits:
     """Return the visits of a policy that plans every so often.
@@ -101,16 +103,14 @@ def planned_visits(
         Time between two plans.
     rng : numpy.random.Generator
         For policies that draw.
-    bandwidth : BandwidthChange, optional
-        When the real budget is not the one that plans count with.
     conditions : Conditions
-        Bounds, hosts, batches, fetches in flight.
+        Bounds, hosts, batches, fetches in flight, the real budget.
 
     Returns
     -------
     Visits
     """
-    return PlannedCrawl(world, planner, learner, horizon, rng, bandwidth, conditions).run(replan)
+    return PlannedCrawl(world, planner, learner, horizon, rng, conditions).run(replan)
 
 
 class PlannedCrawl:
@@ -118,7 +118,7 @@ class PlannedCrawl:
 
     Parameters
     ----------
-    world, planner, learner, horizon, rng, bandwidth, conditions
+    world, planner, learner, horizon, rng, conditions
         As in `planned_visits`.
 
     Attributes
@@ -134,13 +134,12 @@ class PlannedCrawl:
         learner: Bits | Learner,
         horizon: float,
         rng: np.random.Generator,
-        bandwidth: BandwidthChange | None = None,
         conditions: Conditions = NO_CONDITIONS,
     ) -> None:
         n = len(world)
         self.world, self.planner, self.learner, self.conditions, self.rng = world, planner, learner, conditions, rng
         self.horizon, self.rewritten, self._has_price = horizon, 0, False
-        slots = slot_times(world.budget, horizon, bandwidth)
+        slots = slot_times(world.budget, horizon, conditions.bandwidth)
         host = np.zeros(n, np.int64) if conditions.host is None else np.asarray(conditions.host, np.int64)
         pause = np.zeros(1) if conditions.host_rate is None else 1.0 / np.asarray(conditions.host_rate, np.float64)
         changes = world.drawn.changes

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,8 @@ from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.simulation.bandwidth import BandwidthChange
 from optimal_frontier.simulation.crawl import Visits
 from optimal_frontier.simulation.interval_rules import RULES, IntervalRule
-from optimal_frontier.simulation.learners import LEARNERS
+from optimal_frontier.simulation.last_modified_learning import LastModified, with_liars
+from optimal_frontier.simulation.learners import Bits, Learner
 from optimal_frontier.simulation.planned_crawl import NO_CONDITIONS, Conditions, planned_visits
 from optimal_frontier.simulation.policies import PLANNERS, Planner, Pricing
 from optimal_frontier.simulation.ragged import Floats, Ints
@@ -24,7 +26,18 @@ from optimal_frontier.simulation.worlds import Realised, World, synthetic_world
 STRETCHES: Final = 40
 #: Time between two plans, in rounds (the time in which the budget visits every page once), unless told.
 REPLAN_ROUNDS: Final = 0.4
-#: Who learns unless told: what a live crawl makes of bits.
+#: Makers of learners by name. ``live`` is what a live crawl makes of bits.
+LEARNERS: Final[Mapping[str, Callable[[Realised], Bits | Learner]]] = MappingProxyType(
+    {
+        "live": lambda world: Bits(watches=True, has_siblings=True),
+        "plain": lambda world: Bits(),
+        "watching": lambda world: Bits(watches=True),
+        "siblings": lambda world: Bits(has_siblings=True),
+        "last-modified": LastModified,
+        "last-modified-liars": with_liars,
+    }
+)
+#: The learner unless told.
 DEFAULT_LEARNER: Final = "live"
 #: Names of all policies.
 POLICY_NAMES: Final = (*PLANNERS, *RULES)
@@ -156,7 +169,8 @@ def simulate(
         visits = ruled_visits(realised, chosen, horizon, bandwidth)
     else:
         rng = np.random.default_rng([int(seed), 1])
-        visits = planned_visits(realised, chosen(), LEARNERS[learner](realised), horizon, interval, rng, bandwidth, conditions)
+        real = conditions if bandwidth is None else replace(conditions, bandwidth=bandwidth)
+        visits = planned_visits(realised, chosen(), LEARNERS[learner](realised), horizon, interval, rng, real)
     edges = np.unique(np.concatenate([np.linspace(0.0, horizon, STRETCHES + 1), [start]]))
     by_time = freshness_by_time(realised, visits, edges)
     measured = edges[:-1] >= start

@@ -19,7 +19,7 @@ class HostWords(NamedTuple):
     header, sitemap : Counts
         What checks of its Last-Modified and of its sitemaps found, see `estimation.trust`.
     validators : Counts
-        Of its 304s: score, told, checks, lies, see `estimation.validators`.
+        Of its 304s: score, told, checks, lies, see `estimation.validator_trust`.
     good, missing : float
         Faded counts of pages seen and of pages found gone, see `judging.gone`; 0, 0: no page was ever gone.
     """

@@ -60,7 +60,7 @@ class Memory:
     check : bool
         The next fetch is to bring a full answer, to check the last 304.
     entries : bytes
-        Of a page that is a source: what its entries were, 8 bytes each; see `detection.announcements`.
+        Of a page that is a source: what its entries were, 8 bytes each; see `detection.source_documents`.
     lies : int
         304s of the page that were found to be lies since it last told a change.
     noise : bytes

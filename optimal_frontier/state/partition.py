@@ -13,7 +13,7 @@ import msgpack
 
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
-from optimal_frontier.state.messages import KEEP, PAGE_BYTES, REST, Handout, NewPage, Observation
+from optimal_frontier.state.messages import KEEP, REST, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import HEAD_BYTES, RETIRED, Row, pack_tail, split_tail

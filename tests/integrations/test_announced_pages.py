@@ -11,7 +11,7 @@ from scrapy import Spider
 from scrapy.http import Response
 from scrapy.http.request import Request
 
-from optimal_frontier.detection.announcements import read_source
+from optimal_frontier.detection.source_documents import read_source
 from optimal_frontier.detection.source_formats import Entry
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.integrations.scrapy import AnnouncedPages

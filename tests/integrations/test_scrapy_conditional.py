@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import crawler
+from crawler import crawler
 from crawls import State
 from leased import handed_out
 from misbehaving_site import Fetch
@@ -19,7 +19,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse
 from validating_site import ValidatingSite
 
-from optimal_frontier.estimation.validators import ValidatorTrust
+from optimal_frontier.estimation.validator_trust import ValidatorTrust
 from optimal_frontier.frontier.judging.block_pages import name_of
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
 from optimal_frontier.frontier.judging.judge import Context, is_news

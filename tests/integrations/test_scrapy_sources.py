@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from announcing_site import AnnouncingSite
-from conftest import crawler
+from crawler import crawler
 from crawls import Crawl, State
 
 from optimal_frontier.estimation.announcers import Announcer

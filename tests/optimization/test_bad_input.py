@@ -17,7 +17,6 @@ import pytest
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization import (
-    BinnedDual,
     OptimalSolver,
     Solution,
     WCluster,
@@ -56,25 +55,6 @@ class Function:
 
     def __call__(self, **replaced: Any) -> Any:
         return self.call(**self.arguments | self.options | replaced)
-
-
-def in_binned_dual(method: str) -> Callable[..., Any]:
-    """Add pages and ask for the price, or add them, remove them and count them."""
-
-    def call(bandwidth: Any = 2.0, start: Any = None, **pages: Any) -> Any:
-        dual = BinnedDual()
-        if method == "add":
-            dual.add(**pages)
-            return np.array([dual.multiplier(bandwidth, start)])
-        if method == "spending":
-            dual.add(IMPORTANCE, CHANGE_RATE)
-            return np.array([dual.spending(**pages)])
-        good = {"importance": IMPORTANCE, "change_rate": CHANGE_RATE, "cost": RATES}
-        dual.add(**good)
-        dual.remove(**pages)
-        return np.array([float(dual.pages)])
-
-    return call
 
 
 def clustered(values: Any, rates: Any, frequency: Any, n_pages: Any) -> Any:
@@ -151,19 +131,6 @@ FUNCTIONS = {
     "freshness_poisson": Function(freshness_poisson, PAIR | {"rates": RATES}, pages=("importance", "change_rate", "rates")),
     "freshness_periodic": Function(freshness_periodic, PAIR | {"rates": RATES}, pages=("importance", "change_rate", "rates")),
     "changes_periodic": Function(changes_periodic, PAIR | {"rates": RATES}, pages=("importance", "change_rate", "rates")),
-    "BinnedDual.add": Function(
-        in_binned_dual("add"),
-        PAIR | {"cost": RATES, "bandwidth": 2.0},
-        pages=("importance", "change_rate", "cost"),
-        positive=("cost",),
-        scalar_too=("cost",),
-        optional=("cost",),
-        numbers=("bandwidth",),
-    ),
-    "BinnedDual.remove": Function(
-        in_binned_dual("remove"), PAIR | {"cost": RATES}, pages=("importance", "change_rate", "cost"), positive=("cost",)
-    ),
-    "BinnedDual.spending": Function(in_binned_dual("spending"), {"multiplier": 0.5}, numbers=("multiplier",), positive=("multiplier",)),
     "periodic_rate_at": Function(
         periodic_rate_at,
         {"importance": 3.0, "change_rate": 1.0, "multiplier": 0.25, "min_rate": 0.0, "max_rate": 8.0},
@@ -384,8 +351,6 @@ def test_a_bad_entry_is_named_with_its_index(name, argument, entry):
     replaced = {argument: ENTRIES[entry](function.arguments[argument])}
     if entry == "zero" and argument == "max_rate":
         replaced["min_rate"] = np.zeros(3)
-    if entry == "zero" and name == "BinnedDual.remove":
-        pytest.skip("a page that was not added: test_binned.py")
     if good:
         check(function, function(**replaced), replaced)
     else:
@@ -397,13 +362,11 @@ def test_a_bad_entry_is_named_with_its_index(name, argument, entry):
 def test_what_is_no_number_per_page_is_refused_by_name(name, argument, whole):
     """Where lengths differ, the message may name another argument that does not fit."""
     function = FUNCTIONS[name]
-    if (name, argument, whole) == ("BinnedDual.remove", "cost", "None"):
-        pytest.skip("pages that were not added: test_binned.py")
     replaced = {argument: WHOLES[whole]}
     if (WHOLES[whole] is None and argument in function.optional) or (whole == "one number" and argument in function.scalar_too):
         check(function, function(**replaced), replaced if WHOLES[whole] is not None else {argument: 1.0})
         return
-    one_page = whole == "one number" and (name.startswith("BinnedDual") or name == "periodic_rates_at")
+    one_page = whole == "one number" and name == "periodic_rates_at"
     lengths = whole.startswith(("one too", "none at all")) or one_page
     refused(function, argument, None, replaced, tuple(function.arguments) if lengths else ())
 
@@ -454,7 +417,7 @@ def test_extreme_numbers_work_or_are_refused(name, argument, number):
     works_or_is_refused(function, replaced)
 
 
-@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.pages and name != "BinnedDual.remove"])
+@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.pages])
 def test_no_pages_at_all_are_a_problem_like_any_other(name):
     function = FUNCTIONS[name]
     none: dict[str, Any] = {argument: [] for argument in function.pages}
@@ -474,8 +437,6 @@ def test_unknown_choices_are_refused_by_name(name, choice):
         refused(function, "objective", None, {"objective": choice})
     elif function.call in (solve_poisson, solve_discrete):
         refused(function, "method", None, {"method": choice})
-    elif name == "BinnedDual.add":
-        refused(Function(BinnedDual, {}), "objective", None, {"objective": choice})
 
 
 HOSTED = FUNCTIONS["solve_periodic hosts"]
@@ -644,28 +605,6 @@ def test_a_searched_function_may_return_infinity():
     found = golden_section_search(lambda x: abs(x - 0.3) if 0.2 < x < 0.4 else np.inf, 0.0, 1.0, 1e-3)
     assert found is not None
     assert found[0][1] == pytest.approx(0.3, abs=1e-3)
-
-
-@pytest.mark.parametrize("other", [None, 3, "x", WCluster()], ids=["None", "number", "text", "clusters"])
-def test_only_a_summary_can_be_merged(other):
-    with pytest.raises(InvalidProblemError, match="other"):
-        BinnedDual().merge(other)
-
-
-@pytest.mark.parametrize("start", [0.0, -1.0, np.nan, np.inf, -np.inf, 1e308, 5e-324, np.float32(0.1), 1])
-def test_a_useless_start_changes_nothing(start):
-    """It is a hint; what is no number at all is refused."""
-    dual = BinnedDual()
-    dual.add(IMPORTANCE, CHANGE_RATE)
-    assert dual.multiplier(2.0, start) == pytest.approx(dual.multiplier(2.0), rel=1e-7)
-
-
-@pytest.mark.parametrize("start", ["x", [1.0], 1j, object()], ids=["text", "list", "complex", "object"])
-def test_a_start_that_is_no_number_is_refused(start):
-    dual = BinnedDual()
-    dual.add(IMPORTANCE, CHANGE_RATE)
-    with pytest.raises(InvalidProblemError, match="start"):
-        dual.multiplier(2.0, start)
 
 
 def test_a_probability_above_one_is_named():

@@ -8,7 +8,7 @@ from scipy.stats import gamma
 
 from optimal_frontier.errors import InfeasibleBudgetError, InvalidProblemError
 from optimal_frontier.optimization import solve_periodic, solve_posterior
-from optimal_frontier.optimization.posterior import expected_freshness, marginal_time
+from optimal_frontier.optimization.posterior_solver import expected_freshness, marginal_time
 
 
 @pytest.mark.parametrize("shape", [0.3, 1.0, 1.0000001, 2.5, 40.0])

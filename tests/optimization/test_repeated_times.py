@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from optimal_frontier.optimization.updates.repeated_times import repeated_choices
+from optimal_frontier.optimization.repeated_times import repeated_choices
 
 
 def freshness(lengths, probabilities, visited) -> float:

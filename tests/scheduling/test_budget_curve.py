@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from optimal_frontier.scheduling import LOAD, plan_rates
+from optimal_frontier.estimation import posterior_median
+from optimal_frontier.frontier.planning.solving import Problem, solve
 from optimal_frontier.scheduling.budget_curve import BudgetCurve
 
 N = 400
 
 
-def pages(seed: int = 0) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    change_rate, shape = rng.lognormal(-2, 1.5, N), rng.uniform(0.5, 20, N)
-    return {
-        "importance": rng.pareto(1.2, N) + 0.1,
-        "shape": shape,
-        "time": shape / change_rate,
-        "min_rate": np.full(N, 1e-4),
-        "max_rate": np.full(N, 2.0),
-    }
+def problem(**values) -> Problem:
+    """Random pages, some of their columns replaced."""
+    rng = np.random.default_rng(0)
+    mean, shape = rng.lognormal(-2, 1.5, N), rng.uniform(0.5, 20, N)
+    change_rate, importance = posterior_median(shape, shape / mean), rng.pareto(1.2, N) + 0.1
+    low, high = np.full(N, 1e-4), np.full(N, 2.0)
+    whole = Problem(importance, change_rate, low, high, np.zeros(N), False, np.zeros(N, np.int64), None, "freshness", "periodic")
+    return replace(whole, **values)
 
 
 def curve_of(most: float = 1e4, **values) -> BudgetCurve:
-    """The curve of random pages, some of its arguments replaced."""
-    problem = pages() | values
-    arrays = [problem.pop(name) for name in ("importance", "shape", "time")]
-    low, high = problem.pop("min_rate"), problem.pop("max_rate")
-    objective = problem.get("objective", "freshness")
-    is_of_freshness = objective == "freshness"
-    return BudgetCurve(lambda budget: plan_rates(*arrays, budget, low, high, **problem), most, of_freshness=is_of_freshness, load=LOAD)
+    """The curve of these pages."""
+    pages = problem(**values)
+    return BudgetCurve(lambda budget: solve(pages, budget), most, of_freshness=pages.objective == "freshness")
 
 
-HOSTS = {"host": np.arange(N) % 7, "host_max_rate": np.linspace(0.5, 40, 7)}
+HOSTS = {"host": np.arange(N) % 7, "limit": np.linspace(0.5, 40, 7)}
 CURVES = {"plain": {}, "hosts": HOSTS, "unbounded": {"max_rate": np.full(N, np.inf), "most": math.inf}}
 BUDGETS = np.geomspace(0.1, 500, 60)
 
@@ -61,8 +57,8 @@ def test_its_slope_is_the_difference_quotient(values, budget):
     measured = (curve.at(budget + step).value - curve.at(budget - step).value) / (2 * step)
     point = curve.at(budget)
     assert point.slope == pytest.approx(measured, rel=1e-5)
-    assert point.slope == LOAD * point.multiplier
-    assert point.planned_rate == pytest.approx(LOAD * budget, rel=1e-9)
+    assert point.slope == point.multiplier
+    assert point.planned_rate == pytest.approx(budget, rel=1e-9)
 
 
 @pytest.mark.parametrize("values", CURVES.values(), ids=CURVES)
@@ -78,15 +74,13 @@ def test_the_inverse_leads_back(values, budget, start):
 
 
 def test_the_inverse_takes_few_plans():
-    problem = pages()
-    asked = []
+    pages, asked = problem(), []
 
     def plan(budget):
         asked.append(budget)
-        bounds = problem["min_rate"], problem["max_rate"]
-        return plan_rates(problem["importance"], problem["shape"], problem["time"], budget, *bounds)
+        return solve(pages, budget)
 
-    curve = BudgetCurve(plan, 1e4, load=LOAD)
+    curve = BudgetCurve(plan, 1e4)
     for share in (0.05, 0.3, 0.6, 0.9, 0.999):
         asked.clear()
         assert curve.budget_for(share * curve.end().value) is not None
@@ -100,7 +94,7 @@ def test_its_end_is_where_nothing_more_can_be_used(values, most):
     end = curve.end()
     beyond, before = curve.at(2 * end.budget), curve.at(0.99 * end.budget)
     assert (beyond.value, beyond.slope) == (pytest.approx(end.value, rel=1e-12), 0.0)
-    assert beyond.unused == pytest.approx(LOAD * end.budget, rel=1e-6)
+    assert beyond.unused == pytest.approx(end.budget, rel=1e-6)
     assert before.value < end.value
     assert before.unused == 0.0
     assert curve.budget_for(end.value) == end.budget
@@ -110,7 +104,7 @@ def test_its_end_is_where_nothing_more_can_be_used(values, most):
 
 def test_without_maxima_it_comes_as_near_to_the_whole_as_asked():
     curve = curve_of(math.inf, max_rate=np.full(N, np.inf))
-    whole = float(pages()["importance"].sum())
+    whole = float(problem().importance.sum())
     assert curve.at(curve.budget_for(0.9999 * whole)).value == pytest.approx(0.9999 * whole, rel=1e-9)
     assert curve.budget_for(0.0) == 0.0
 

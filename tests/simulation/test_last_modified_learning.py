@@ -10,7 +10,7 @@ from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.estimation.trust import Trust, is_lie
 from optimal_frontier.simulation import simulate, synthetic_world
 from optimal_frontier.simulation.last_modified_learning import LIES, LastModified
-from optimal_frontier.simulation.learning import Seen
+from optimal_frontier.simulation.learners import Seen
 
 SMALL = synthetic_world("A", pages=200)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from optimal_frontier.simulation import (
 )
 from optimal_frontier.simulation.bandwidth import slot_times
 from optimal_frontier.simulation.believing import MEDIAN, learn_bit, new_belief
-from optimal_frontier.simulation.learning import Bits
+from optimal_frontier.simulation.learners import Bits
 from optimal_frontier.simulation.planned_crawl import PlannedCrawl, planned_visits
 from optimal_frontier.simulation.policies import PLANNERS
 
@@ -39,7 +40,7 @@ PRICED = ("median", "mean", "thompson", "epsilon", "explore-then-commit", "explo
 
 
 def crawl_of(world, policy="median", horizon=80.0, learner=LIVE, bandwidth=None, conditions=ONE_AT_A_TIME, replan=2.0):
-    crawl = PlannedCrawl(world, PLANNERS[policy](), learner, horizon, np.random.default_rng(0), bandwidth, conditions)
+    crawl = PlannedCrawl(world, PLANNERS[policy](), learner, horizon, np.random.default_rng(0), replace(conditions, bandwidth=bandwidth))
     return crawl, crawl.run(replan)
 
 

@@ -13,7 +13,7 @@ from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.scheduling.exploration import learning_rate
 from optimal_frontier.simulation import POLICY_NAMES, Exploring, Nutch, simulate, synthetic_world
 from optimal_frontier.simulation.interval_rules import RULES
-from optimal_frontier.simulation.learning import Bits
+from optimal_frontier.simulation.learners import Bits
 from optimal_frontier.simulation.planned_crawl import planned_visits
 from optimal_frontier.simulation.policies import PLANNERS
 from optimal_frontier.simulation.ruled_crawl import ruled_visits

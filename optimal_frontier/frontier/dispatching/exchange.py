@@ -283,7 +283,7 @@ class Dispatcher:
         return Ask(0, work.per_host, self.lease_s, budget, share, settings.host_delay, period, room)
 
     def _learn_numbers(self, partition: int, hosts: Iterable[str]) -> None:
-        """Look up the numbers of hosts of which this process was handed out nothing yet; those that are not known are not asked for again."""
+        """Look up the numbers of hosts of which this process was handed out nothing yet; unknown ones are asked for once."""
         new = [host for host in hosts if host not in self._numbers and host not in self._unknown]
         new = [host for host in new if self.namespace.partition_of(host) == partition]
         if not new:

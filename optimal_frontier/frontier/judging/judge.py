@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from optimal_frontier.estimation.validators import ValidatorTrust
+from optimal_frontier.estimation.validator_trust import ValidatorTrust
 from optimal_frontier.frontier.judging import update_times, validators
 from optimal_frontier.frontier.judging.ages import Note, after_checks, learn_at_first, words_of
 from optimal_frontier.frontier.judging.backoff import REFUSED_FAILURES

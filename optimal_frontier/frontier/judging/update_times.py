@@ -12,9 +12,9 @@ import numpy as np
 from optimal_frontier.estimation.update_probabilities import Beta, learn_update, stated_beta
 from optimal_frontier.frontier.judging.backoff import backoff_s
 from optimal_frontier.frontier.judging.waits import Terms, shortest_wait
-from optimal_frontier.optimization.updates.repeated_times import repeated_choices
+from optimal_frontier.optimization.repeated_times import repeated_choices
 from optimal_frontier.scheduling.numbers import Numbers, fixed
-from optimal_frontier.scheduling.update_times import passed, visit_deadline
+from optimal_frontier.scheduling.update_deadlines import passed, visit_deadline
 from optimal_frontier.settings import Timetable
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.rows import ANNOUNCED, CHECKED, FAR_S, Row
@@ -77,7 +77,7 @@ def bought_times(page: Republished, row: Row, terms: Terms) -> list[bool]:
     lengths = np.append(np.diff(times), times[0] + timetable.period - times[-1]) / timetable.period
     gains, order, _ = repeated_choices(lengths, np.array([page.probabilities]), settings.objective)
     worth = gains[0] * row.importance * (timetable.period if settings.objective == "freshness" else 1.0)
-    price = math.exp(min(terms.log_price + published.host_prices.get(row.host, 0.0), 700.0))
+    price = math.exp(min(published.log_price_at(row.host, terms.log_price), 700.0))
     most = min(max(math.floor(timetable.period / row.min_interval * _NEARLY), 1), q)
     least = min(math.floor(timetable.period / (row.max_interval * published.stretch) * _NEARLY), most)
     # What is worth nothing is not bought, though it were free.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
-from optimal_frontier.estimation.validators import (
+from optimal_frontier.estimation.validator_trust import (
     EARLY_CHECKS,
     MOST_CHANCE,
     MOST_UNCHECKED,

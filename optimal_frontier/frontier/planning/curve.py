@@ -14,7 +14,7 @@ import numpy as np
 
 from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.planning.budget import Budget, revisit_budget
-from optimal_frontier.frontier.planning.crawl import CrawlPages
+from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
 from optimal_frontier.frontier.planning.solving import Problem, Solved, solve
 from optimal_frontier.optimization import changes_periodic
 from optimal_frontier.scheduling.budget_curve import BudgetCurve, CurvePoint

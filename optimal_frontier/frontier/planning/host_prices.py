@@ -35,14 +35,16 @@ def host_limits(settings: FrontierSettings, hosts: int, waiting: Ints) -> Floats
 
     Notes
     -----
-    All that a host admits is planned: to keep 3% of it free gained nothing, and cost up to 0.003 of the freshness.
+    All that a host admits is planned: to keep 3% of it free gained nothing, and cost up to 0.003 of the
+    freshness (in a prototype).
     """
     if settings.host_period <= 0:
         return None
     capacity = 1.0 / settings.host_period
     counts = np.bincount(waiting, minlength=hosts)[:hosts]
-    share = 1.0 if settings.close_after is not None else settings.discovery_share
-    kept = np.minimum(share * capacity, counts / settings.resolve_interval)
+    kept = np.minimum(
+        (1.0 if settings.close_after is not None else settings.discovery_share) * capacity, counts / settings.resolve_interval
+    )
     return np.asarray(np.maximum(capacity - kept, _LEAST_REVISITS * capacity))
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.estimation.sibling_priors import DEFAULT_SHAPE
-from optimal_frontier.frontier.planning.crawl import CrawlPages
+from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
 from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.scheduling.planning import LOAD
 from optimal_frontier.state.namespace import Namespace

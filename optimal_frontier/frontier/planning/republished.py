@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.frontier.judging.update_times import Republished, bought_times, numbers_of_timed, republished
 from optimal_frontier.frontier.judging.waits import Terms
-from optimal_frontier.frontier.planning.table import Pages
+from optimal_frontier.frontier.planning.page_table import Pages
 from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.scheduling.numbers import Numbers
 from optimal_frontier.settings import FrontierSettings, Timetable

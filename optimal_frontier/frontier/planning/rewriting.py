@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.frontier.judging.waits import Terms, goes_by_price, numbers_of_rows
-from optimal_frontier.frontier.planning.table import Pages
+from optimal_frontier.frontier.planning.page_table import Pages
 from optimal_frontier.scheduling.numbers import ManyNumbers, deadlines
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import NUMBERS_BYTES

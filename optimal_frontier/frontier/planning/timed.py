@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.optimization.updates.repeated_times import repeated_choices
+from optimal_frontier.optimization.repeated_times import repeated_choices
 from optimal_frontier.settings import Timetable
 
 Floats = NDArray[np.float64]

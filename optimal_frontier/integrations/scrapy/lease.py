@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from optimal_frontier.detection.announcements import Source
+from optimal_frontier.detection.source_documents import Source
 from optimal_frontier.frontier.judging.validators import Validators
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.state.messages import Handout, Observation

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from scrapy import Request
 
-from optimal_frontier.detection.announcements import Source, read_source
+from optimal_frontier.detection.source_documents import Source, read_source
 from optimal_frontier.detection.source_formats import Entry
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.hosts import host_of

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.optimization.pages import PricedPages, block_of
+from optimal_frontier.optimization.priced_pages import PricedPages, block_of
 from optimal_frontier.optimization.problem import Floats, Integers
 from optimal_frontier.optimization.response import ResponseKernel
 from optimal_frontier.optimization.sweeps import BLOCK, blockwise

@@ -16,8 +16,8 @@ from optimal_frontier.errors import InfeasibleBudgetError
 from optimal_frontier.optimization.hosts.demand import HostDemand, HostedPages
 from optimal_frontier.optimization.hosts.prices import settle_prices
 from optimal_frontier.optimization.hosts.surcharges import solve_with_surcharges
-from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.price_search import Clearing, clearing_price
+from optimal_frontier.optimization.priced_pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.sweeps import inner

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from optimal_frontier.errors import ConvergenceError
 from optimal_frontier.optimization.initial_price import initial_price
-from optimal_frontier.optimization.pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.price_search import clearing_price
+from optimal_frontier.optimization.priced_pages import PricedPages, Spending, odds_are_tiny
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.sweeps import BLOCK

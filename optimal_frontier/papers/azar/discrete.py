@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.poisson import Method, slopes_and_depths
-from optimal_frontier.optimization.problem import DECADES, check_prices
+from optimal_frontier.optimization.problem import DECADES, PriceSearch, check_prices
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.sweeps import inner
 from optimal_frontier.optimization.water_level import level_by_sorting, level_without_sorting
@@ -59,7 +59,9 @@ def solve_discrete(importance: ArrayLike, change_probability: ArrayLike, *, meth
     if changes.size and float(changes.max()) > 1:
         index = int(np.argmax(changes > 1))
         raise InvalidProblemError(f"change_probability[{index}] is {changes[index]}; expected a probability, at most 1")
-    check_prices(weights, changes, 1.0, ranges=ranges, by_share=False, names=("importance", "change_probability", "one fetch"))
+    check_prices(
+        weights, changes, 1.0, ranges=ranges, search=PriceSearch(by_share=False), names=("importance", "change_probability", "one fetch")
+    )
     choice("method", method, ("sort-free", "sort"))
     rates = np.zeros(weights.size)
     steady = inner(weights, changes == 0)

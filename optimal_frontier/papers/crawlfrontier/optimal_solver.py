@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.periodic import solve_periodic
-from optimal_frontier.optimization.problem import DECADES, Floats, check_prices
+from optimal_frontier.optimization.problem import DECADES, Floats, PriceSearch, check_prices
 from optimal_frontier.optimization.response import caught_share, changes_between_visits
 from optimal_frontier.papers.crawlfrontier.golden_section import golden_section_search
 from optimal_frontier.validation import check_values, choice, page_array, scalar, signed_scalar, whole_number
@@ -147,7 +147,9 @@ class OptimalSolver:
         ranges = check_values("values", weights, decades=DECADES), check_values("rates", changes, decades=DECADES)
         n_pages = whole_number("n_pages", n_pages, weights.size)
         bandwidth = scalar("frequency", frequency, decades=DECADES) * n_pages
-        check_prices(weights, changes, bandwidth, ranges=ranges, freshness=False, names=("values", "rates", "frequency"))
+        check_prices(
+            weights, changes, bandwidth, ranges=ranges, search=PriceSearch(of_freshness=False), names=("values", "rates", "frequency")
+        )
         if self.clusters is None:
             solution = solve_periodic(weights, changes, bandwidth, "changes")
             self.alpha = -n_pages * solution.multiplier

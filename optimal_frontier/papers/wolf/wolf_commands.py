@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +37,32 @@ _QUASI_CHOSEN: Final = (
 )
 _CRAWLS_CHOSEN: Final = ("crawls per page", f"{FIXED_CRAWLS_PER_PAGE:g}")
 _Command = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """What a figure shows.
+
+    Attributes
+    ----------
+    what : str
+        Of the values.
+    found : sequence of SchemePoint
+        The curves.
+    checks : sequence of Check
+        Promises, and whether they hold.
+    chosen, notes : sequence of (str, str)
+        What the paper leaves open and is taken here; what differs from it.
+    draw : callable
+        Draws the points of so many pages into a file.
+    """
+
+    what: str
+    found: Sequence[SchemePoint]
+    checks: Sequence[Check]
+    chosen: Sequence[tuple[str, str]]
+    notes: Sequence[tuple[str, str]]
+    draw: Callable[[Sequence[SchemePoint], int, Path], None]
 
 
 def _options(pages: int, least: int) -> Callable[[_Command], _Command]:
@@ -77,12 +103,8 @@ def wolf_figure_7_command(
     told = " and ".join(f"{scheme} at {won} of {of} places" for scheme, (won, of) in wins.items())
     notes = [("weights", f"make {told} better; in the paper they make both worse")]
     chosen = [_SHAPE_CHOSEN, *_QUASI_CHOSEN, ("positions of a page", f"standard deviation {SPREAD:g}")]
-    _report(ctx, pages, seed, found, checks, chosen, notes, as_json, "weighted staleness (embarrassment level), %")
-    _files(found, csv_path)
-    if picture is not None:
-        draw_wolf_figure_7(found, pages, picture)
-    tell_written(picture, csv_path)
-    ctx.exit(_code(checks))
+    what = "weighted staleness (embarrassment level), %"
+    _report(ctx, pages, seed, _Findings(what, found, checks, chosen, notes, draw_wolf_figure_7), picture, csv_path, as_json)
 
 
 @click.command("wolf-figure-8")
@@ -102,12 +124,9 @@ def wolf_figure_8_command(
     picture = checked_targets(ctx, out, no_picture, csv_path)
     found = list(with_progress(wolf_figure_8(pages, seed), len(PANELS) * len(CRAWLS_PER_PAGE) * len(SCHEMES)))
     checks = figure_8_checks(found)
-    _report(ctx, pages, seed, found, checks, [_SHAPE_CHOSEN, *_QUASI_CHOSEN], [], as_json, "staleness by crawls per page, %")
-    _files(found, csv_path)
-    if picture is not None:
-        draw_wolf_figure_8(found, pages, picture)
-    tell_written(picture, csv_path)
-    ctx.exit(_code(checks))
+    chosen = [_SHAPE_CHOSEN, *_QUASI_CHOSEN]
+    findings = _Findings("staleness by crawls per page, %", found, checks, chosen, [], draw_wolf_figure_8)
+    _report(ctx, pages, seed, findings, picture, csv_path, as_json)
 
 
 @click.command("wolf-figure-9")
@@ -129,12 +148,8 @@ def wolf_figure_9_command(
     best = {one.at: one.value for one in found if one.scheme == "optimal"}
     told = ", ".join(f"{100 * best[shape]:.2f}% at shape {shape:g}" for shape in (SHAPES[0], 2.0, SHAPES[-1]))
     notes = [("trend", f"optimal staleness rises with the shape: {told}; the paper has it rise towards small shapes")]
-    _report(ctx, pages, seed, found, checks, [_CRAWLS_CHOSEN], notes, as_json, "staleness by shape, %")
-    _files(found, csv_path)
-    if picture is not None:
-        draw_wolf_figure_9(found, pages, picture)
-    tell_written(picture, csv_path)
-    ctx.exit(_code(checks))
+    findings = _Findings("staleness by shape, %", found, checks, [_CRAWLS_CHOSEN], notes, draw_wolf_figure_9)
+    _report(ctx, pages, seed, findings, picture, csv_path, as_json)
 
 
 @click.command("wolf-figure-10")
@@ -177,31 +192,35 @@ def wolf_figure_10_command(
 
 
 def _report(
-    ctx: click.Context,
-    pages: int,
-    seed: int,
-    found: Sequence[SchemePoint],
-    checks: Sequence[Check],
-    chosen: Sequence[tuple[str, str]],
-    notes: Sequence[tuple[str, str]],
-    as_json: bool,
-    what: str,
+    ctx: click.Context, pages: int, seed: int, findings: _Findings, picture: Path | None, csv_path: Path | None, as_json: bool
 ) -> None:
-    """Show curves, what was chosen, and what holds."""
+    """Show curves, what was chosen, and what holds; write the files that are asked for, and exit."""
+    found, checks = findings.found, findings.checks
     if as_json:
-        show_json({**_about(ctx, pages, seed, chosen, checks), "notes": dict(notes), "points": [asdict(one) for one in found]})
-        return
-    click.echo(f"{number(pages)} pages, {MEAN_RATE:g} updates a day on average; {what}")
-    click.echo()
+        points = [asdict(one) for one in found]
+        show_json({**_about(ctx, pages, seed, findings.chosen, checks), "notes": dict(findings.notes), "points": points})
+    else:
+        click.echo(f"{number(pages)} pages, {MEAN_RATE:g} updates a day on average; {findings.what}")
+        click.echo()
+        _show_curves(found)
+        show_facts(_chosen(findings.chosen))
+        click.echo()
+        show_facts([*findings.notes, *_verdicts(checks)])
+    if csv_path is not None:
+        write_csv(csv_path, ["panel", "at", "scheme", "value"], (tuple(asdict(one).values()) for one in found))
+    if picture is not None:
+        findings.draw(found, pages, picture)
+    tell_written(picture, csv_path)
+    ctx.exit(_code(checks))
+
+
+def _show_curves(found: Sequence[SchemePoint]) -> None:
     schemes = list(dict.fromkeys(one.scheme for one in found))
     for panel in dict.fromkeys(one.panel for one in found):
         values = {(one.at, one.scheme): one.value for one in found if one.panel == panel}
         rows = [[f"{at:g}", *(f"{100 * values[at, name]:.3f}" for name in schemes)] for at in dict.fromkeys(at for at, _ in values)]
         show_table([panel, *(name.replace("weighted ", "w. ") for name in schemes)], rows, left=0)
         click.echo()
-    show_facts(_chosen(chosen))
-    click.echo()
-    show_facts([*notes, *_verdicts(checks)])
 
 
 def _about(ctx: click.Context, pages: int, seed: int, chosen: Sequence[tuple[str, str]], checks: Sequence[Check]) -> dict[str, Any]:
@@ -223,11 +242,6 @@ def _verdicts(checks: Sequence[Check]) -> list[tuple[str, str]]:
 
 def _code(checks: Sequence[Check]) -> int:
     return 0 if all(check.holds for check in checks) else 1
-
-
-def _files(found: Sequence[SchemePoint], csv_path: Path | None) -> None:
-    if csv_path is not None:
-        write_csv(csv_path, ["panel", "at", "scheme", "value"], (tuple(asdict(one).values()) for one in found))
 
 
 def _show_slots(found: Sequence[SlotDeviations]) -> None:

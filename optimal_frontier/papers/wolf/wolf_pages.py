@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.optimization.updates.model import UpdateModel
 from optimal_frontier.papers.wolf.update_models.exponential import Exponential
+from optimal_frontier.papers.wolf.update_models.model import UpdateModel
 from optimal_frontier.papers.wolf.update_models.pareto import Pareto
 from optimal_frontier.papers.wolf.update_models.quasi_deterministic import QuasiDeterministic
 

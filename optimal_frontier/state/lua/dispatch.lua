@@ -11,6 +11,8 @@ local d = read_state()
 local now, discovery, L, step = clock(d[1]), d[3], d[4], d[5]
 -- Pages looked at beyond one a request; pages of a shut host at one of its turns; microseconds by which a host may catch up.
 local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
+-- A page whose update time has come goes before pages worth the price times e or less: its lateness is no share of an interval.
+local TIMED, AT_ITS_TIME = ${TIMED}, 1
 local tokens = budget > 0 and math.min(math.max(1, 0.1 * budget), d[2] + budget * (now - d[1]) / 1e6) or n
 local want, pause = math.min(n, floor(tokens + 1e-9)), math.max(delay, period) * 1e6
 local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
@@ -60,13 +62,14 @@ while want > 0 and c < want and from < 4 * want + 256 do
   for i = 1, n_ids do
     local score = scores[i]
     if not rows[i] or #rows[i] < HEAD then call('ZREM', P .. 'q', ids[i]) else
-      local host, _, _, b, a, s, e, l = up(QUEUE, rows[i])
+      local host, _, flags, b, a, s, e, l = up(QUEUE, rows[i])
       local lost, at, late, moves = score % 2 == 1, now, 1e9, false
       local first = lost and now or b + e * 1e6
       if not lost then
         at, moves = deadline(L, b, a, s, e, l), s > 0 and a + s * L > e and a + s * L < l
         late = moves and (now - at) / 1e6 / s or 2 * (now - at) / (at - b + 1)
         moves = moves or late > ${STARVED} and e < l and a + s * L <= e
+        if late >= 0 and flags % (2 * TIMED) >= TIMED then late = late + AT_ITS_TIME end
       end
       if is_bound and not is_open(host) then put_off(ids[i], host, score)
       elseif first <= now then

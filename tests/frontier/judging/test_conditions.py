@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.estimation.validators import ALARM, MOST_EVIDENCE, MOST_UNCHECKED, TOLD, ValidatorTrust
+from optimal_frontier.estimation.validator_trust import ALARM, MOST_EVIDENCE, MOST_UNCHECKED, TOLD, ValidatorTrust
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, USELESS, Validators, conditions_of, unseen_s
 from optimal_frontier.frontier.judging.visits import not_modified_visit
 from optimal_frontier.state.host_words import HostWords

@@ -12,8 +12,8 @@ import pytest
 from crawled import START, Crawl, new_page, open_crawl, page_of, parse
 
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
+from optimal_frontier.frontier.planning.page_table import SMALL, share_to_read
 from optimal_frontier.frontier.planning.planner import Planner
-from optimal_frontier.frontier.planning.table import SMALL, share_to_read
 from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.scheduling.numbers import Numbers, deadline, waits_at_price
 from optimal_frontier.scheduling.price_law import GAIN
@@ -125,6 +125,22 @@ def test_a_price_that_answers_to_nothing_is_set_anew(crawl):
         crawl.namespace.command("SET", crawl.namespace.key("d"), _with_price(crawl, off))
         planner.plan()
         assert crawl.log_price() == pytest.approx(math.log(first.multiplier), abs=1e-4)
+
+
+def test_a_crawl_that_has_grown_gets_the_price_of_its_plan(crawl):
+    """First visits do not move it; one that has not keeps what visits have found."""
+    crawl.crawled(50)
+    planner, first = planned(crawl, CRAWL_RATE=5)
+    moved = crawl.log_price() + 0.3
+    crawl.namespace.command("SET", crawl.namespace.key("d"), _with_price(crawl, moved))
+    planner.plan()
+    assert crawl.log_price() == moved
+    crawl.add(*(new_page(f"grown/{i}", importance=1.0) for i in range(10)))
+    crawl.observe_many([(handout, {"shape": 2.0, "time": 50.0}) for handout in crawl.firsts()])
+    crawl.namespace.command("SET", crawl.namespace.key("d"), _with_price(crawl, moved))
+    grown = planner.plan()
+    assert crawl.log_price() == pytest.approx(math.log(grown.multiplier), abs=1e-4)
+    assert grown.multiplier > first.multiplier
 
 
 def test_the_step_of_the_price_is_one_over_its_response(crawl):
@@ -475,8 +491,8 @@ def test_one_price_over_all_partitions(redis_socket, namespace):
 
 def test_large_tables_are_read_by_parts(redis_socket, namespace, monkeypatch):
     """What is visited is known again within half a round; pages that were forgotten leave; those that join come."""
-    monkeypatch.setattr("optimal_frontier.frontier.planning.table.SMALL", 100)
-    monkeypatch.setattr("optimal_frontier.frontier.planning.table.SCAN_COUNT", 50)
+    monkeypatch.setattr("optimal_frontier.frontier.planning.page_table.SMALL", 100)
+    monkeypatch.setattr("optimal_frontier.frontier.planning.page_table.SCAN_COUNT", 50)
     crawl = open_crawl(redis_socket, namespace)
     crawl.crawled(2000, hosts=3)
     planner = Planner(crawl.namespace, parse(CRAWL_RATE=20))

@@ -18,7 +18,7 @@ from optimal_frontier.papers.wolf.allocation.selection import select
 from optimal_frontier.validation import numeric_array, page_or_scalar, scalar, whole_number
 
 if TYPE_CHECKING:
-    from optimal_frontier.optimization.updates.model import UpdateModel
+    from optimal_frontier.papers.wolf.update_models.model import UpdateModel
 
 Method = Literal["auto", "greedy", "galil-megiddo", "frederickson-johnson"]
 

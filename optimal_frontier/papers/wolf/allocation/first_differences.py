@@ -12,7 +12,7 @@ from optimal_frontier.optimization.problem import Floats, Integers
 from optimal_frontier.optimization.sweeps import blockwise
 
 if TYPE_CHECKING:
-    from optimal_frontier.optimization.updates.model import UpdateModel
+    from optimal_frontier.papers.wolf.update_models.model import UpdateModel
 
 #: Prices that a model is asked about lie within these.
 _LEAST_PRICE: Final = 1e-99

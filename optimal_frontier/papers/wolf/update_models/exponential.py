@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.response import caught_share, marginal_share
-from optimal_frontier.optimization.updates.evenly_spaced import EvenlySpaced
-from optimal_frontier.optimization.updates.model import page_parameters
+from optimal_frontier.papers.wolf.update_models.evenly_spaced import EvenlySpaced
+from optimal_frontier.papers.wolf.update_models.model import page_parameters
 
 #: Below this many updates in a gap the share of time that the copy is stale is summed as a series: 1 / 2! - y / 3! + y^2 / 4! - ...
 _FEW = 0.5

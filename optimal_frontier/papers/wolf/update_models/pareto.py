@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.problem import Floats
-from optimal_frontier.optimization.updates.evenly_spaced import NODES, WEIGHTS, EvenlySpaced
-from optimal_frontier.optimization.updates.model import page_parameters
+from optimal_frontier.papers.wolf.update_models.evenly_spaced import NODES, WEIGHTS, EvenlySpaced
+from optimal_frontier.papers.wolf.update_models.model import page_parameters
 from optimal_frontier.validation import numeric_array
 
 

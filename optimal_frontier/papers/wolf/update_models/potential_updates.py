@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.problem import Floats
-from optimal_frontier.optimization.updates.model import WIDEST
+from optimal_frontier.papers.wolf.update_models.model import WIDEST
 from optimal_frontier.validation import numeric_array
 
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.problem import Floats
-from optimal_frontier.optimization.updates.model import checked_crawls, checked_interval, crawls_of_pages
 from optimal_frontier.papers.wolf.update_models.choices import Choices, Method
+from optimal_frontier.papers.wolf.update_models.model import checked_crawls, checked_interval, crawls_of_pages
 from optimal_frontier.papers.wolf.update_models.potential_updates import check_shares, potential_updates
 from optimal_frontier.validation import choice, page_or_scalar
 

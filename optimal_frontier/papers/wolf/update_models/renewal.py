@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.problem import Floats
-from optimal_frontier.optimization.updates.evenly_spaced import EvenlySpaced, Kernel
-from optimal_frontier.optimization.updates.model import page_parameters
+from optimal_frontier.papers.wolf.update_models.evenly_spaced import EvenlySpaced, Kernel
+from optimal_frontier.papers.wolf.update_models.model import page_parameters
 
 Tail = Callable[[Floats], Floats]
 #: The rule's variable runs over this range: what is left out at either end is below 1e-17 of a gap, and below 1e-56.

@@ -15,10 +15,10 @@ from optimal_frontier.frontier.planning.bounds import BoundsRevision
 from optimal_frontier.frontier.planning.budget import Budget
 from optimal_frontier.frontier.planning.exploring import Progress
 from optimal_frontier.frontier.planning.host_prices import host_limits
+from optimal_frontier.frontier.planning.page_table import Pages, PageTable, share_to_read
 from optimal_frontier.frontier.planning.priors import PriorFits, Priors
 from optimal_frontier.frontier.planning.republished import RepublishedPages
 from optimal_frontier.frontier.planning.solving import Problem
-from optimal_frontier.frontier.planning.table import Pages, PageTable, share_to_read
 from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.scheduling.numbers import waits_at_price
 from optimal_frontier.settings import FrontierSettings

@@ -17,14 +17,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
-from typing import ClassVar, Final, Literal, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.sweeps import blockwise
-from optimal_frontier.optimization.updates.model import checked_crawls, checked_interval, crawls_of_pages
+from optimal_frontier.papers.wolf.update_models.model import checked_crawls, checked_interval, crawls_of_pages
 from optimal_frontier.validation import numeric_array, page_or_scalar
 
 #: Gauss-Legendre nodes and weights on [0, 1].
@@ -161,75 +161,6 @@ class EvenlySpaced(ABC):
         curve is concave: after one step at most the gap rises towards the answer.
         """
         return self._of_numbers(lambda few, prices, length: few._crawls_worth(prices, length), "price", price, interval, positive=True)
-
-    def freshness_every(self, gap: ArrayLike) -> Floats:
-        """Return the share of time in which the copy is fresh in the long run, if it is crawled every `gap`.
-
-        Parameters
-        ----------
-        gap : array_like of float, scalar or (n,)
-            Time between two crawls, > 0, in the unit of the parameters.
-
-        Returns
-        -------
-        ndarray
-            In [0, 1]: ``1 - (lambda / d) int_0^d (d - u) G(u) du``.
-
-        Raises
-        ------
-        InvalidProblemError
-        """
-        return self._of_numbers(lambda few, gaps, _: 1.0 - few._stale(gaps), "gap", gap, 1.0, positive=True)
-
-    def changes_every(self, gap: ArrayLike) -> Floats:
-        """Return the probability that the page has changed since the last crawl, if it is crawled every `gap`.
-
-        Parameters
-        ----------
-        gap : array_like of float, scalar or (n,)
-
-        Returns
-        -------
-        ndarray
-            ``E(d) = lambda int_0^d G(u) du``, in [0, 1].
-
-        Raises
-        ------
-        InvalidProblemError
-        """
-        return self._of_numbers(lambda few, gaps, _: few._stale(gaps) + few._late(gaps), "gap", gap, 1.0, positive=True)
-
-    def crawl_worth(self, gap: ArrayLike, objective: Literal["freshness", "changes"] = "freshness") -> Floats:
-        """Return what one more crawl per unit of time adds in the long run, if the page is crawled every `gap`.
-
-        Parameters
-        ----------
-        gap : array_like of float, scalar or (n,)
-        objective : {"freshness", "changes"}
-            Share of time in which the copy is fresh, or crawls per unit of time that see a change.
-
-        Returns
-        -------
-        ndarray
-            The derivative by f = 1 / d of ``1 - a(1 / f)``, which is ``lambda int_0^d u G(u) du``, or of ``f E(1 / f)``, which is
-            ``E(d) - lambda d G(d)``. Both rise with the gap.
-
-        Raises
-        ------
-        InvalidProblemError
-
-        References
-        ----------
-        Wolf et al. 2002, eq. 3, in the limit of many intervals.
-        """
-
-        def worth(few: EvenlySpaced, gaps: Floats, _: float) -> Floats:
-            late = few._late(gaps)
-            if objective == "freshness":
-                return gaps * late
-            return np.maximum(few._stale(gaps) + late - gaps * few._density(gaps), 0.0)
-
-        return self._of_numbers(worth, "gap", gap, 1.0, positive=True)
 
     def crawl_times(self, crawls: ArrayLike, interval: float) -> Floats:
         """Return the best times of the crawls, which are evenly spaced.

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimal_frontier.detection import announcements
-from optimal_frontier.detection.announcements import MOST_REMEMBERED, Source, read_source
+from optimal_frontier.detection import source_documents
+from optimal_frontier.detection.source_documents import MOST_REMEMBERED, Source, read_source
 from optimal_frontier.detection.source_formats import Entry
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -195,7 +195,7 @@ def test_no_entity_is_expanded_and_nothing_is_fetched() -> None:
 
 
 def test_a_bomb_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(announcements, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(source_documents, "MOST_BYTES", 100_000)
     body = gzip.compress(b"<urlset>" + b"<url><loc>http://a.org/1</loc></url>" * 100_000)
     source = read_source(body)
     assert source is not None
@@ -253,7 +253,7 @@ def test_a_source_that_was_rebuilt_announces_new_entries_only() -> None:
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries beyond the bound are news at every visit."""
-    monkeypatch.setattr(announcements, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(source_documents, "MOST_REMEMBERED", 3)
     body = "\n".join(f"http://a.org/{at}" for at in range(5)).encode()
     source = read_source(body)
     assert source is not None

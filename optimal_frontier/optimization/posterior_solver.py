@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InfeasibleBudgetError
-from optimal_frontier.optimization.pages import Spending
 from optimal_frontier.optimization.price_search import clearing_price
+from optimal_frontier.optimization.priced_pages import Spending
 from optimal_frontier.optimization.problem import Floats, check_prices, rate_bounds
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.optimization.sweeps import inner

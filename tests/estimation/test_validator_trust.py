@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from optimal_frontier.estimation.validators import (
+from optimal_frontier.estimation.validator_trust import (
     ALARM,
     HONEST,
     KNOWN,

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.problem import DECADES, Floats
-from optimal_frontier.optimization.updates.evenly_spaced import EvenlySpaced
-from optimal_frontier.optimization.updates.model import page_parameters
+from optimal_frontier.papers.wolf.update_models.evenly_spaced import EvenlySpaced
+from optimal_frontier.papers.wolf.update_models.model import page_parameters
 
 #: Shapes within this factor of 1: Gamma(2 / shape) and its like stay accurate.
 _MOST_SHAPE: Final = 100.0
