@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "optimization": BASE,
     "scheduling": BASE | {"estimation", "optimization"},
     "simulation": BASE | {"detection", "estimation", "optimization", "scheduling"},
-    "state": BASE,
+    "state": BASE | {"scheduling"},
     "papers": BASE | {"estimation", "optimization", "scheduling", "simulation"},
     "frontier": BASE | {"detection", "estimation", "optimization", "scheduling", "simulation", "state"},
 }

@@ -93,8 +93,11 @@ def test_calculation_by_hand_agrees_with_what_page_showed():
     (printed,) = [block for block in blocks_of(DOCS / "maths.md", "") if "marginal_at_rate_0" in block]
     page = shown_page()
     lines = {line.split()[0]: [float(x) for x in line.split("(")[0].split()[1:]] for line in printed.splitlines()}
-    for name in ("change_rate", "change_rate_mean", "marginal_at_rate_0", "rate", "interval", "credit"):
+    for name in ("change_rate", "change_rate_mean", "marginal_at_rate_0", "rate", "interval"):
         assert lines[name][0] == pytest.approx(page[name], rel=2e-5), name
+    # The numbers were made at the price of the last visit: exact there, and to first order now.
+    assert lines["to_first_order"][0] == pytest.approx(page["interval"], rel=1e-3)
+    assert lines["slope"][0] == pytest.approx(page["numbers"]["s"], rel=0.05)
     assert lines["change_rate_interval"] == pytest.approx(page["change_rate_interval"], abs=1e-6)
     assert lines["deadline"][0] == pytest.approx(page["deadline"], abs=2e-3)
     assert lines["due_in_seconds"][0] == pytest.approx(page["due_in_seconds"], abs=2e-3)

@@ -5,9 +5,16 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
+from optimal_frontier.frontier.planning.exploring import Progress
+from optimal_frontier.frontier.planning.planner import Planner
+from optimal_frontier.frontier.planning.publishing import Plan, plan_fields
+from optimal_frontier.frontier.planning.solving import Solved
+from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.keys import KEY_TYPES, KEYS
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES
 
@@ -47,3 +54,21 @@ def test_every_counter_of_the_scripts_is_told(path):
     """Whatever a script counts by itself; judges count more."""
     counted = re.findall(r"\bP \.\. 'stats', '(\w+)'", path.read_text()) + re.findall(r"\bsums\.(\w+) =", path.read_text())
     assert all(f"`{name}`" in PAGE.read_text() for name in counted)
+
+
+def test_every_field_of_a_plan_is_told_and_no_other():
+    """What `plan_fields` publishes with each EXPLORATION, and the number that the script adds."""
+    text = PAGE.read_text()
+    section = text[text.index("## The plan") : text.index("## Looking with redis-cli")]
+    told = {name for line in section.splitlines() if line.startswith("| `") for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+    script = next(path for path in SCRIPTS if path.stem == "publish_plan").read_text()
+    added = set(re.findall(r"P \.\. 'plan', '(\w+)'", script))
+    assert added == {"number"}
+    for exploration in ("median", "epsilon", "explore-then-commit"):
+        planner = Planner(Mock(), FrontierSettings.parse({"OPTIMAL_FRONTIER_EXPLORATION": exploration}))
+        crawl = planner.crawl
+        crawl.planned, crawl._partition, crawl.progress = np.zeros(1, np.int64), np.zeros(1, np.int64), Progress(exploration)
+        nothing = np.zeros(1)
+        solved = Solved(nothing, 1.0, 0.0, nothing, nothing, 0.0, 0.0, 1.0, True, 0)
+        fields = plan_fields(Plan(0.0, 0.0, 0, solved, crawl, {}, planner._ways()), 0, 1.0)
+        assert fields.keys() | added == told

@@ -75,7 +75,7 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
     is_planned = "log_price" in published.fields
     waits = row.b == 0 and row.state not in (RETIRED, DONE) and not reading.is_leased
     policy = "periodic" if row.min_interval >= row.max_interval else settings.policy
-    threshold = _exp(reading.log_price + published.host_prices.get(row.host, 0.0)) if is_planned else None
+    threshold = _exp(published.log_price_at(row.host, reading.log_price)) if is_planned else None
     marginal = at_rate_0 = None
     if used is not None and timed is None:
         at_rate_0 = marginal_value(row.importance, used, 0.0, settings.objective)
@@ -183,8 +183,8 @@ def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms) -> Floa
         elif terms.log_price == -math.inf:
             wait[:] = 0.0
         else:
-            extra = np.array([published.host_prices.get(host, 0.0) for host in heads["host"].tolist()])
-            price, importance = terms.log_price + extra, heads["importance"].astype(np.float64)
+            price = np.array([published.log_price_at(host, terms.log_price) for host in heads["host"].tolist()])
+            importance = heads["importance"].astype(np.float64)
             wait, _ = waits_at_price(price, importance, np.nan_to_num(rates), settings.objective, settings.policy)
         wait = np.minimum(np.maximum(wait, least), longest)
     intervals: Floats = np.where(pinned, longest, wait)

@@ -3,10 +3,10 @@
 Notes
 -----
 A page that was announced and had changed is a right announcement, one that had not is a wrong one. The score of an announcer goes up by 1
-with a wrong one and down by 1 with a right one, never below 0 (a CUSUM of a fair coin, Page 1954): at `SILENCED_AT` it loses its say, and
-has it back when the score is 0 again. What it says meanwhile is probed: one of `PROBE_EVERY` announcements is tried.
+with a wrong one and down by 1 with a right one, never below 0 (a CUSUM of a fair coin, Page 1954): at `SILENCED_AT` it is
+silenced, until the score is 0 again. Meanwhile one of `PROBE_EVERY` announcements is tried.
 
-Let p be the share that is wrong. Checks until the say is lost, on average (`mean_checks`): 6e7 at p = 0.1, 150,000 at 0.2, 3,800 at 0.3, 72
+Let p be the share that is wrong. Checks until it is silenced, on average (`mean_checks`): 6e7 at p = 0.1, 150,000 at 0.2, 3,800 at 0.3, 72
 at 0.5, 15 at 0.75, 8 at 1. That is the rate of false alarms; a sitemap whose lastmod is always now costs a window of visits, and then one
 announcement in `PROBE_EVERY`.
 
@@ -24,9 +24,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-#: Score from which on an announcer has no say.
+#: Score from which on an announcer is silenced.
 SILENCED_AT: Final = 8
-#: Of an announcer without a say one announcement of so many is tried.
+#: Of a silenced announcer one announcement of so many is tried.
 PROBE_EVERY: Final = 32
 #: Pages that may wait for a visit that one announcer caused: at first and at least, and at most.
 FIRST_WINDOW: Final = 32.0
@@ -47,7 +47,8 @@ class Announcer:
     score : int
         From 0 to `SILENCED_AT`.
     is_silenced : bool
-        It has no say.
+                Its announcements are not acted on.
+
     waiting : int
         Pages that it put forward and that were not visited yet.
     window : float
@@ -101,7 +102,7 @@ class Announcer:
 
 
 def mean_checks(wrong_share: float) -> float:
-    """Return after how many checks, on average, an announcer without a record loses its say.
+    """Return after how many checks, on average, an announcer without a record is silenced.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 Objective = Literal["freshness", "changes"]
 Policy = Literal["periodic", "poisson"]
 
-#: The slope counts up to so many times the wait: a first order that says more is no order at all (PRICE.md, amendment 3).
+#: The slope counts up to so many times the wait: a first order that says more is of no use (docs/maths.md has the measurement).
 MOST_SLOPE: Final = 2.0
 #: A visit is never worth a price this close to its bound, as a share of that.
 _WORTHLESS: Final = 1.0 - 1e-12
@@ -41,7 +41,7 @@ class Numbers(NamedTuple):
     a: float
     s: float
     e: float
-    l: float  # noqa: E741  # the name that DESIGN.md has
+    l: float  # noqa: E741  # the name that docs/maths.md has
 
 
 class ManyNumbers(NamedTuple):
@@ -50,7 +50,7 @@ class ManyNumbers(NamedTuple):
     a: Floats
     s: Floats
     e: Floats
-    l: Floats  # noqa: E741  # the name that DESIGN.md has
+    l: Floats  # noqa: E741  # the name that docs/maths.md has
 
 
 def deadline(b: float, numbers: Numbers, log_price: float) -> float:

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 from typing import Final
 
-#: The head of the queue that is looked at for n visits is ``PER_VISIT n + FURTHER`` pages.
-PER_VISIT: Final = 2
+#: The head of the queue that is looked at for n visits is ``n + FURTHER`` pages; four times as many gain nothing.
 FURTHER: Final = 3
+#: Rank from which on a page at its shortest wait tells that the price is too low: it is late by half of that wait.
+STARVED: Final = 1.0
 #: Gain of the feedback, and that of a crawl of less than `FEW_PAGES` pages, where every single page shows in the price.
 GAIN: Final = 1.0
 GAIN_OF_FEW: Final = 0.5
@@ -37,9 +38,9 @@ def candidates(visits: int) -> int:
     Examples
     --------
     >>> candidates(1), candidates(16)
-    (5, 35)
+    (4, 19)
     """
-    return PER_VISIT * visits + FURTHER
+    return visits + FURTHER
 
 
 def rank(elapsed: float, wait: float, slope: float, shortest: float, longest: float) -> float:
@@ -70,8 +71,22 @@ def rank(elapsed: float, wait: float, slope: float, shortest: float, longest: fl
     return 2.0 * (elapsed - bounded) / max(bounded, _SHORTEST)
 
 
+def moves_price(ranked: float, wait: float, slope: float, shortest: float, longest: float) -> bool:
+    """Tell whether a visit with this `rank` moves the price; the other parameters are those of `rank`.
+
+    A page strictly between its bounds does. One that would come sooner than its shortest wait does when it is `STARVED`: many such pages
+    are more than the budget serves, and nobody else would tell. Pages with one wait (pinned, failed) never do.
+
+    Examples
+    --------
+    >>> moves_price(0.1, 20.0, 5.0, 1.0, 60.0), moves_price(0.1, 0.5, 0.0, 1.0, 60.0), moves_price(1.1, 0.5, 0.0, 1.0, 60.0)
+    (True, False, True)
+    """
+    return (slope > 0.0 and shortest < wait < longest) or (wait <= shortest < longest and ranked > STARVED)
+
+
 def log_price_after(log_price: float, ranked: float, step: float) -> float:
-    """Return the log price after a visit with this `rank` to a page strictly between its bounds; other pages leave it alone.
+    """Return the log price after a visit with this `rank` that `moves_price`; other visits leave it alone.
 
     Examples
     --------

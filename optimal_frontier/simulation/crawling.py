@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from optimal_frontier.scheduling.numbers import numbers_at, wait_at_price
-from optimal_frontier.scheduling.price_law import FURTHER, PER_VISIT, log_price_after, rank
+from optimal_frontier.scheduling.price_law import candidates, log_price_after, moves_price, rank
 
 #: An array of floats or of whole numbers: a memoryview of a numpy array.
 Values = Any
@@ -75,7 +75,7 @@ class Crawl(NamedTuple):
     a: Values
     s: Values
     e: Values
-    l: Values  # noqa: E741  # the name that DESIGN.md has
+    l: Values  # noqa: E741  # the name that docs/maths.md has
     importance: Values
     shortest: Values
     longest: Values
@@ -173,7 +173,7 @@ def hand_out(crawl: Crawl, queue: list[tuple[float, int]], now: float, wanted: i
     passed = [(0.0, 0)]
     ready.clear()
     passed.clear()
-    most = PER_VISIT * wanted + FURTHER
+    most = candidates(wanted)
     while len(queue) > 0 and len(ready) < most and len(passed) < _PASSED * most:
         score, page = heapq.heappop(queue)
         host = crawl.host[page]
@@ -199,7 +199,7 @@ def hand_out(crawl: Crawl, queue: list[tuple[float, int]], now: float, wanted: i
                 on_time = now - crawl.opens[host] < crawl.pause[host]
                 crawl.opens[host] = (crawl.opens[host] if on_time else now) + crawl.pause[host]
             wait = crawl.a[page] + crawl.s[page] * crawl.price[LOG_PRICE]
-            if crawl.s[page] > 0.0 and crawl.e[page] < wait < crawl.l[page]:
+            if moves_price(-negative, wait, crawl.s[page], crawl.e[page], crawl.l[page]):
                 crawl.price[LOG_PRICE] = log_price_after(crawl.price[LOG_PRICE], -negative, crawl.price[STEP])
         else:
             passed.append((due(crawl, page), page))

@@ -32,7 +32,7 @@ class Published:
     priors : mapping of int to (float, float)
         Shape and time (s) by pattern.
     host_prices : mapping of int to float
-        What hosts at their limits add to the log price, by number.
+        What hosts at their limits add to the log price of the plan, by number.
     stretch : float
         Factor on longest intervals while the budget cannot hold them, >= 1.
     budget, revisit_budget : float
@@ -77,6 +77,14 @@ class Published:
             {name: value for name, value in fields.items() if name.startswith("exploration")},
             dict(fields),
         )
+
+    def log_price_at(self, host: int, log_price: float) -> float:
+        """Return the log price of a visit to a host, by its number, when that of the crawl is ``log_price``.
+
+        What a host at its limit asks is the plan's, wherever the price of the crawl goes: it says how its own turns are shared out.
+        """
+        extra = self.host_prices.get(host, 0.0)
+        return max(log_price, self.log_price + extra) if extra > 0.0 else log_price
 
     def prior_of(self, pattern: int) -> tuple[float, float] | None:
         """Return shape and time (s) of what is believed of a page without a bit; None before the first plan."""

@@ -93,7 +93,7 @@ class Row(NamedTuple):
     a: float = 0.0
     s: float = 0.0
     e: float = 0.0
-    l: float = 0.0  # noqa: E741  # the name that DESIGN.md has
+    l: float = 0.0  # noqa: E741  # the name that docs/maths.md has
     importance: float = 1.0
     min_interval: float = 1.0
     max_interval: float = FAR_S

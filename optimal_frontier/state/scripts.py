@@ -8,16 +8,18 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
+from optimal_frontier.scheduling.price_law import FURTHER, STARVED
 from optimal_frontier.state.messages import PAGE_BYTES
-from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, NUMBERS_AT, NUMBERS_BYTES, QUEUE
+from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, NUMBERS_AT, NUMBERS_BYTES, QUEUE, TIMED
 
-#: Pages that dispatch looks at beyond two for each request.
-SPARE: Final = 3
 #: Pages of a shut host that come up at one of its turns, to be ranked.
 RIVALS: Final = 4
 
 _LUA_CODES: Final = {"I": "I4", "H": "I2", "B": "B", "d": "d", "f": "f"}
+#: Parts in front of a script: that of all, and that of scripts that add, move and forget pages.
 _SHARED: Final = "_rows"
+_OF_PAGES: Final = "_pages"
+_WITH_PAGES: Final = frozenset({"add_pages", "adopt", "become_alias", "forget"})
 
 
 def _at(name: str) -> int:
@@ -41,8 +43,10 @@ CONSTANTS: Final = {
     "RANK_AT": _at("a"),
     "VISITS_AT": _at("visits"),
     "PATTERN_AT": _at("pattern"),
-    "SPARE": SPARE,
+    "SPARE": FURTHER,
+    "STARVED": STARVED,
     "RIVALS": RIVALS,
+    "TIMED": TIMED,
 }
 
 
@@ -58,5 +62,6 @@ def source(name: str) -> str:
         It names a constant that is not in `CONSTANTS`.
     """
     folder = files("optimal_frontier.state") / "lua"
-    text = "".join((folder / f"{part}.lua").read_text() for part in (_SHARED, name))
+    parts = (_SHARED, _OF_PAGES, name) if name in _WITH_PAGES else (_SHARED, name)
+    text = "".join((folder / f"{part}.lua").read_text() for part in parts)
     return re.sub(r"\$\{(\w+)\}", lambda match: str(CONSTANTS[match[1]]), text)

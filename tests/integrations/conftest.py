@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from crawls import Crawl, State, crawling
+from crawler import Crawler, crawler
+from crawls import State
 from misbehaving_site import MisbehavingSite
-
-#: Starts a crawl: crawl(spider source, NAME=value ...) -> context manager of Crawl. Names without the prefix are ours.
-Crawler = Callable[..., AbstractContextManager[Crawl]]
 
 
 @pytest.fixture
@@ -21,19 +16,6 @@ def site() -> Iterator[MisbehavingSite]:
     """A site of the test's own."""
     with MisbehavingSite() as running:
         yield running
-
-
-def crawler(folder: Path, site: MisbehavingSite, redis_socket: str, namespace: str) -> Crawler:
-    """Return what starts crawls in ``folder`` with the state in ``namespace``."""
-
-    def start(spider: str, arguments: list[str] | None = None, **settings: Any) -> AbstractContextManager[Crawl]:
-        ours = {"REDIS_URL": f"unix://{redis_socket}", "NAMESPACE": namespace}
-        given = {name.removeprefix("of_"): value for name, value in settings.items() if name.startswith("of_")}
-        scrapys = {name: value for name, value in settings.items() if not name.startswith("of_")}
-        merged = scrapys | {f"OPTIMAL_FRONTIER_{name}": value for name, value in (ours | given).items() if value is not ...}
-        return partial(crawling, folder, site.url(""), spider, merged, arguments)()
-
-    return start
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Crawler
+from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 from scrapy import Spider

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import crawler
+from crawler import crawler
 from crawls import State
 from leased import handed_out
 from misbehaving_site import Fetch

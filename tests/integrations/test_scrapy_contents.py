@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import crawler
+from crawler import crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from conftest import Crawler, crawler
+from crawler import Crawler, crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 from scrapy import version_info as scrapy_version

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from conftest import Crawler
+from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from conftest import Crawler
+from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 

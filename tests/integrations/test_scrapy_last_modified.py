@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from conftest import Crawler
+from crawler import Crawler
 from crawls import Crawl, State
 from misbehaving_site import MisbehavingSite
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from conftest import crawler
+from crawler import crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Crawler
+from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 from scrapy import Request

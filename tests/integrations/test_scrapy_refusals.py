@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import redis
-from conftest import Crawler
+from crawler import Crawler
 from misbehaving_site import MisbehavingSite
 
 from optimal_frontier.state.namespace import SCHEMA

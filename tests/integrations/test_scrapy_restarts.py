@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from conftest import Crawler
+from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from announcing_site import AnnouncingSite
-from conftest import crawler
+from crawler import crawler
 from crawls import Crawl, State
 
 from optimal_frontier.estimation.announcers import Announcer
@@ -25,8 +25,8 @@ class Tester(AnnouncedPages, Base):
     source_rules = [("/news/", "parse_news"), ("/(page|static)/", "parse")]
 
     def first(self):
-        for at in range(11):
-            yield Request(SITE + f"/sink?{at}", priority=-1, callback=self.ignore)
+        for at in range(40):
+            yield Request(SITE + f"/sink?{at}", priority=-1, callback=self.ignore, meta={"importance": 1e7})
 
     def ignore(self, response):
         pass
@@ -39,7 +39,6 @@ class Tester(AnnouncedPages, Base):
 """
 PINNED = [
     {"pattern": r"sitemap|feed|always_now|robots", "interval": 0.5},
-    {"pattern": r"/sink", "interval": 0.4},
 ]
 
 
@@ -75,8 +74,8 @@ def found(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         found = Found(site, state)
         start = crawler(tmp_path_factory.mktemp("sources"), site, redis_socket, namespace)  # type: ignore[arg-type]  # all it needs is url
         sources = [site.url("/robots.txt"), site.url("/always_now.xml", "localhost")]
-        with start(SPIDER, of_SOURCES=sources, of_RULES=PINNED, of_CRAWL_RATE=37, of_MIN_INTERVAL=0.1) as running:
-            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 11 + 5 and state.plan)
+        with start(SPIDER, of_SOURCES=sources, of_RULES=PINNED, of_CRAWL_RATE=60, of_MIN_INTERVAL=0.1) as running:
+            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 40 + 5 and state.plan)
             announce(running, found, "/sitemap-1.xml.gz", "/page/0")
             announce(running, found, "/feed", "/news/0")
             announce(running, found, "/feed", "/news/new")

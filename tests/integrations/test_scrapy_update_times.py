@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import Crawler
+from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 

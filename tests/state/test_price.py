@@ -9,7 +9,7 @@ import pytest
 from timed_namespace import TimedNamespace, name_of, new_page, page_of
 
 from optimal_frontier.scheduling.numbers import Numbers, deadline
-from optimal_frontier.state.scripts import SPARE
+from optimal_frontier.scheduling.price_law import FURTHER
 
 
 def queue(space: TimedNamespace, pages: dict[str, tuple[float, Numbers]]) -> None:
@@ -37,7 +37,7 @@ def test_of_all_that_is_due_those_go_first_that_lose_most(space: TimedNamespace,
     log_price = rng.uniform(-3.0, 3.0)
     space.set_price(log_price)
     pages = {}
-    for i in range(10 + SPARE):
+    for i in range(10 + FURTHER):
         wait, slope = rng.uniform(5.0, 50.0), rng.choice([0.0, rng.uniform(1.0, 30.0)])
         wait, longest = float(round(wait)), rng.choice([1e9, 20.5])
         numbers = Numbers(wait - slope * log_price, slope, 1.0, longest)
@@ -74,8 +74,16 @@ def test_a_visit_moves_the_price_by_its_lateness_over_slope_at_most_a_step(space
     assert space.state().log_price == told.log_price
 
 
+def test_pages_that_starve_at_their_shortest_wait_raise_the_price(space: TimedNamespace) -> None:
+    """Late by more than half of it: there are more such pages than the budget serves."""
+    queue(space, {"h/1": (100.0, Numbers(1.0, 2.0, 4.0, 1e9))})
+    space.set_price(0.0, 0.01)
+    assert len(space.dispatch(1)) == 1
+    assert space.state().log_price == 0.01
+
+
 @pytest.mark.parametrize(
-    "numbers", [Numbers(5.0, 0.0, 5.0, 5.0), Numbers(math.inf, 0.0, 0.0, 8.0), Numbers(1.0, 2.0, 4.0, 1e9), Numbers(50.0, 2.0, 0.0, 4.0)]
+    "numbers", [Numbers(5.0, 0.0, 5.0, 5.0), Numbers(math.inf, 0.0, 0.0, 8.0), Numbers(1.0, 2.0, 80.0, 1e9), Numbers(50.0, 2.0, 0.0, 4.0)]
 )
 def test_pages_that_the_price_does_not_decide_leave_it_alone(space: TimedNamespace, numbers: Numbers) -> None:
     queue(space, {"h/1": (100.0, numbers)})

@@ -80,11 +80,11 @@ def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Heard:
 
 
 def put_forward(row: Row, page: bytes, now: float) -> Row:
-    """Return the row of a page that is due as soon as its least interval and its backoff are over."""
+    """Return the row of a page that is due as soon as its least interval and its backoff are over: since then, so it goes before others."""
     if row.state == RETIRED:
         return brought_back(row, now if row.visits == 0 else max(now, row.b / 1e6 + row.min_interval), ANNOUNCED)
     wait = max(row.min_interval, backoff_s(page, row.failures) if row.failures else 0.0)
-    return due_at(row, max(now, row.b / 1e6 + wait), ANNOUNCED)
+    return due_at(row, row.b / 1e6 + wait, ANNOUNCED)
 
 
 def has_say(announcer: Announcer) -> tuple[bool, Announcer, str]:

@@ -49,8 +49,8 @@ def wait_after_failures(page: bytes, failures: int, shortest: float, gone: int, 
     gone : int
         404s and 410s in a row.
     interval : float or None
-        That at which it would be revisited, seconds; None where it is not known. A page that is gone is looked at again neither at once
-        nor much later: after its backoff or 10% of its interval (one hour at most), whichever is longer.
+        That at which it would be revisited, seconds; None where it is not known. A page that is gone is rechecked
+        after its backoff or 10% of its interval (one hour at most), whichever is longer.
     """
     wait = max(shortest, backoff_s(page, failures))
     if gone and interval is not None:

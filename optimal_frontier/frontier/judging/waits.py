@@ -207,9 +207,10 @@ def _wait(row: Row, terms: Terms) -> tuple[float, float]:
     rate = change_rate_of(row, published)
     if rate is None:
         return math.inf, 0.0
-    log_price = terms.log_price + published.host_prices.get(row.host, 0.0)
+    log_price = published.log_price_at(row.host, terms.log_price)
     wait, slope = wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)
-    return (wait, slope) if wait < NEVER_S else (math.inf, 0.0)
+    # Visits to a host at its limit do not answer to the price of the crawl.
+    return (wait, slope if log_price == terms.log_price else 0.0) if wait < NEVER_S else (math.inf, 0.0)
 
 
 def _waits(rows: NDArray[np.void], terms: Terms) -> tuple[Floats, Floats]:
@@ -223,14 +224,14 @@ def _waits(rows: NDArray[np.void], terms: Terms) -> tuple[Floats, Floats]:
     patterns, at = np.unique(rows["pattern"][~known], return_inverse=True)
     priors = [published.prior_of(pattern) for pattern in patterns.tolist()]
     rate[~known] = np.array([0.0 if prior is None else median_one(*prior) for prior in priors])[at]
-    extra: Floats | float = 0.0
+    log_price: Floats | float = terms.log_price
     if published.host_prices:
         hosts, at = np.unique(rows["host"], return_inverse=True)
-        extra = np.array([published.host_prices.get(host, 0.0) for host in hosts.tolist()])[at]
+        log_price = np.array([published.log_price_at(host, terms.log_price) for host in hosts.tolist()])[at]
     importance = rows["importance"].astype(np.float64)
-    wait, slope = waits_at_price(terms.log_price + extra, importance, rate, settings.objective, settings.policy)
+    wait, slope = waits_at_price(log_price, importance, rate, settings.objective, settings.policy)
     never = wait >= NEVER_S
-    return np.where(never, np.inf, wait), np.where(never, 0.0, slope)
+    return np.where(never, np.inf, wait), np.where(never | (np.asarray(log_price) > terms.log_price), 0.0, slope)
 
 
 def _ids(pages: NDArray[np.void]) -> list[bytes]:

@@ -35,7 +35,8 @@ def host_limits(settings: FrontierSettings, hosts: int, waiting: Ints) -> Floats
 
     Notes
     -----
-    All that a host admits is planned (PRICE.md: keeping 3% of it free gained nothing, and cost up to 0.003).
+    All that a host admits is planned: to keep 3% of it free gained nothing, and cost up to 0.003 of the
+    freshness (in a prototype).
     """
     if settings.host_period <= 0:
         return None

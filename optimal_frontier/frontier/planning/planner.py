@@ -42,8 +42,8 @@ _SWITCH_S: Final = 1.0
 _LEAST_ANSWER: Final = 0.1
 #: That is not asked where the two are nearer than this, in logarithms.
 _NEAR: Final = 0.5
-#: Additions of hosts that moved by more, in logarithms, move the deadlines of their pages.
-_MOVED_EXTRA: Final = 0.02
+#: Log prices of hosts at their limits that moved by more move the deadlines of their pages.
+_MOVED_PRICE: Final = 0.02
 _NUMBERS: Final = struct.Struct("<dffff")
 
 
@@ -98,7 +98,7 @@ class Planner:
         self.lock = PlannerLock(namespace)
         self.crawl = CrawlPages(namespace, settings)
         self.rates: NDArray[np.float64] = np.zeros(0)
-        self._extra: dict[int, NDArray[np.float64]] = {}
+        self._host_prices: dict[int, NDArray[np.float64]] = {}
         self._warned = False
 
     def due_in(self) -> float | None:
@@ -170,6 +170,8 @@ class Planner:
         self._warn(solved, problem.min_rate)
         switched = any(previous.get(name) != value for name, value in self._ways().items() if name != "bounds")
         is_even = crawl.progress.is_exploring
+        # First visits leave the price alone, so that of a crawl that grows is found by nobody else.
+        switched |= crawl.counts.get("fetched", 0) > _GROWTH * int(previous.get("fetched", 0))
         sets = {k: price.is_unset or switched or previous.get("explores", "0") != str(int(is_even)) for k, price in live.items()}
         made = self._terms(live, solved, sets, now)
         work = {k: self._moved(k, terms, now) for k, terms in made.items()}
@@ -241,13 +243,14 @@ class Planner:
         look |= is_displaced(pages, terms, now)
         if self.crawl.priors_moved:
             look |= (pages["shape"] <= 0) & (pages["visits"] > 0)
-        extra = np.zeros(int(pages["host"].max(initial=0)) + 1)
-        for host, value in terms.published.host_prices.items():
-            extra[host] = value
-        before = self._extra.get(k, np.zeros(0))
-        before = np.pad(before, (0, max(0, len(extra) - len(before))))[: len(extra)]
-        look |= (np.abs(extra - before) > _MOVED_EXTRA)[pages["host"]]
-        self._extra[k] = extra
+        asked = np.full(int(pages["host"].max(initial=0)) + 1, -np.inf)
+        for host, extra in terms.published.host_prices.items():
+            asked[host] = terms.published.log_price + extra
+        before = self._host_prices.get(k, np.zeros(0))
+        before = np.pad(before, (0, max(0, len(asked) - len(before))), constant_values=-np.inf)[: len(asked)]
+        with np.errstate(invalid="ignore"):
+            look |= ((asked != before) & ~(np.abs(asked - before) <= _MOVED_PRICE))[pages["host"]]
+        self._host_prices[k] = asked
         if self._sets[k] or self.crawl.stretch_moved(terms.published.stretch) or self.crawl.exploration_moved:
             look[:] = True
         at, rows = moved_pages(pages, np.flatnonzero(look), terms, now)

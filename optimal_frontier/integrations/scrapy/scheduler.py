@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from frontera.contrib.scrapy.settings_adapter import ScrapySettingsAdapter
 from frontera.core.manager import FrontierManager
@@ -23,7 +22,6 @@ from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
-from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.errors import OptimalFrontierError
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
 from optimal_frontier.frontier.dispatching.session import Session
@@ -33,7 +31,7 @@ from optimal_frontier.frontier.judging.outcomes import CAUSES, DROPPED, RELEASED
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.configuration import settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
-from optimal_frontier.integrations.frontera.requests import HANDOUT, IS_LINK, OBSERVATION, SOURCE
+from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION
 from optimal_frontier.integrations.scrapy.compatibility import (
     close_spider,
     engine_slot,
@@ -50,12 +48,12 @@ from optimal_frontier.integrations.scrapy.converters import (
     forget_runtime,
 )
 from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter, describe
+from optimal_frontier.integrations.scrapy.incoming import IncomingRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.integrations.scrapy.sources import Sources
 from optimal_frontier.integrations.scrapy.unstored import UnstoredRequests
 from optimal_frontier.settings import PREFIX, FrontierSettings
 from optimal_frontier.state.messages import Handout, Observation
-from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
 
@@ -112,9 +110,7 @@ class OptimalScheduler(BaseScheduler):
         self._leases: set[Lease] = set()
         self._pending: deque[Any] = deque()
         self._unstored: UnstoredRequests
-        self._found: dict[Lease | None, list[Any]] = {}
-        self._parents: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-        self._warned: set[str] = set()
+        self.incoming: IncomingRequests
         self._session: Session | None = None
         self._manager: Any = None
         self._call: Callable[[Callable[[], Any]], Any] | None = None
@@ -172,8 +168,9 @@ class OptimalScheduler(BaseScheduler):
             self._session = Session(self.settings, project_dir, spider.name, self._wake, identity)
             fingerprinter = self.crawler.request_fingerprinter.fingerprint
             self._requests = OptimalRequestConverter(spider, fingerprinter)
+            self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self._unstored)
             self._responses = OptimalResponseConverter(spider, self._requests)
-            self.backend.attach(self._session, self._keep_in_memory, lambda request: fingerprinter(self._requests.from_frontier(request)))
+            self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
             self._manager.start()
         except OptimalFrontierError as error:
             self._refuse(str(error))
@@ -193,7 +190,7 @@ class OptimalScheduler(BaseScheduler):
             return
         self._closing = True
         gc.unfreeze()
-        self._store_found()
+        self.incoming.pass_on()
         self._reap()
         for lease in list(self._leases):
             self._end(lease)
@@ -206,6 +203,11 @@ class OptimalScheduler(BaseScheduler):
             logger.warning("Redis did not answer in time; what was under way will be handed out again")
         self._count_traps()
         self._session = None
+
+    def _identify(self, frontier_request: Any) -> bytes:
+        """Return the identity of a stored request, as it would be if it had just been yielded."""
+        identity: bytes = self.crawler.request_fingerprinter.fingerprint(self._requests.from_frontier(frontier_request))
+        return identity
 
     def _refuse(self, message: str) -> None:
         self._refusal = message
@@ -230,10 +232,6 @@ class OptimalScheduler(BaseScheduler):
 
     # Requests come in.
 
-    def note_parent(self, request: Any, parent: Any) -> None:
-        """Remember the request on whose page ``request`` was found."""
-        self._parents[request] = parent
-
     def enqueue_request(self, request: Any) -> bool:
         """Take a request of the engine's: redirect and retry copies go straight on, everything else to the frontier."""
         if self._refusal or self._session is None:
@@ -246,72 +244,15 @@ class OptimalScheduler(BaseScheduler):
                 return True
             # An errback's, which passes no spider middleware: its lease stays with the request that failed.
             forget_runtime(request.meta)
-            self._parents[request] = lease.request
+            self.incoming.note_parent(request, lease.request)
         if request.meta.get("frontier_bypass"):
             self._pending.append(request)
             return True
         try:
-            self._store(request)
+            self.incoming.add(request)
         except UnstorableRequestError as error:
-            return self._keep_in_memory(request, error)
+            return self.incoming.keep_in_memory(request, error)
         return True
-
-    def _store(self, request: Any) -> None:
-        start = self._is_start(request)
-        parent = self._parents.pop(request, None)
-        importance = request.meta.get("importance", 1.0)
-        if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance < float("inf"):
-            self._warn_once("importance", "meta['importance'] = %r of %s: expected a number above 0; 1.0 is used", importance, request)
-            request = request.replace(meta={k: v for k, v in request.meta.items() if k != "importance"})
-        if "lastmod" in request.meta:
-            try:
-                parse_lastmod(request.meta["lastmod"])
-            except ValueError as error:
-                self._warn_once("lastmod", "meta['lastmod'] = %r of %s: %s; it is ignored", request.meta["lastmod"], request.url, error)
-                request = request.replace(meta={k: v for k, v in request.meta.items() if k != "lastmod"})
-        if request.dont_filter and not start:
-            kind = TRANSIENT
-        elif request.method != "GET" or request.meta.get("revisit", True) is False:
-            kind = ONCE
-        else:
-            kind = ACTIVE
-        frontier_request = self._requests.to_frontier(request, kind)
-        lease = parent.meta.get(LEASE) if parent is not None else None
-        frontier_request.meta[SOURCE] = request
-        if parent is not None:
-            frontier_request.meta[IS_LINK] = True
-        self._found.setdefault(lease, []).append(frontier_request)
-
-    def _store_found(self) -> None:
-        """Pass on what was enqueued since the last look, the links of a page together."""
-        if not self._found:
-            return
-        found, self._found = self._found, {}
-        for lease, requests in found.items():
-            if lease is not None and lease.frontier_request is not None:
-                self._manager.links_extracted(lease.frontier_request, requests)
-            else:
-                self._manager.add_seeds(requests)
-            self.stats.inc_value("optimal_frontier/enqueued", len(requests))
-
-    def _is_start(self, request: Any) -> bool:
-        # A link made with meta=response.meta has a copy of the mark.
-        return bool(request.meta.get("is_start_request")) and request not in self._parents
-
-    def _keep_in_memory(self, request: Any, error: Exception) -> bool:
-        identity = self.crawler.request_fingerprinter.fingerprint(request)
-        if not self._unstored.add(request, identity, again=request.dont_filter and not self._is_start(request)):
-            return False
-        self._warn_once(
-            "unstorable", "%s cannot be stored (%s); it is fetched once, from memory, and lost if the process ends", request, error
-        )
-        self.stats.inc_value("optimal_frontier/unstorable")
-        return True
-
-    def _warn_once(self, topic: str, message: str, *arguments: Any) -> None:
-        if topic not in self._warned:
-            self._warned.add(topic)
-            logger.warning(message + " (further ones are counted, not logged)", *arguments)
 
     # Requests go out.
 
@@ -320,7 +261,7 @@ class OptimalScheduler(BaseScheduler):
         if self._session is None:
             return None
         # Links before the page they are on: what a page links to is safe before the page is done.
-        self._store_found()
+        self.incoming.pass_on()
         self._reap()
         self._drop_lost()
         if self._session.courier.failure is not None:
@@ -358,7 +299,7 @@ class OptimalScheduler(BaseScheduler):
         try:
             request = self._requests.from_frontier(frontier_request)
         except ValueError as error:
-            self._warn_once("callback", "%s: %s; it is not fetched", frontier_request.url, error)
+            self.incoming.warn_once("callback", "%s: %s; it is not fetched", frontier_request.url, error)
             self._manager.request_error(frontier_request, "IgnoreRequest")
             return None
         added: set[str] = set()
@@ -483,7 +424,7 @@ class OptimalScheduler(BaseScheduler):
             return True  # it is being closed, for a reason other than "finished"
         if self._session is None:
             return False
-        if self._pending or self._unstored or self._leases or self._found:
+        if self._pending or self._unstored or self._leases or self.incoming:
             return True
         return not (self._session.courier.complete or self._manager.finished)
 

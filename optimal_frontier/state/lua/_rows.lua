@@ -15,35 +15,33 @@ local function read_state()
   local kept = call('GET', P .. 'd')
   return kept and {up(STATE, kept)} or {clock(0), 1, 0, 0, 0.001, 0, 0}
 end
-local function write_state(d) call('SET', P .. 'd', pk(STATE, unpack(d, 1, 7))) end
+local function write_state(d) call('SET', P .. 'd', pk(STATE, unpack(d))) end
 -- When a page is due (scheduling/numbers.py), and where that is on the queue: whole and even, as odd scores are leases.
-local function deadline(L, b, a, s, e, l) return b + math.max(math.min(a + s * L, l), e) * 1e6 end
-local function place(due) return due >= FAR and FAR or floor(due / 2) * 2 end
-local function many(command, key, list)
-  if #list > 0 then call(command, key, unpack(list)) end
+local function deadline(L, b, a, s, e, l)
+  local wait = a + s * L
+  if wait > l then wait = l end
+  if wait < e then wait = e end
+  return b + wait * 1e6
 end
+local function place(due) return due >= FAR and FAR or floor(due / 2) * 2 end
+local function many(command, key, list) if #list > 0 then call(command, key, unpack(list)) end end
 -- In f a host stands by the rank of its first page (below 0), or by the time when it opens.
 local function sync_first(host, opens)
   local head = call('ZRANGE', P .. 'f:' .. host, 0, 0, 'WITHSCORES')
   if head[2] then call('ZADD', P .. 'f', opens or head[2], host) else call('ZREM', P .. 'f', host) end
 end
 -- rows: flat list of row, page of pages that wait for their first visit. A host that is shut stays so.
+local function sync_open(host) if tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 then sync_first(host) end end
 local function queue_first(rows)
   local hosts = {}
   for i = 1, #rows, 2 do
     local host = up('<I4', rows[i])
-    hosts[host] = hosts[host] or {}
-    local list = hosts[host]
-    list[#list + 1], list[#list + 2] = up('<d', rows[i], RANK_AT), rows[i + 1]
+    local list = hosts[host] or {}
+    list[#list + 1], list[#list + 2], hosts[host] = up('<d', rows[i], RANK_AT), rows[i + 1], list
   end
-  for host, list in pairs(hosts) do
-    many('ZADD', P .. 'f:' .. host, list)
-    if tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 then sync_first(host) end
-  end
+  for host, list in pairs(hosts) do many('ZADD', P .. 'f:' .. host, list); sync_open(host) end
 end
 local function add_counts(text, times, sums)
   for name, by in string.gmatch(text, '([%w_]+)=(%-?%d+)') do sums[name] = (sums[name] or 0) + by * times end
 end
-local function store_counts(sums)
-  for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, by) end end
-end
+local function store_counts(sums) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, by) end end end

@@ -40,12 +40,8 @@ for j = 1, n do
     elseif of_pattern and of_pattern[1] + of_pattern[2] >= most_of_pattern then
       result[j] = -2
     else
-      if not host then
-        host = call('HLEN', P .. 'hosts') + 1
-        call('HSET', P .. 'hosts', names[j], host)
-        call('HSET', P .. 'hosts:names', host, names[j])
-        named[names[j]] = host
-      end
+      host = host or host_number(names[j])
+      named[names[j]] = host
       if not arrivals then arrivals = call('HINCRBY', P .. 'stats', 'arrivals', n) - n end
       local row = pk('<I4', host) .. sub(head, 5, 6) .. pk('<dd', 0, rank + arrivals + j) .. sub(head, RANK_AT + 8)
       values[#values + 1], values[#values + 2] = id, row .. tail
@@ -67,6 +63,5 @@ queue_first(rows)
 local scores = replaced[1] and call('ZMSCORE', P .. 'q', unpack(replaced)) or {}
 for i = 1, #replaced do if scores[i] and scores[i] % 2 == 1 then call('SADD', P .. 'amended', replaced[i]) end end
 for field, by in pairs(kept) do if by[2] > 0 then call('HINCRBY', P .. 'kept', field, by[2]) end end
-if pages > 0 then call('HINCRBY', P .. 'stats', 'pages', pages) end
-if pending > 0 then call('HINCRBY', P .. 'stats', 'pending', pending) end
+store_counts({pages = pages, pending = pending})
 return result

@@ -5,7 +5,6 @@
 local id = ARGV[1]
 local score, old = tonumber(call('ZSCORE', P .. 'q', id) or 0), call('HGET', P .. 'pages', id)
 if not old or score ~= (up('<d', ARGV[2])) then return 0 end
-local host = up('<I4', old)
 call('ZREM', P .. 'q', id)
 call('HDEL', P .. 'pages', id)
 call('HDEL', P .. 'memory', id)
@@ -15,9 +14,8 @@ for at = 1, #ARGV[5], PAGE do
   local known = call('HGET', P .. 'aliases', name)
   if known then call('HSET', P .. 'aliases', name, sub(ARGV[3], 1, 4 + PAGE) .. sub(known, 5 + PAGE)) end
 end
-local sums = {pages = -1, ended = 1, fetched = up('<I4', old, ${VISITS_AT}) > 0 and -1 or 0}
+local sums = {ended = 1}
+note_page(old, -1, sums)
 add_counts(ARGV[4], 1, sums)
 store_counts(sums)
-call('HINCRBY', P .. 'kept', 'h' .. host, -1)
-call('HINCRBY', P .. 'kept', 'p' .. up('<I4', old, ${PATTERN_AT}), -1)
 return 1

@@ -9,17 +9,15 @@
 local n, per_host, lease, budget, share, delay, period = up('<I4I4ddddd', ARGV[1])
 local d = read_state()
 local now, discovery, L, step = clock(d[1]), d[3], d[4], d[5]
--- Pages looked at beyond two a request; pages of a shut host at one of its turns; microseconds by which a host may catch up.
+-- Pages looked at beyond one a request; pages of a shut host at one of its turns; microseconds by which a host may catch up.
 local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
+-- A page whose update time has come goes before pages worth the price times e or less: its lateness is no share of an interval.
+local TIMED, AT_ITS_TIME = ${TIMED}, 1
 local tokens = budget > 0 and math.min(math.max(1, 0.1 * budget), d[2] + budget * (now - d[1]) / 1e6) or n
 local want, pause = math.min(n, floor(tokens + 1e-9)), math.max(delay, period) * 1e6
 local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
 if pause > 0 then per_host = 1 elseif per_host == 0 then per_host = FAR end
-for i = 1, #ARGV[2], 8 do
-  local host, left = up('<I4I4', ARGV[2], i)
-  room[host] = left
-end
-
+for i = 1, #ARGV[2], 8 do room[up('<I4', ARGV[2], i)] = up('<I4', ARGV[2], i + 4) end
 -- When hosts are free, and the last turn that is taken there; written once, if it moved.
 local free, turn, moved = {}, {}, {}
 local function learn_hosts(hosts)
@@ -43,7 +41,6 @@ local function start(host)
   local late = free[host] > 0 and math.min(now - free[host], CATCH_UP) or 0
   free[host], moved[host] = now + math.max(delay * 1e6, period * 1e6 - math.min(period * 1e6, late)), true
 end
-
 -- Candidates among pages that were attempted before, or whose lease ran out: columns, as a table of each costs more than all the rest.
 local wait, queue, m, c, from = want > 0 and FAR or 0, {}, 0, 0, 0
 local ready, id, host_of, row, score_of, due, z, is_free, is_lost = {}, {}, {}, {}, {}, {}, {}, {}, {}
@@ -60,28 +57,24 @@ while want > 0 and c < want and from < 4 * want + 256 do
     elseif score - now < wait then wait = score - now end
   end
   local rows = n_ids > 0 and call('HMGET', P .. 'pages', unpack(ids)) or {}
-  if is_paced then
-    for i = 1, n_ids do hosts[i] = rows[i] and #rows[i] >= HEAD and up('<I4', rows[i]) or nil end
-    learn_hosts(hosts)
-  end
+  for i = 1, is_paced and n_ids or 0 do hosts[i] = rows[i] and #rows[i] >= HEAD and up('<I4', rows[i]) or nil end
+  learn_hosts(hosts)
   for i = 1, n_ids do
     local score = scores[i]
     if not rows[i] or #rows[i] < HEAD then call('ZREM', P .. 'q', ids[i]) else
-      local host, _, _, b, a, s, e, l = up(QUEUE, rows[i])
+      local host, _, flags, b, a, s, e, l = up(QUEUE, rows[i])
       local lost, at, late, moves = score % 2 == 1, now, 1e9, false
       local first = lost and now or b + e * 1e6
       if not lost then
-        local d_ = a + s * L
-        moves = s > 0 and d_ > e and d_ < l
-        if d_ > l then d_ = l end
-        if d_ < e then d_ = e end
-        at = b + d_ * 1e6
+        at, moves = deadline(L, b, a, s, e, l), s > 0 and a + s * L > e and a + s * L < l
         late = moves and (now - at) / 1e6 / s or 2 * (now - at) / (at - b + 1)
+        moves = moves or late > ${STARVED} and e < l and a + s * L <= e
+        if late >= 0 and flags % (2 * TIMED) >= TIMED then late = late + AT_ITS_TIME end
       end
       if is_bound and not is_open(host) then put_off(ids[i], host, score)
       elseif first <= now then
-        c = c + 1
-        ready[c], id[c], host_of[c], row[c], score_of[c], due[c], z[c], is_free[c], is_lost[c] = c, ids[i], host, rows[i], score, at, late, moves, lost
+        c, ready[c + 1], id[c + 1], host_of[c + 1], row[c + 1] = c + 1, c + 1, ids[i], host, rows[i]
+        score_of[c], due[c], z[c], is_free[c], is_lost[c] = score, at, late, moves, lost
       else
         if first - now < wait then wait = first - now end
         if first > score then put(ids[i], place(first)) end
@@ -92,14 +85,12 @@ while want > 0 and c < want and from < 4 * want + 256 do
   from = from + want + SPARE
 end
 table.sort(ready, function(x, y) return z[x] > z[y] or z[x] == z[y] and x < y end)
-
 -- First visits: the first page of each open host, by rank; the next ones of a host as they are taken.
 local firsts, begun = {}, {}
 local function line_up(host, at)
-  local list = begun[host].list
+  local list, i = begun[host].list, 1
   local one = {host = host, id = list[2 * at - 1], rank = tonumber(list[2 * at] or nil), at = at}
   if not one.id or not is_open(host) then return end
-  local i = 1
   while firsts[i] and (firsts[i].rank < one.rank or firsts[i].rank == one.rank and firsts[i].id < one.id) do i = i + 1 end
   table.insert(firsts, i, one)
 end
@@ -115,14 +106,14 @@ if want > 0 and (share >= 1 or discovery + share * want >= 1 or c < want or z[re
     end
   end
 end
-
 local ids, late, values, fresh, r, got = {}, {}, {}, {}, 1, 0
 while got < want do
   local i, first = ready[r], firsts[1]
   local due_now = i and z[i] >= 0
   if i and is_bound and not is_open(host_of[i]) then
-    r = r + 1
     put_off(id[i], host_of[i], score_of[i])
+    r = r + 1
+  elseif first and not is_open(first.host) then table.remove(firsts, 1)
   elseif first and (not due_now or share >= 1 or discovery + share >= 1) then
     if due_now then discovery = math.max(0, math.min(1 + share, discovery + share) - 1) end
     table.remove(firsts, 1)
@@ -149,7 +140,6 @@ for j = r, c do
     if not is_lost[i] and math.abs(to - score_of[i]) > 0.01 * math.abs(to - now) then put(id[i], to) end
   end
 end
-
 -- First visits leave their queue, and all that go out stand as leased.
 for host, one in pairs(begun) do
   local gone = {}

@@ -4,24 +4,20 @@
 -- ARGV[3]  words of hosts: per host "<I4I2" host, size, and the words (or empty)
 -- ARGV[4]  "<I2I2I2I2": leases n, then how many pairs follow of counters, memories, changes
 -- then per lease: page, op (0 keep, 1 release, 2 drop, 3 rest: in no queue), token in digits; value (head and tail; empty but for 0 and 3)
--- then "name=by name=by", numbers ("<I2", from 1) of the leases that they are of; number of a lease ("<I2"), memory (empty: nothing is remembered);
---      number of a lease, change: previous and new fingerprint in hexadecimal, URL
+-- then "name=by name=by", numbers of the leases ("<I2", from 1) that they are of; number of a lease, memory (empty: nothing is remembered);
+--      number of a lease, change (previous and new fingerprint in hexadecimal, URL)
 -- Returns  per lease 1 if it was counted, 0 if it is not this token's any more. Variadic commands, O(log n) a page; idempotent by token.
-local n, n_counters, n_memories, n_changes = up('<I2I2I2I2', ARGV[4])
+local n, n_counters, n_memories = up('<I2I2I2I2', ARGV[4])
 local L, result, ids, tokens, ops = read_state()[4], {}, {}, {}, {}
-if n == 0 then return result end
 for j = 1, n do
-  local lease = ARGV[3 + 2 * j]
-  ids[j], ops[j], tokens[j] = sub(lease, 1, PAGE), string.byte(lease, PAGE + 1), sub(lease, PAGE + 2)
+  ids[j], ops[j], tokens[j] = sub(ARGV[3 + 2 * j], 1, PAGE), string.byte(ARGV[3 + 2 * j], PAGE + 1), sub(ARGV[3 + 2 * j], PAGE + 2)
 end
 local scores, amended = call('ZMSCORE', P .. 'q', unpack(ids)), call('EXISTS', P .. 'amended') == 1
 local values, queue, leave, forget, back, v, q, refused = {}, {}, {}, {}, {}, 0, 0, 0
 for j = 1, n do
   local id, op, value = ids[j], ops[j], ARGV[4 + 2 * j]
-  if scores[j] ~= tokens[j] then
-    result[j], refused = 0, refused + 1
-  else
-    result[j] = 1
+  result[j] = scores[j] == tokens[j] and 1 or 0
+  if result[j] == 0 then refused = refused + 1 else
     if op == 48 or op == 51 then
       -- The page was yielded with another tail meanwhile.
       if amended and call('SREM', P .. 'amended', id) == 1 then value = sub(value, 1, HEAD) .. sub(call('HGET', P .. 'pages', id), HEAD + 1) end
@@ -29,10 +25,7 @@ for j = 1, n do
     end
     if op == 48 then
       local _, _, _, b, a, s, e, l = up(QUEUE, value)
-      local wait = a + s * L
-      if wait > l then wait = l end
-      if wait < e then wait = e end
-      queue[q + 1], queue[q + 2], q = place(b + wait * 1e6), id, q + 2
+      queue[q + 1], queue[q + 2], q = place(deadline(L, b, a, s, e, l)), id, q + 2
     elseif op == 49 then
       local row = call('HGET', P .. 'pages', id)
       local _, _, _, b = up(QUEUE, row)
@@ -48,46 +41,32 @@ many('HSET', P .. 'pages', values)
 many('ZADD', P .. 'q', queue)
 many('ZREM', P .. 'q', leave)
 many('HDEL', P .. 'pages', forget)
-if #back > 0 then queue_first(back) end
-
-local sums, at = {ended = n - refused, observations_refused = refused}, 5 + 2 * n
+queue_first(back)
+local sums, remembered, forgotten, at = {ended = n - refused, observations_refused = refused}, {}, {}, 5 + 2 * n
 for i = at, at + 2 * n_counters - 2, 2 do
-  local of, times = ARGV[i + 1], #ARGV[i + 1] / 2
-  if refused > 0 then
-    times = 0
-    for k = 1, #of, 2 do times = times + result[up('<I2', of, k)] end
-  end
+  local of, times = ARGV[i + 1], refused > 0 and 0 or #ARGV[i + 1] / 2
+  for k = 1, refused > 0 and #of or 0, 2 do times = times + result[up('<I2', of, k)] end
   add_counts(ARGV[i], times, sums)
 end
 store_counts(sums)
 at = at + 2 * n_counters
-local remembered, forgotten = {}, {}
-for i = at, at + 2 * n_memories - 2, 2 do
-  local j = up('<I2', ARGV[i])
-  if result[j] == 1 then
-    if ARGV[i + 1] == '' then forgotten[#forgotten + 1] = ids[j] else remembered[#remembered + 1], remembered[#remembered + 2] = ids[j], ARGV[i + 1] end
+for i = at, #ARGV - 1, 2 do
+  local j, value = up('<I2', ARGV[i]), ARGV[i + 1]
+  if result[j] == 1 and i >= at + 2 * n_memories then
+    local _, _, _, b = up(QUEUE, ARGV[4 + 2 * j])
+    call('XADD', P .. 'changes', 'MAXLEN', '~', 10000, '*', 'page', ids[j], 'time', string.format('%.6f', b / 1e6), 'url', sub(value, 65),
+      'previous', sub(value, 1, 32), 'fingerprint', sub(value, 33, 64))
+  elseif result[j] == 1 then
+    if value == '' then forgotten[#forgotten + 1] = ids[j] else remembered[#remembered + 1], remembered[#remembered + 2] = ids[j], value end
   end
 end
 many('HSET', P .. 'memory', remembered)
 many('HDEL', P .. 'memory', forgotten)
-at = at + 2 * n_memories
-for i = at, at + 2 * n_changes - 2, 2 do
-  local j, change = up('<I2', ARGV[i]), ARGV[i + 1]
-  if result[j] == 1 then
-    local _, _, _, b = up(QUEUE, ARGV[4 + 2 * j])
-    call('XADD', P .. 'changes', 'MAXLEN', '~', 10000, '*', 'page', ids[j], 'time', string.format('%.6f', b / 1e6), 'url', sub(change, 65),
-      'previous', sub(change, 1, 32), 'fingerprint', sub(change, 33, 64))
-  end
-end
 for i = 1, #ARGV[1], PAGE + 4 do
   local key = P .. 'retired:' .. up('<I4', ARGV[1], i)
-  call('LPUSH', key, sub(ARGV[1], i + 4, i + 3 + PAGE))
-  call('LTRIM', key, 0, 31)
+  if call('LPUSH', key, sub(ARGV[1], i + 4, i + 3 + PAGE)) > 32 then call('RPOP', key) end
 end
-if ARGV[2] ~= '' then
-  call('LPUSH', P .. 'lateness', ARGV[2])
-  call('LTRIM', P .. 'lateness', 0, 999)
-end
+if ARGV[2] ~= '' and call('LPUSH', P .. 'lateness', ARGV[2]) > 1000 then call('RPOP', P .. 'lateness') end
 local i = 1
 while i < #ARGV[3] do
   local host, size = up('<I4I2', ARGV[3], i)

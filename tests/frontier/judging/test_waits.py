@@ -74,10 +74,13 @@ def test_longest_intervals_are_stretched_where_the_budget_cannot_hold_them():
 
 
 def test_a_host_at_its_limit_asks_a_higher_price():
-    """Its pages go by both; the numbers are those of the price of the crawl."""
+    """That of the plan, wherever the price of the crawl has gone since: its turns are shared out by it, and by that of the crawl above it."""
     dear = planned(-3.0, host_prices={1: 1.0})
-    numbers = numbers_of(row(), PAGE, terms(-3.0, dear))
-    assert wait(numbers) == pytest.approx(wait(numbers_of(row(), PAGE, terms(-2.0)), -2.0))
+    for log_price in (-9.0, -3.0, -2.5):
+        numbers = numbers_of(row(), PAGE, terms(log_price, dear))
+        assert wait(numbers, log_price) == pytest.approx(wait(numbers_of(row(), PAGE, terms(-2.0)), -2.0))
+        assert numbers.s == 0.0
+    assert numbers_of(row(), PAGE, terms(-1.5, dear)) == numbers_of(row(), PAGE, terms(-1.5))
     assert numbers_of(row(host=2), PAGE, terms(-3.0, dear)) == numbers_of(row(), PAGE, terms())
 
 

@@ -127,6 +127,22 @@ def test_a_price_that_answers_to_nothing_is_set_anew(crawl):
         assert crawl.log_price() == pytest.approx(math.log(first.multiplier), abs=1e-4)
 
 
+def test_a_crawl_that_has_grown_gets_the_price_of_its_plan(crawl):
+    """First visits do not move it; one that has not keeps what visits have found."""
+    crawl.crawled(50)
+    planner, first = planned(crawl, CRAWL_RATE=5)
+    moved = crawl.log_price() + 0.3
+    crawl.namespace.command("SET", crawl.namespace.key("d"), _with_price(crawl, moved))
+    planner.plan()
+    assert crawl.log_price() == moved
+    crawl.add(*(new_page(f"grown/{i}", importance=1.0) for i in range(10)))
+    crawl.observe_many([(handout, {"shape": 2.0, "time": 50.0}) for handout in crawl.firsts()])
+    crawl.namespace.command("SET", crawl.namespace.key("d"), _with_price(crawl, moved))
+    grown = planner.plan()
+    assert crawl.log_price() == pytest.approx(math.log(grown.multiplier), abs=1e-4)
+    assert grown.multiplier > first.multiplier
+
+
 def test_the_step_of_the_price_is_one_over_its_response(crawl):
     """R pages fall due per unit of the log price: found again by solving for a price that is a little off."""
     crawl.crawled(400)

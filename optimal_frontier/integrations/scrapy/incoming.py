@@ -1,0 +1,111 @@
+"""Requests that come in: what each is to the frontier, and on which page it was found."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from optimal_frontier.detection import parse_lastmod
+from optimal_frontier.integrations.frontera.requests import IS_LINK, SOURCE
+from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter
+from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
+from optimal_frontier.integrations.scrapy.unstored import UnstoredRequests
+from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
+
+logger = logging.getLogger(__name__)
+
+
+class IncomingRequests:
+    """Collects the engine's requests until the next look, and passes them on to Frontera's manager.
+
+    Parameters
+    ----------
+    crawler : Crawler
+        Its fingerprinter and stats.
+    manager : FrontierManager
+    converter : OptimalRequestConverter
+    unstored : UnstoredRequests
+        Takes what cannot be stored.
+    """
+
+    def __init__(self, crawler: Any, manager: Any, converter: OptimalRequestConverter, unstored: UnstoredRequests) -> None:
+        self._fingerprint, self._stats = crawler.request_fingerprinter.fingerprint, crawler.stats
+        self._manager, self._requests, self._unstored = manager, converter, unstored
+        self._found: dict[Lease | None, list[Any]] = {}
+        self._parents: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._warned: set[str] = set()
+
+    def note_parent(self, request: Any, parent: Any) -> None:
+        """Remember the request on whose page ``request`` was found."""
+        self._parents[request] = parent
+
+    def __bool__(self) -> bool:
+        """Whether any wait to be passed on."""
+        return bool(self._found)
+
+    def add(self, request: Any) -> None:
+        """Take a request.
+
+        Raises
+        ------
+        UnstorableRequestError
+            It can only be fetched from memory: see `keep_in_memory`.
+        """
+        start = self._is_start(request)
+        parent = self._parents.pop(request, None)
+        importance = request.meta.get("importance", 1.0)
+        if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance < float("inf"):
+            self.warn_once("importance", "meta['importance'] = %r of %s: expected a number above 0; 1.0 is used", importance, request)
+            request = request.replace(meta={k: v for k, v in request.meta.items() if k != "importance"})
+        if "lastmod" in request.meta:
+            try:
+                parse_lastmod(request.meta["lastmod"])
+            except ValueError as error:
+                self.warn_once("lastmod", "meta['lastmod'] = %r of %s: %s; it is ignored", request.meta["lastmod"], request.url, error)
+                request = request.replace(meta={k: v for k, v in request.meta.items() if k != "lastmod"})
+        if request.dont_filter and not start:
+            kind = TRANSIENT
+        elif request.method != "GET" or request.meta.get("revisit", True) is False:
+            kind = ONCE
+        else:
+            kind = ACTIVE
+        frontier_request = self._requests.to_frontier(request, kind)
+        lease = parent.meta.get(LEASE) if parent is not None else None
+        frontier_request.meta[SOURCE] = request
+        if parent is not None:
+            frontier_request.meta[IS_LINK] = True
+        self._found.setdefault(lease, []).append(frontier_request)
+
+    def pass_on(self) -> None:
+        """Pass on what was enqueued since the last look, the links of a page together."""
+        if not self._found:
+            return
+        found, self._found = self._found, {}
+        for lease, requests in found.items():
+            if lease is not None and lease.frontier_request is not None:
+                self._manager.links_extracted(lease.frontier_request, requests)
+            else:
+                self._manager.add_seeds(requests)
+            self._stats.inc_value("optimal_frontier/enqueued", len(requests))
+
+    def _is_start(self, request: Any) -> bool:
+        # A link made with meta=response.meta has a copy of the mark.
+        return bool(request.meta.get("is_start_request")) and request not in self._parents
+
+    def keep_in_memory(self, request: Any, error: Exception) -> bool:
+        """Take a request that cannot be stored, for the reason ``error``; False if it was taken before."""
+        identity = self._fingerprint(request)
+        if not self._unstored.add(request, identity, again=request.dont_filter and not self._is_start(request)):
+            return False
+        self.warn_once(
+            "unstorable", "%s cannot be stored (%s); it is fetched once, from memory, and lost if the process ends", request, error
+        )
+        self._stats.inc_value("optimal_frontier/unstorable")
+        return True
+
+    def warn_once(self, topic: str, message: str, *arguments: Any) -> None:
+        """Log a warning, the first one of its topic."""
+        if topic not in self._warned:
+            self._warned.add(topic)
+            logger.warning(message + " (further ones are counted, not logged)", *arguments)

@@ -1,0 +1,24 @@
+-- Shared by scripts that add, move and forget pages.
+local function host_number(name)
+  local host = call('HGET', P .. 'hosts', name)
+  if host then return tonumber(host) end
+  host = call('HLEN', P .. 'hosts') + 1
+  call('HSET', P .. 'hosts', name, host)
+  call('HSET', P .. 'hosts:names', host, name)
+  return host
+end
+-- Counts a page among those that are known, or no more; `sums` are counters to add to.
+local function note_page(row, by, sums)
+  local host, state, _, b = up(QUEUE, row)
+  if state == TRANSIENT then return end
+  call('HINCRBY', P .. 'kept', 'h' .. host, by)
+  call('HINCRBY', P .. 'kept', 'p' .. up('<I4', row, ${PATTERN_AT}), by)
+  if state ~= ACTIVE and state ~= RETIRED then return end
+  sums.pages = (sums.pages or 0) + by
+  if up('<I4', row, ${VISITS_AT}) > 0 then sums.fetched = (sums.fetched or 0) + by end
+end
+local function leave_first(host, id, sums)
+  call('ZREM', P .. 'f:' .. host, id)
+  sync_open(host)
+  sums.pending = (sums.pending or 0) - 1
+end
