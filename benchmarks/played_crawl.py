@@ -28,8 +28,8 @@ from optimal_frontier.state.embedded import EmbeddedServer
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / part) for part in ("", "frontier")]
 
-from played_crawl import Play
-from timed_namespace import START, open_namespace
+from played_crawl import Play  # noqa: E402  # of the tests
+from timed_namespace import START, open_namespace  # noqa: E402  # of the tests
 
 FACTORS = {"steady": 1.0, "half": 0.5, "double": 2.0, "outage": 1.0}
 
@@ -106,8 +106,9 @@ def main() -> None:
                 began = time.monotonic()
                 every = np.array([played(socket, case, seed, options, name) for seed in range(options.seeds)])
                 shares = every.mean(axis=0)
+                seconds = time.monotonic() - began
                 print(
-                    f"{name:5} {case:7} {shares[0]:8.4f} {shares[1]:14.4f} {time.monotonic() - began:5.0f}  {every[:, 0].round(4).tolist()}",
+                    f"{name:5} {case:7} {shares[0]:8.4f} {shares[1]:14.4f} {seconds:5.0f}  {every[:, 0].round(4).tolist()}",
                     flush=True,
                 )
     finally:
