@@ -201,7 +201,7 @@ class Play:
         heads: list[bytes] = []
         for new in self.added:
             k = self.store.partition_of(new.host)
-            heads.append(self.store.command("HGET", self.store.key("pages", k), new.page, partition=k)[: HEAD_BYTES])
+            heads.append(self.store.command("HGET", self.store.key("pages", k), new.page, partition=k)[:HEAD_BYTES])
         return np.frombuffer(b"".join(heads), LAYOUT)
 
     def rates(self) -> Floats:
@@ -230,4 +230,3 @@ class Play:
             lost = np.exp(-rate * (fresh - at)) * -np.expm1(-rate * (until - fresh)) / rate
             total += importance[number] * lost[seen].sum()
         return total / (end - begin)
-

@@ -130,7 +130,9 @@ def test_longest_intervals_that_do_not_fit_are_stretched_alike(space):
 def test_first_visits_go_first(space):
     """By priority and importance; then revisits. New pages of a crawl under way too, while they could be finished soon."""
     play = Play(space, parse(CRAWL_RATE=10, RESOLVE_INTERVAL=10))
-    numbers = [play.add_page(f"h/{i}", 3.0, 20.0, importance=weight, priority=first) for i, (weight, first) in enumerate([(1, 0), (4, 0), (1, 2)])]
+    numbers = [
+        play.add_page(f"h/{i}", 3.0, 20.0, importance=weight, priority=first) for i, (weight, first) in enumerate([(1, 0), (4, 0), (1, 2)])
+    ]
     play.add(40, name="h{host}/page{page}", importance=0.5)
     play.until(20.0)
     order = sorted(numbers, key=lambda number: play.visits[number][0])

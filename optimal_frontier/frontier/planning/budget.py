@@ -67,7 +67,10 @@ class Budget:
 def revisit_budget(settings: FrontierSettings, total: float, counts: Mapping[str, float], previous: Mapping[str, str], now: float) -> float:
     """Return what a budget leaves for revisits: less first visits, redirects, retries and robots.txt."""
     # No more than the waiting first visits can use before the next plan.
-    kept = min((1.0 if settings.close_after is not None else settings.discovery_share) * total, counts.get("pending", 0) / settings.resolve_interval)
+    kept = min(
+        (1.0 if settings.close_after is not None else settings.discovery_share) * total,
+        counts.get("pending", 0) / settings.resolve_interval,
+    )
     extra = 0.0
     if "time" in previous and now > float(previous["time"]):
         extra = (counts.get("extra_fetches", 0) - int(previous.get("extra_fetches", 0))) / (now - float(previous["time"]))

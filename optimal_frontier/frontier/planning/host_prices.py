@@ -41,7 +41,9 @@ def host_limits(settings: FrontierSettings, hosts: int, waiting: Ints) -> Floats
         return None
     capacity = 1.0 / settings.host_period
     counts = np.bincount(waiting, minlength=hosts)[:hosts]
-    kept = np.minimum((1.0 if settings.close_after is not None else settings.discovery_share) * capacity, counts / settings.resolve_interval)
+    kept = np.minimum(
+        (1.0 if settings.close_after is not None else settings.discovery_share) * capacity, counts / settings.resolve_interval
+    )
     return np.asarray(np.maximum(capacity - kept, _LEAST_REVISITS * capacity))
 
 

@@ -71,7 +71,10 @@ def again(observation: Observation, wait: float | None = None, **values: Any) ->
     """Hand the page out once more, so many seconds after the visit (at its deadline unless told), as it was stored."""
     before = observation.handout
     wait = wait_of(observation) if wait is None else wait
-    known = {name: getattr(before, name) for name in ("partition", "page", "token", "received", "lateness", "log_price", "stated", "record", "host")}
+    known = {
+        name: getattr(before, name)
+        for name in ("partition", "page", "token", "received", "lateness", "log_price", "stated", "record", "host")
+    }
     known |= {"at": observation.row.b / 1e6 + wait, "row": Row.unpack(observation.row.pack())}
     known |= {"memory": before.memory if observation.memory is None else Memory.unpack(observation.memory.pack())}
     known |= {"words": before.words if observation.words is None else HostWords.unpack(observation.words.pack())}
