@@ -28,8 +28,8 @@ from optimal_frontier.state.embedded import EmbeddedServer
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / part) for part in ("", "frontier")]
 
-from timed_namespace import START, open_namespace
-from played_crawl import Play
+from played_crawl import Play  # noqa: E402  # tests are not installed
+from timed_namespace import START, open_namespace  # noqa: E402  # neither
 
 FACTORS = {"steady": 1.0, "half": 0.5, "double": 2.0, "outage": 1.0}
 
