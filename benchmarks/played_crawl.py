@@ -106,10 +106,8 @@ def main() -> None:
                 began = time.monotonic()
                 every = np.array([played(socket, case, seed, options, name) for seed in range(options.seeds)])
                 shares = every.mean(axis=0)
-                print(
-                    f"{name:5} {case:7} {shares[0]:8.4f} {shares[1]:14.4f} {time.monotonic() - began:5.0f}  {every[:, 0].round(4).tolist()}",
-                    flush=True,
-                )
+                seconds, seeds = time.monotonic() - began, every[:, 0].round(4).tolist()
+                print(f"{name:5} {case:7} {shares[0]:8.4f} {shares[1]:14.4f} {seconds:5.0f}  {seeds}", flush=True)
     finally:
         server.release()
 
