@@ -28,8 +28,8 @@ from optimal_frontier.state.embedded import EmbeddedServer
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / part) for part in ("", "frontier")]
 
-from played_crawl import Play  # noqa: E402  # of the tests
-from timed_namespace import START, open_namespace  # noqa: E402  # of the tests
+from played_crawl import Play  # noqa: E402  # tests are not installed
+from timed_namespace import START, open_namespace  # noqa: E402  # neither
 
 FACTORS = {"steady": 1.0, "half": 0.5, "double": 2.0, "outage": 1.0}
 
@@ -91,7 +91,7 @@ def main() -> None:
     parser.add_argument("--want", type=int, default=16, help="requests asked for at a time")
     parser.add_argument("--hosts", type=int, default=10)
     parser.add_argument("--partitions", type=int, default=1)
-    parser.add_argument("--max-interval", type=float, default=1e38, help="MAX_INTERVAL, seconds")
+    parser.add_argument("--max-interval", type=float, default=3e38, help="MAX_INTERVAL, seconds")
     parser.add_argument("--known", action="store_true", help="change rates are known")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any other setting; may be repeated")
     parser.add_argument("--world", dest="worlds", action="append", choices=["A", "B", "C"], metavar="W", help="may be repeated")
@@ -106,11 +106,8 @@ def main() -> None:
                 began = time.monotonic()
                 every = np.array([played(socket, case, seed, options, name) for seed in range(options.seeds)])
                 shares = every.mean(axis=0)
-                seconds = time.monotonic() - began
-                print(
-                    f"{name:5} {case:7} {shares[0]:8.4f} {shares[1]:14.4f} {seconds:5.0f}  {every[:, 0].round(4).tolist()}",
-                    flush=True,
-                )
+                seconds, seeds = time.monotonic() - began, every[:, 0].round(4).tolist()
+                print(f"{name:5} {case:7} {shares[0]:8.4f} {shares[1]:14.4f} {seconds:5.0f}  {seeds}", flush=True)
     finally:
         server.release()
 

@@ -11,11 +11,10 @@ from timed_namespace import START, TimedNamespace
 
 from optimal_frontier.estimation import posterior_median
 from optimal_frontier.frontier.planning.exploring import Progress
-from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.scheduling import LOAD
 
 #: No longest interval: exploration asks for one.
-FOREVER = 1e38
+FOREVER = 3e38
 
 
 class DrawnSite:
@@ -42,18 +41,6 @@ def learned(play: Play) -> np.ndarray:
     return posterior_median(np.maximum(rows["shape"], 1e-3).astype(float), np.maximum(rows["time"], 1e-3).astype(float))
 
 
-def test_learned_rates_come_near_the_optimum_of_known_ones(space: TimedNamespace) -> None:
-    """Nothing is known at first; after thirty rounds the crawl is within two hundredths of who knows all."""
-    rng = np.random.default_rng(2)
-    rates, importance = rng.uniform(0.005, 0.2, 80), rng.uniform(0.2, 1, 80)
-    play = Play(space, parse(CRAWL_RATE=2, RESOLVE_INTERVAL=20, MAX_INTERVAL=FOREVER), DrawnSite(rates))
-    for number, weight in enumerate(importance):
-        play.add_page(f"h{number % 5}/{number}", importance=float(weight))
-    play.until(2000.0)
-    best = solve_periodic(importance, rates, 2.0).objective
-    assert 0.98 < play.freshness(1200.0, 2000.0, rates) / best < 1.003
-
-
 @pytest.mark.parametrize("exploration", ["median", "epsilon"])
 def test_lemma_2_visits_never_thin_out(space: TimedNamespace, exploration: str) -> None:
     """A page that seems 200 times too fast is visited at bounded intervals, so both sums of Lemma 2 go on growing."""
@@ -69,11 +56,9 @@ def test_lemma_2_visits_never_thin_out(space: TimedNamespace, exploration: str) 
 
 def test_lemma_2_explorations_never_cease(space: TimedNamespace) -> None:
     """Explore-then-commit leaves that page alone while it goes by the price, and sees it at even intervals in every stretch anew."""
-    play = Play(
-        space,
-        parse(CRAWL_RATE=20, EXPLORATION="explore-then-commit", RESOLVE_INTERVAL=5, MAX_INTERVAL=FOREVER),
-        DrawnSite(np.full(10, 0.3)),
-    )
+    site = DrawnSite(np.full(10, 0.3))
+    settings = parse(CRAWL_RATE=20, EXPLORATION="explore-then-commit", RESOLVE_INTERVAL=5, MAX_INTERVAL=FOREVER)
+    play = Play(space, settings, lambda page, at: site(page, at) if page else int(at * 1e6))
     play.add_page("h/fast", 2e6, 1e4)
     play.add(9)
     stretches: dict[int, int] = {}

@@ -10,6 +10,7 @@ from timed_namespace import TimedNamespace, name_of, new_page, page_of
 
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.scheduling.price_law import FURTHER
+from optimal_frontier.state.rows import TIMED
 
 
 def queue(space: TimedNamespace, pages: dict[str, tuple[float, Numbers]]) -> None:
@@ -48,6 +49,19 @@ def test_of_all_that_is_due_those_go_first_that_lose_most(space: TimedNamespace,
     told = space.names(10)
     values = [loss(*pages[name], log_price) for name in told]
     assert values == pytest.approx([loss(*pages[name], log_price) for name in expected[:10]], rel=1e-3)
+
+
+@pytest.mark.parametrize(("flags", "first"), [(TIMED, "h/daily"), (0, "h/late")])
+def test_a_page_at_its_update_time_goes_before_what_is_a_little_late(space: TimedNamespace, flags: int, first: str) -> None:
+    """A second late of a day: that is how old its content is. Of a pinned page it is next to nothing."""
+    day = 86_400.0
+    space.add(new_page("h/daily"), new_page("h/late"))
+    for handout in space.dispatch(2, share=1.0):
+        if name_of(handout) == "h/daily":
+            space.observe(handout, day, e=day, longest=day, b=space.at - (day + 1.0) * 1e6, flags=flags)
+        else:
+            space.observe(handout, 100.0, 50.0, b=space.at - 110e6)
+    assert space.names(1) == [first]
 
 
 def test_with_room_left_the_earliest_deadline_goes_before_it_is_due(space: TimedNamespace) -> None:

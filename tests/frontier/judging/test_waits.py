@@ -74,7 +74,7 @@ def test_longest_intervals_are_stretched_where_the_budget_cannot_hold_them():
 
 
 def test_a_host_at_its_limit_asks_a_higher_price():
-    """That of the plan, wherever that of the crawl has gone since: its turns are shared out by it, and by that of the crawl above it."""
+    """That of the plan, wherever the price of the crawl has gone since, unless that is higher still."""
     dear = planned(-3.0, host_prices={1: 1.0})
     for log_price in (-9.0, -3.0, -2.5):
         numbers = numbers_of(row(), PAGE, terms(log_price, dear))

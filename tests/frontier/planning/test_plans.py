@@ -233,6 +233,15 @@ def test_a_slow_host_keeps_room_for_its_own_first_visits(crawl):
     assert others == pytest.approx([2.0] * len(others), rel=1e-6)
 
 
+def test_hosts_without_a_planned_page_have_a_limit_too(crawl):
+    """Also while they have the highest numbers."""
+    crawl.crawled(20, hosts=2)
+    crawl.add(*(new_page(f"later{i}/1") for i in range(3)))
+    planner, report = planned(crawl, CRAWL_RATE=20, HOST_MAX_RATE=2.0)
+    assert report.feasible
+    assert planner.rates.sum() == pytest.approx(4.0)
+
+
 def test_a_crawl_that_has_grown_is_planned_sooner(crawl):
     """Pages that no plan has seen do not wait a whole RESOLVE_INTERVAL."""
     crawl.crawled(20)
