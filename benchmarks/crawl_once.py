@@ -1,25 +1,33 @@
-"""Whole crawls of 10,000 tiny pages, once over: this frontier against Scrapy's default scheduler, in pairs.
+"""Whole crawls of 10,000 tiny pages, once over: this frontier beside Scrapy's default scheduler and, where it is installed, scrapy-redis.
 
-    python benchmarks/crawl_once.py [--pages 10000] [--pairs 5] [--cpu 0]
+    python benchmarks/crawl_once.py [--pages 10000] [--rounds 5] [--cpu 0]
 
-Prints pages per second of each run and the ratio of each pair, and their medians. The site runs in a process of its own; spider, embedded
-server and site share the machine as they would for a user (pin the spider with --cpu). Requests are chained (each page links to the next
-ones), as a crawl's are.
+Prints of each run pages per second and CPU time a page of spider and server together, and the medians of the ratios to the default
+scheduler in the same round. The site runs in a process of its own; spider, server and site share the machine as they would for a user (pin
+the spider with --cpu). Requests are chained (each page links to the next ones), as a crawl's are.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib.util
 import multiprocessing
 import os
 import re
+import resource
+import secrets
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
+
+import redis
+
+from optimal_frontier.state.embedded import EmbeddedServer
 
 SPIDER = """
 import scrapy
@@ -63,57 +71,83 @@ def _site(ready: multiprocessing.connection.Connection, pages: int) -> None:
     asyncio.run(_serve(ready, pages))
 
 
-def crawl(folder: Path, port: int, ours: bool, pages: int, cpu: int | None) -> float:
-    """Run one crawl and return pages per second between the spider's opening and its closing."""
-    values = {"LOG_LEVEL": "INFO", "CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16, "DOWNLOAD_DELAY": 0}
+class Run(NamedTuple):
+    """One crawl: pages a second between the spider's opening and its closing, and CPU a page of spider and server, microseconds."""
+
+    pages_per_s: float
+    cpu_us: float
+
+
+def values_of(system: str, socket: str) -> dict[str, object]:
+    """Return the settings of a system; ``socket`` is that of the server."""
+    values: dict[str, object] = {"LOG_LEVEL": "INFO", "CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16, "DOWNLOAD_DELAY": 0}
     values |= {"TELNETCONSOLE_ENABLED": 0, "ROBOTSTXT_OBEY": 0, "LOGSTATS_INTERVAL": 0}
-    if ours:
-        values["ADDONS"] = '{"optimal_frontier.Addon": 500}'
-        values["OPTIMAL_FRONTIER_CLOSE_AFTER"] = 1
-        values["OPTIMAL_FRONTIER_REDIS_URL"] = f"embedded://{tempfile.mkdtemp(dir=folder)}"
-    settings = [part for name, value in values.items() for part in ("-s", f"{name}={value}")]
+    if system == "optimal_frontier":
+        values |= {"ADDONS": '{"optimal_frontier.Addon": 500}', "OPTIMAL_FRONTIER_CLOSE_AFTER": 1}
+        values |= {"OPTIMAL_FRONTIER_REDIS_URL": f"unix://{socket}", "OPTIMAL_FRONTIER_NAMESPACE": f"once-{secrets.token_hex(4)}"}
+    elif system == "scrapy-redis":
+        values |= {"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter"}
+        values |= {"REDIS_URL": f"unix://{socket}", "SCHEDULER_FLUSH_ON_START": 1}
+    return values
+
+
+def crawl(folder: Path, port: int, system: str, client: redis.Redis, options: argparse.Namespace) -> Run:
+    """Run one crawl."""
+    socket = client.connection_pool.connection_kwargs["path"]
+    settings = [part for name, value in values_of(system, socket).items() for part in ("-s", f"{name}={value}")]
     command = [sys.executable, "-m", "scrapy", "runspider", str(folder / "tiny.py"), "-a", f"port={port}", *settings]
-    if cpu is not None:
-        command = ["taskset", "-c", str(cpu), *command]
+    if options.cpu is not None:
+        command = ["taskset", "-c", str(options.cpu), *command]
+    before = (_server_cpu_s(client), resource.getrusage(resource.RUSAGE_CHILDREN))
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    after = (_server_cpu_s(client), resource.getrusage(resource.RUSAGE_CHILDREN))
     stats = dict(re.findall(r"'([^']+)': ([\d.]+)", run.stderr))
     fetched = int(stats["downloader/response_status_count/200"])
     # With a free moment the frontier already revisits; only first visits count.
-    if fetched < pages:
-        raise SystemExit(f"only {fetched} of {pages} pages were fetched:\n{run.stderr[-2000:]}")
-    return pages / float(stats["elapsed_time_seconds"])
+    if fetched < options.pages:
+        raise SystemExit(f"{system}: only {fetched} of {options.pages} pages were fetched:\n{run.stderr[-2000:]}")
+    spider = (after[1].ru_utime + after[1].ru_stime) - (before[1].ru_utime + before[1].ru_stime)
+    return Run(options.pages / float(stats["elapsed_time_seconds"]), (spider + after[0] - before[0]) / options.pages * 1e6)
+
+
+def _server_cpu_s(client: redis.Redis) -> float:
+    info = client.info("cpu")
+    return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
 
 
 def main() -> None:
-    """Run the pairs and print them."""
+    """Run the rounds and print them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--pages", type=int, default=10_000)
-    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cpu", type=int, default=None, help="pin the spider to this processor")
     options = parser.parse_args()
+    systems = ["default", "optimal_frontier"] + (["scrapy-redis"] if importlib.util.find_spec("scrapy_redis") else [])
     parent, child = multiprocessing.Pipe()
     site = multiprocessing.Process(target=_site, args=(child, options.pages), daemon=True)
     site.start()
     port = parent.recv()
-    ratios, ours_all, default_all = [], [], []
-    with tempfile.TemporaryDirectory(prefix="optimal_frontier-benchmark-") as name:
+    runs: dict[str, list[Run]] = {system: [] for system in systems}
+    with tempfile.TemporaryDirectory(prefix="of-once-") as name:
         folder = Path(name)
         (folder / "tiny.py").write_text(SPIDER)
+        server = EmbeddedServer(folder / "server")
+        client = redis.Redis(unix_socket_path=server.ensure(), protocol=2)
         print(f"{options.pages} pages, {os.cpu_count()} processors, {time.strftime('%Y-%m-%d')}")
-        for pair in range(options.pairs):
-            # The order alternates, so that a machine that slows down favours neither.
-            order = (True, False) if pair % 2 else (False, True)
-            rates = {ours: crawl(folder, port, ours, options.pages, options.cpu) for ours in order}
-            ratios.append(rates[True] / rates[False])
-            ours_all.append(rates[True])
-            default_all.append(rates[False])
-            both = f"default scheduler {rates[False]:7.1f} pages/s, optimal_frontier {rates[True]:7.1f}"
-            print(f"pair {pair + 1}: {both}, ratio {ratios[-1]:.3f}", flush=True)
+        for number in range(options.rounds):
+            # The order alternates, so that a machine that slows down favours nobody.
+            for system in systems if number % 2 else systems[::-1]:
+                runs[system].append(crawl(folder, port, system, client, options))
+            told = ", ".join(f"{system} {some[-1].pages_per_s:.0f} pages/s {some[-1].cpu_us:.0f} us" for system, some in runs.items())
+            print(f"round {number + 1}: {told}", flush=True)
+        client.close()
+        server.release()
     site.terminate()
-    print(
-        f"median: default scheduler {statistics.median(default_all):.1f} pages/s, "
-        f"optimal_frontier {statistics.median(ours_all):.1f}, ratio {statistics.median(ratios):.3f}"
-    )
+    for system in systems[1:]:
+        pairs = list(zip(runs[system], runs["default"], strict=True))
+        speed = statistics.median(one.pages_per_s / other.pages_per_s for one, other in pairs)
+        cost = statistics.median(one.cpu_us / other.cpu_us for one, other in pairs)
+        print(f"median of {system} over default: pages/s {speed:.3f}, CPU a page {cost:.3f}")
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ def _announcer_line(facts: Mapping[str, Any]) -> str:
     words = ["put forward by one, not visited yet"] if facts["waits"] else []
     for kind, known in facts.items():
         if kind != "waits":
-            say = "" if known["has_say"] else ", without a say"
+            say = "" if known["has_say"] else ", ignored since"
             words.append(f"{kind} right {number(known['right'])} times, wrong {number(known['wrong'])}{say}")
     return "; ".join(words)
 

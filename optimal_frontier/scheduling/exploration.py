@@ -50,8 +50,8 @@ LEARNING_SHARE: Final = 0.01
 EPSILON: Final = 0.5
 #: Length of a phase in rounds; a round is the time in which the budget visits every page once.
 PHASE_ROUNDS: Final = 2
-#: Waits from which on, seconds, there is no longest wait.
-NEVER_S: Final = 1e38
+#: Waits, seconds, from which on a visit never comes: rows hold 32 bits, which reach a little further.
+NEVER_S: Final = 1e30
 #: Of splitmix64.
 _FACTORS: Final = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xBF58476D1CE4E5B9)
 _WORD: Final = 2**64 - 1

@@ -229,6 +229,8 @@ class Courier:
             try:
                 outcome = self.dispatcher.exchange(carried)
                 if self._stopping and not _has_work(self._next):
+                    if self._lost_at:
+                        logger.error("stopping without Redis; what was under way will be handed out again")
                     self._leave(carried, outcome)
                     return
             except StateUnavailableError as error:

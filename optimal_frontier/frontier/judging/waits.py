@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from optimal_frontier.estimation import posterior_median
 from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.frontier.judging.backoff import wait_after_failures
-from optimal_frontier.scheduling.exploration import Exploring
+from optimal_frontier.scheduling.exploration import NEVER_S, Exploring
 from optimal_frontier.scheduling.numbers import (
     Floats,
     ManyNumbers,
@@ -34,8 +34,6 @@ from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, FAR_S, TIMED
 PINNED_SLACK: Final = 0.5
 #: Flags of pages whose numbers do not come from the price.
 _APART: Final = ANNOUNCED | CHECKED | TIMED
-#: Waits, seconds, from which on a visit is never worth the price: rows hold 32 bits.
-NEVER_S: Final = 1e30
 #: Relative error of what a row holds in 32 bits.
 _ROUNDING: Final = 1e-6
 
