@@ -186,7 +186,7 @@ class EvenlySpaced(ABC):
 
     def part(self, pages: slice | NDArray[np.int64]) -> Self:
         """Return the model of some of the pages; one of a single page, with scalar parameters, is returned as it is."""
-        if len(self) == 1:  # whose numbers go for as many gaps as are asked about
+        if not self._pages:
             return self
         few = copy(self)
         for name in self._per_page:

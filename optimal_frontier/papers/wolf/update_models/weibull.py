@@ -112,7 +112,9 @@ class Weibull(EvenlySpaced):
         steep = (before < _NOTHING) & ((growth > _STRAIGHT) | (before * np.expm1(growth) > _SMOOTH))
         if steep.any():  # few crawls, and a large shape: the difference itself is large enough
             at = np.flatnonzero(steep)
-            few, gap, ratio = self.part(at), start[at], start[at] / width[at] + 1.0
+            # One page answers for as many gaps as are asked about.
+            few = self if len(self) == 1 else self.part(at)
+            gap, ratio = start[at], start[at] / width[at] + 1.0
             total[at] = ratio * (few._stale(gap + width[at]) - few._stale(gap)) - few._late(gap)
         return total
 
