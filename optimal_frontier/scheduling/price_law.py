@@ -24,6 +24,8 @@ from typing import Final
 FURTHER: Final = 3
 #: Rank from which on a page at its shortest wait tells that the price is too low: it is late by half of that wait.
 STARVED: Final = 1.0
+#: Visits come as planned if their rate differs by no more than this share from the budget.
+AS_PLANNED: Final = 0.1
 #: Gain of the feedback, and that of a crawl of less than `FEW_PAGES` pages, where every single page shows in the price.
 GAIN: Final = 1.0
 GAIN_OF_FEW: Final = 0.5
@@ -83,6 +85,33 @@ def moves_price(ranked: float, wait: float, slope: float, shortest: float, longe
     (True, False, True)
     """
     return (slope > 0.0 and shortest < wait < longest) or (wait <= shortest < longest and ranked > STARVED)
+
+
+def is_as_planned(rate: float, budget: float) -> bool:
+    """Tell whether visits come at the rate that was planned, both per second: then a plan sets the price.
+
+    What a plan finds has no noise. What visits make of the price has, and each time that it is too high some pages are given up; but
+    where the bandwidth is another than the planned one, visits alone know.
+
+    Examples
+    --------
+    >>> is_as_planned(95.0, 100.0), is_as_planned(50.0, 100.0)
+    (True, False)
+    """
+    return abs(rate - budget) <= AS_PLANNED * budget
+
+
+def log_price_towards(log_price: float, planned: float) -> float:
+    """Return the log price after a plan that found another one, while visits come as planned (`is_as_planned`).
+
+    Down it goes by a twentieth at most: what falls due at once comes in a burst, behind which pinned pages wait.
+
+    Examples
+    --------
+    >>> log_price_towards(2.0, 1.0), log_price_towards(2.0, 2.5)
+    (1.95, 2.5)
+    """
+    return max(planned, log_price - 0.05)
 
 
 def log_price_after(log_price: float, ranked: float, step: float) -> float:

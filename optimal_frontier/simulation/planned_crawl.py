@@ -21,7 +21,7 @@ from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.optimization.response import marginal_share
 from optimal_frontier.scheduling.numbers import waits_at_price
 from optimal_frontier.scheduling.planning import fit_minima
-from optimal_frontier.scheduling.price_law import price_step
+from optimal_frontier.scheduling.price_law import is_as_planned, log_price_towards, price_step
 from optimal_frontier.simulation import believing, crawling
 from optimal_frontier.simulation.bandwidth import BandwidthChange, slot_times
 from optimal_frontier.simulation.crawl import Visits, first_visits
@@ -139,6 +139,8 @@ class PlannedCrawl:
         n = len(world)
         self.world, self.planner, self.learner, self.conditions, self.rng = world, planner, learner, conditions, rng
         self.horizon, self.rewritten, self._has_price = horizon, 0, False
+        # When the last plan was made, and visits until then.
+        self._planned = (0.0, 0)
         slots = slot_times(world.budget, horizon, conditions.bandwidth)
         host = np.zeros(n, np.int64) if conditions.host is None else np.asarray(conditions.host, np.int64)
         pause = np.zeros(1) if conditions.host_rate is None else 1.0 / np.asarray(conditions.host_rate, np.float64)
@@ -231,6 +233,8 @@ class PlannedCrawl:
         found = self._solve(known, choice.change_rate, least / stretch, np.maximum(most / stretch, least / stretch))
         if not self._has_price:
             crawl.price[crawling.LOG_PRICE] = found
+        elif self._spends(now, budget):
+            crawl.price[crawling.LOG_PRICE] = log_price_towards(crawl.price[crawling.LOG_PRICE], found)
         log_price = crawl.price[crawling.LOG_PRICE]
         wait, slope = waits_at_price(log_price + crawl.host_price[crawl.host[known]], crawl.importance[known], choice.change_rate)
         longest = crawl.longest[known] * stretch
@@ -238,6 +242,12 @@ class PlannedCrawl:
         self._has_price = bool(free.any())  # else nothing moves the price, and the next plan sets it
         crawl.price[crawling.STEP] = price_step(len(known), float((slope[free] / wait[free]).sum()))
         self._rewrite(now, known, wait, slope, fresh_prior[known])
+
+    def _spends(self, now: float, budget: float) -> bool:
+        """Tell whether visits came at the planned rate since the last plan: then the price of plans is the better one."""
+        (since, before), made = self._planned, int(self.crawl.count[crawling.MADE])
+        self._planned = (now, made)
+        return now > since and is_as_planned((made - before) / (now - since), budget)
 
     def _rewrite(self, now: float, known: Ints, wait: Floats, slope: Floats, needed: np.ndarray) -> None:
         """Write the numbers of pages whose deadline moves; none of them comes to lie in the past."""

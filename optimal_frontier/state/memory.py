@@ -97,6 +97,11 @@ class Memory:
     def unpack(cls, raw: bytes | None) -> Memory:
         """Read what is stored; None: nothing is.
 
+        Raises
+        ------
+        ValueError
+            It is something else.
+
         Examples
         --------
         >>> Memory.unpack(Memory(etag=b'"1"').pack()).etag
@@ -104,12 +109,15 @@ class Memory:
         """
         if not raw:
             return NOTHING_REMEMBERED
-        stored = msgpack.unpackb(raw, strict_map_key=False)
-        known = {name: stored[name] for name in _NAMES if name in stored}
-        for name, read in _READ.items():
-            if name in known:
-                known[name] = read(known[name])
-        return cls(**known)
+        try:
+            stored = msgpack.unpackb(raw, strict_map_key=False)
+            known = {name: stored[name] for name in _NAMES if name in stored}
+            for name, read in _READ.items():
+                if name in known:
+                    known[name] = read(known[name])
+            return cls(**known)
+        except (TypeError, KeyError, AttributeError, msgpack.UnpackException) as error:
+            raise ValueError(f"what is remembered of a page cannot be read: {error!r}") from error
 
     def pack(self) -> bytes:
         """Return what is stored; nothing where there is nothing to remember."""

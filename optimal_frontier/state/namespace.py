@@ -153,7 +153,6 @@ class Namespace:
                     for i, result in zip(chosen, pipe.execute(raise_on_error=False), strict=True):
                         results[i] = result
                         if isinstance(result, NoScriptError):
-                            self._digests.clear()
                             self.connection.forget_scripts()
                             again.append(i)
                         elif self.connection.has_moved(result):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from hashlib import blake2b
 from typing import Any, Final
@@ -11,12 +12,15 @@ from optimal_frontier.frontier.hosts import host_of, names_of
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import PAGE_BYTES, Announcement, Move, NewPage, Observation
 from optimal_frontier.state.records import pack_record
-from optimal_frontier.state.rows import ACTIVE, ONCE, TIMED, TRANSIENT, Row
+from optimal_frontier.state.rows import ACTIVE, FAR_S, ONCE, TIMED, TRANSIENT, Row
 
 __all__ = ["host_of", "move_of", "names_of", "new_page", "pattern_number", "rated"]
 
 #: Headers that one site was trusted with, and another is not.
 _PRIVATE_HEADERS: Final = frozenset({b"authorization", b"cookie"})
+#: Bounds on importances: rows hold 32 bits.
+_LEAST_IMPORTANCE: Final = 1e-30
+_MOST_IMPORTANCE: Final = 1e30
 
 
 def pattern_number(host: str, url: str) -> int:
@@ -47,8 +51,31 @@ def rated(row: Row, settings: FrontierSettings, url: str, stated: float = 0.0) -
     rule = settings.rules.of(url)
     shortest, longest = settings.interval_bounds(rule)
     flags = row.flags | TIMED if rule.update_times is not None else row.flags & ~TIMED
-    importance = stated or rule.importance or 1.0
+    importance = stored_importance(stated or rule.importance or 1.0)
+    shortest, longest = min(shortest, FAR_S), min(longest, FAR_S)
     return row._replace(flags=flags, importance=importance, min_interval=shortest, max_interval=longest)
+
+
+def stored_importance(value: float) -> float:
+    """Return an importance as rows can hold it, from 1e-30 to 1e30.
+
+    Raises
+    ------
+    ValueError
+        It is no number.
+
+    Examples
+    --------
+    >>> stored_importance(2), stored_importance(1e300), stored_importance(1e-300)
+    (2.0, 1e+30, 1e-30)
+    """
+    try:
+        number = float(value)
+    except (TypeError, OverflowError):
+        raise ValueError(f"importance is {value!r}; expected a number above 0") from None
+    if math.isnan(number):
+        raise ValueError("importance is nan; expected a number above 0")
+    return min(max(number, _LEAST_IMPORTANCE), _MOST_IMPORTANCE)
 
 
 def new_page(
@@ -96,9 +123,10 @@ def new_page(
         kind = ONCE
     host = host_of(url)
     page = secrets.token_bytes(PAGE_BYTES) if kind == TRANSIENT else fingerprint[:PAGE_BYTES]
-    row = rated(Row(state=kind, pattern=pattern_number(host, url)), settings, url, importance or 0.0)
+    stated = stored_importance(importance) if importance else 0.0
+    row = rated(Row(state=kind, pattern=pattern_number(host, url)), settings, url, stated)
     limits = (settings.host_max_pages or 0, settings.pattern_max_pages or 0) if is_link else (0, 0)
-    return NewPage(page, host, row, importance or 0.0, pack_record(record, host), priority, *limits, lastmod, announcement)
+    return NewPage(page, host, row, stated, pack_record(record, host), priority, *limits, lastmod, announcement)
 
 
 def move_of(settings: FrontierSettings, observation: Observation, target: bytes, url: str) -> Move:

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from optimal_frontier.frontier.planning.lock import LockLostError, PlannerLock
 from optimal_frontier.frontier.planning.publishing import LivePrice, Plan, plan_fields, shares_of
 from optimal_frontier.frontier.planning.rewriting import WRITTEN, is_displaced, moved_pages
 from optimal_frontier.frontier.planning.solving import Solved, solve
-from optimal_frontier.scheduling.price_law import price_step
+from optimal_frontier.scheduling.price_law import is_as_planned, log_price_towards, price_step
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import BATCH
@@ -174,11 +174,15 @@ class Planner:
         switched |= crawl.counts.get("fetched", 0) > _GROWTH * int(previous.get("fetched", 0))
         sets = {k: price.is_unset or switched or previous.get("explores", "0") != str(int(is_even)) for k, price in live.items()}
         made = self._terms(live, solved, sets, now)
+        if self._is_as_planned(previous, now) and len(crawl.planned):
+            # Where it was not set already; what is queued is looked at soon enough.
+            made = {k: t._replace(log_price=log_price_towards(t.log_price, solved.log_price)) for k, t in made.items()}
+            sets = dict.fromkeys(sets, True)
         work = {k: self._moved(k, terms, now) for k, terms in made.items()}
         queued = sum(len(rows) for _, rows in work.values())
         seconds = time.monotonic() - began
         plan = Plan(now, seconds, queued, solved, crawl, dict(previous), self._ways())
-        if not self._publish(plan, live, {k: made[k].log_price if work[k][0] else None for k in work}):
+        if not self._publish(plan, live, {k: made[k].log_price if sets[k] else None for k in work}):
             return None
         written = 0
         for k, (_, rows) in work.items():
@@ -206,6 +210,16 @@ class Planner:
     def release(self) -> None:
         """Let another planner take over at once."""
         self.lock.release()
+
+    def _is_as_planned(self, previous: Mapping[str, str], now: float) -> bool:
+        """Tell whether revisits came at the rate that the last plan counted with, see `price_law.is_as_planned`."""
+        if "time" not in previous or now <= float(previous["time"]):
+            return False
+        budget, counts = self.crawl.budget, self.crawl.counts
+        firsts = counts.get("fetched", 0) - int(previous.get("fetched", 0))
+        extra = budget.extra - int(previous.get("extra_fetches", 0))
+        revisits = budget.fetches - int(previous.get("measured_fetches", 0)) - firsts - extra
+        return is_as_planned(revisits / (now - float(previous["time"])), budget.revisits)
 
     def _terms(self, live: dict[int, LivePrice], solved: Solved, sets: dict[int, bool], now: float) -> dict[int, Terms]:
         """Return by partition the price that it dispatches by from now on, and the plan as judges will read it."""

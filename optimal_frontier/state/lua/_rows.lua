@@ -31,7 +31,9 @@ local function sync_first(host, opens)
   if head[2] then call('ZADD', P .. 'f', opens or head[2], host) else call('ZREM', P .. 'f', host) end
 end
 -- rows: flat list of row, page of pages that wait for their first visit. A host that is shut stays so.
-local function sync_open(host) if tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 then sync_first(host) end end
+local function sync_open(host)
+  if tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 or call('EXISTS', P .. 'f:' .. host) == 0 then sync_first(host) end
+end
 local function queue_first(rows)
   local hosts = {}
   for i = 1, #rows, 2 do

@@ -102,7 +102,7 @@ if want > 0 and (share >= 1 or discovery + share * want >= 1 or c < want or z[re
     if free[host] > now then call('ZADD', P .. 'f', free[host], host)
     elseif is_open(host) then
       begun[host] = {list = call('ZRANGE', P .. 'f:' .. host, 0, pause > 0 and 0 or want, 'WITHSCORES'), n = 0}
-      line_up(host, 1)
+      if begun[host].list[1] then line_up(host, 1) else call('ZREM', P .. 'f', host) end
     end
   end
 end
@@ -167,10 +167,9 @@ if got > 0 then
   words = call('EXISTS', P .. 'hosts:words') == 1 and call('HMGET', P .. 'hosts:words', unpack(hosts)) or {}
   call('HINCRBY', P .. 'stats', 'dispatched', got)
 end
-tokens = tokens - got
 local opens = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
-if opens and tonumber(opens) > 0 then wait = math.min(wait, math.max(0, opens - now)) elseif firsts[1] then wait = 0 end
-if budget > 0 and tokens < 1 then wait = math.max(wait, (1 - tokens) / budget * 1e6) end
-d[1], d[2], d[3], d[4] = now, budget > 0 and tokens or 1, discovery, L
+if opens and tonumber(opens) > now then wait = math.min(wait, opens - now) elseif firsts[1] then wait = 0 end
+if budget > 0 and tokens - got < 1 then wait = math.max(wait, (1 - tokens + got) / budget * 1e6) end
+d[1], d[2], d[3], d[4] = now, budget > 0 and tokens - got or 1, discovery, L
 write_state(d)
 return {pk('<dddddd', now, wait, L, d[6], d[7], until_), ids, late, values, memories, names, words}

@@ -1,11 +1,10 @@
 -- Writes numbers that a plan has made anew.
 -- ARGV[1]  fence;  ARGV[2]  per page: page (12 bytes), "<dffff" b, a, s, e, l
 -- Returns  how many were written, -1 if another planner has taken over. Pages that were visited since, or are under way, keep their own
---          numbers, which are newer. Variadic; idempotent.
+--          numbers, which are newer; so do those that are put forward, checked or forced. Variadic; idempotent.
 if call('GET', P .. 'fence') ~= ARGV[1] then return -1 end
 local ids, size = {}, PAGE + ${NUMBERS_BYTES}
 for i = 1, #ARGV[2], size do ids[#ids + 1] = sub(ARGV[2], i, i + PAGE - 1) end
-if #ids == 0 then return 0 end
 local L = read_state()[4]
 local stored, scores = call('HMGET', P .. 'pages', unpack(ids)), call('ZMSCORE', P .. 'q', unpack(ids))
 local values, queue = {}, {}
@@ -14,7 +13,7 @@ for j = 1, #ids do
   if old and score % 2 == 0 then
     local at = size * (j - 1) + PAGE + 1
     local b, a, s, e, l = up('<dffff', ARGV[2], at)
-    if up('<d', old, ${NUMBERS_AT}) == b then
+    if up('<d', old, ${NUMBERS_AT}) == b and string.byte(old, ${STATE_AT} + 1) % ${TIMED} == 0 then
       values[#values + 1], values[#values + 2] = ids[j], sub(old, 1, ${NUMBERS_AT} - 1) .. sub(ARGV[2], at, at + ${NUMBERS_BYTES} - 1)
         .. sub(old, ${NUMBERS_AT} + ${NUMBERS_BYTES})
       queue[#queue + 1], queue[#queue + 2] = place(deadline(L, b, a, s, e, l)), ids[j]
