@@ -69,3 +69,14 @@ def test_a_forgotten_page_is_new_again(space: TimedNamespace) -> None:
     space.call("forget", PAGE, b"")
     assert space.add(new_page("h/1")) == [1]
     assert space.dispatch()[0].row.visits == 0
+
+
+def test_a_host_that_is_shut_is_not_asked_about_once_its_last_page_is_forgotten(space: TimedNamespace) -> None:
+    """Else every poll would find something to do at once, and in the end no other host would have its turn."""
+    space.add(new_page("h/1"), new_page("h/2"))
+    [first] = space.dispatch(2, host_delay=10.0)
+    left = page_of("h/2") if first.page == PAGE else PAGE
+    assert space.call("forget", left, b"") == [1]
+    assert space.command("ZCARD", space.key("f")) == 0
+    space.advance(20.0)
+    assert space.ask(2, host_delay=10.0).wait > 0.0
