@@ -67,8 +67,7 @@ def is_guessed(response: Response) -> bool:
     Such a guess may be another one after the smallest change anywhere, and all letters beyond ASCII with it. A byte is one character then.
     """
     body = body_bytes(response)
-    declared = read_bom(body)[0] or http_content_type_encoding(_content_type(response)) or html_body_declared_encoding(body)
-    if declared or body.isascii():
+    if body.isascii() or read_bom(body)[0] or http_content_type_encoding(_content_type(response)) or html_body_declared_encoding(body):
         return False
     try:
         body.decode()
@@ -88,12 +87,11 @@ def _content_type(response: Response) -> str:
     headers: object = getattr(response, "headers", None)
     if not isinstance(headers, Mapping):
         return ""
-    for name, value in headers.items():
-        if _latin(name).lower() == "content-type":
-            # Scrapy's headers give lists, plain dicts values
-            last = value[-1] if isinstance(value, (list, tuple)) and value else value
-            return _latin(last)
-    return ""
+    found = headers.get("Content-Type")  # as Scrapy's headers, whose names have no case, and most others have it
+    if found is None:
+        found = next((value for name, value in headers.items() if _latin(name).lower() == "content-type"), None)
+    # Scrapy's headers give the last value here and lists above, plain dicts what they were given
+    return _latin(found[-1] if isinstance(found, (list, tuple)) and found else found)
 
 
 def _latin(value: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import unicodedata
 from typing import Final
 
@@ -10,8 +9,10 @@ import numpy as np
 
 _SPACE: Final = 0x20
 _TO_SPACES: Final = bytes(_SPACE if chr(code).isspace() else code for code in range(128)) + bytes(range(128, 256))
-#: White space beyond ASCII.
-_WIDE_SPACES: Final = tuple(char for char in map(chr, range(128, sys.maxunicode + 1)) if char.isspace())
+#: White space beyond ASCII; U+3000 is the last.
+_WIDE_SPACES: Final = tuple(char for char in map(chr, range(128, 0x3001)) if char.isspace())
+#: Characters up to which `fold` is faster.
+_SHORT: Final = 600
 
 
 def fold(text: str) -> str:
@@ -27,6 +28,8 @@ def folded_bytes(text: str) -> bytes:
     >>> folded_bytes(" a \\u2003\\n b ")
     b'a b'
     """
+    if len(text) < _SHORT:
+        return fold(text).encode("utf-8", "surrogatepass")
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
         for wide in _WIDE_SPACES:

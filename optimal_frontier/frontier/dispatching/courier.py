@@ -36,6 +36,12 @@ _LONGEST_WAIT_S: Final = 1.0
 REPLAY_S: Final = 2.0
 #: Pause between two exchanges: work that comes in meanwhile shares the next round trip, and the caller's thread keeps the interpreter.
 _SPACING_S: Final = 0.004
+#: The same while everything that is asked for is given: such a crawl is as fast as its downloader, and loses nothing by fewer round trips,
+#: as what it starts until the next one is asked for in advance (`Courier.ahead`).
+_BUSY_SPACING_S: Final = 0.02
+#: For how many seconds that is, at the speed of late, and over how many seconds that is taken.
+_AHEAD_S: Final = 0.04
+_SPEED_S: Final = 0.5
 #: Least seconds between two looks whether the crawl is complete.
 _LOOK_S: Final = 0.25
 #: Seconds between attempts to reach Redis again, first and longest.
@@ -99,6 +105,9 @@ class Courier:
         self._live: dict[tuple[int, bytes], Lease] = {}
         self._later: list[tuple[float, Moving | NewPage]] = []
         self._next_dispatch = 0.0
+        #: Requests a second that were handed out of late, while all that was asked for is given; else 0.
+        self._speed = 0.0
+        self._counted_at = 0.0
         self._waits_for_room = True
         self._busy = False
         self._stopping = False
@@ -112,6 +121,11 @@ class Courier:
     def live(self) -> int:
         """Number of leases that this process holds."""
         return len(self._live)
+
+    @property
+    def ahead(self) -> int:
+        """How many requests to ask for beyond what can be started now: what will be, until the next round trip but one."""
+        return int(self._speed * _AHEAD_S)
 
     def context(self, handout: Handout) -> Context:
         """Return what a visit of a handout is judged by: the settings, its partition's last plan, what this process remembers."""
@@ -259,7 +273,8 @@ class Courier:
             self._deliver(carried, outcome, done)
             carried = Exchange()
             self._look_whether_complete()
-            time.sleep(_SPACING_S)
+            # A caller that waits for each exchange has nothing to ask for meanwhile.
+            time.sleep(_BUSY_SPACING_S if self.ahead and not self._stopping else _SPACING_S)
 
     def _leave(self, carried: Exchange, outcome: Outcome) -> None:
         """Give every lease back."""
@@ -354,6 +369,8 @@ class Courier:
                     self._end(lease.handout)
                     self.lost.append(lease.handout)
             self.generation += outcome.has_forgotten
+            if carried.want:
+                self._count(now, len(outcome.handouts), outcome.waits_for_room)
             if outcome.wait is not None:
                 self._next.want = max(0, self._next.want - len(outcome.handouts))
                 self._waits_for_room = outcome.waits_for_room
@@ -366,6 +383,12 @@ class Courier:
         if outcome.wait and not outcome.handouts:
             self.idle_exchanges += 1
         self._wake()
+
+    def _count(self, now: float, got: int, waits_for_room: bool) -> None:
+        """Take in how many requests were handed out, and whether there would have been more for more room."""
+        since, self._counted_at = min(now - self._counted_at, _SPEED_S), now
+        share = since / _SPEED_S
+        self._speed = (1.0 - share) * self._speed + share * got / max(since, _SPACING_S) if waits_for_room else 0.0
 
     def _reconnect(self, carried: Exchange) -> None:
         try:

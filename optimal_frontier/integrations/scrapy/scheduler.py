@@ -320,13 +320,17 @@ class OptimalScheduler(BaseScheduler):
         assert self._session is not None  # next_request looked
         courier, downloader = self._session.courier, self.crawler.engine.downloader
         total = downloader.total_concurrency or _UNLIMITED
-        free = total - len(downloader.active) - len(courier.ready) - len(self._pending)
+        # What is asked for in advance waits here, and not in a slot that is full: there it would keep other hosts from being fetched.
+        per_host, ahead = downloader.ip_concurrency or downloader.domain_concurrency, courier.ahead
+        extra = ahead if per_host >= total else 0
+        free = total + ahead - len(downloader.active) - len(courier.ready) - len(self._pending)
         slots = {}
         for key, slot in downloader.slots.items():
             if slot.active:
-                slots[key] = SlotRoom(self.backend.hosts_of(key) or [key], max(0, slot.concurrency - len(slot.active)))
+                room = slot.concurrency + (extra if slot.concurrency >= total else 0) - len(slot.active)
+                slots[key] = SlotRoom(self.backend.hosts_of(key) or [key], max(0, room))
         done = self._closing or courier.complete or self._manager.finished
-        courier.ask(0 if done else max(0, free), slots, downloader.ip_concurrency or downloader.domain_concurrency)
+        courier.ask(0 if done else max(0, free), slots, per_host + extra)
 
     def pay(self, request: Any) -> None:
         """Draw the budget for a fetch that was not dispatched."""

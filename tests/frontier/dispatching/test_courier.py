@@ -324,6 +324,28 @@ def test_room_in_the_downloader_is_used_at_once(courier, fake):
     eventually(lambda: len(courier.ready) == 2)
 
 
+def test_while_all_that_is_asked_for_is_given_it_asks_in_advance_and_less_often(fake):
+    courier = Courier(fake, lambda: None)
+    numbers = iter(range(1_000_000))
+
+    def give(work: Exchange) -> Outcome:
+        return Outcome([handout(next(numbers) % 200) for _ in range(work.want)], wait=0.0, waits_for_room=True)
+
+    fake.answers = [give] * 30
+    courier.start()
+    assert courier.ahead == 0
+
+    def take() -> bool:
+        courier.ready.clear()
+        courier.ask(64, {}, 0)
+        return courier.ahead > 0
+
+    eventually(take)
+    # Then there is nothing left that is due: deadlines are met again, not a downloader kept busy.
+    eventually(lambda: not take())
+    courier.stop()
+
+
 def test_an_observation_sent_while_nothing_was_wanted_ends_the_wait(courier, fake):
     """Its page may be due sooner than the last wait said."""
     eventually(lambda: fake.exchanges)
