@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings import PREFIX, FrontierSettings
 
 #: Scrapy's settings that give ours a default.
@@ -33,3 +35,31 @@ def settings_of(settings: Any) -> FrontierSettings:
         A name is unknown, or a value is outside its range.
     """
     return FrontierSettings.parse(names_and_values(settings))
+
+
+def number_of(settings: Any, name: str, *, default: float | None = None) -> float | None:
+    """Return a number that one of Frontera's settings holds; ``default`` where a Scrapy project does not set it.
+
+    Raises
+    ------
+    ConfigurationError
+        It is no number of 0 or more.
+    """
+    value = given(settings, name)
+    if value is None:
+        return default
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number < math.inf or isinstance(value, bool):
+        raise ConfigurationError(f"{name}: expected a number of 0 or more, not {value!r}")
+    return number
+
+
+def given(settings: Any, name: str) -> Any:
+    """Return what a Frontera settings object was given; of one over Scrapy's settings, None for what is only Frontera's default."""
+    held = vars(settings)
+    value = held.get("attributes", {}).get(name)
+    crawler_settings = held.get("_crawler_settings")
+    return crawler_settings.get(name) if value is None and crawler_settings is not None else value
