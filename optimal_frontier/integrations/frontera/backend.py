@@ -26,7 +26,7 @@ from optimal_frontier.frontier.judging.judge import conditions_of, judge
 from optimal_frontier.frontier.judging.outcomes import DROPPED, RELEASED
 from optimal_frontier.frontier.judging.visits import Visit, failed_visit
 from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates
-from optimal_frontier.integrations.frontera.configuration import given, number_of, settings_of
+from optimal_frontier.integrations.frontera.configuration import check_limits, given, settings_of, whole_number_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.guarded_manager import guard
 from optimal_frontier.integrations.frontera.plain_visits import Lent, LentRequests, plain_visit
@@ -98,14 +98,15 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._warned = self._warned_lastmod = self._warned_result = False
         self._queue = FrontierQueue(lambda: self.session, self._take, self._add)
         self._metadata = FrontierMetadata()
-        cached = number_of(manager.settings, "STATE_CACHE_SIZE", default=_KNOWN_PAGES)
-        self._states = FrontierStates(lambda: self.session, self._identity_of, self._urls.of_fingerprint, int(cached or 0))
+        cached = whole_number_of(manager.settings, "STATE_CACHE_SIZE")
+        self._states = FrontierStates(
+            lambda: self.session, self._identity_of, self._urls.of_fingerprint, _KNOWN_PAGES if cached is None else cached
+        )
 
     @classmethod
     def from_manager(cls, manager: Any) -> OptimalBackend:
         backend = cls(settings_of(manager.settings), Path.cwd(), manager)
-        for name in ("MAX_NEXT_REQUESTS", "MAX_REQUESTS"):
-            number_of(manager.settings, name)
+        check_limits(manager)
         guard(manager, backend.refuse, backend.give_up)
         return backend
 
