@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ def both(handout: Handout, body: bytes, status: int, contexts: list[Context]) ->
 
 def test_noise_is_found_and_forgiven() -> None:
     """A number that differs within seconds is noise; what differs beside it is a change."""
-    contexts = [Context(SETTINGS, Published(), Recent()) for _ in range(2)]
+    contexts = [Context(SETTINGS, replace(Published(), prior_time=1000.0), Recent()) for _ in range(2)]
     row, memory, counted, bits = Row(state=ACTIVE, max_interval=1e6), NOTHING_REMEMBERED, set(), []
     for visit in range(80):
         steady = "".join(f"<p>Paragraph {n} of the article, as it always was.</p>" for n in range(8))

@@ -344,14 +344,15 @@ def test_frontera_middleware_that_filters_does_not_hold_the_lease(crawl: Crawler
 
 
 def test_frontera_max_requests_ends_the_crawl(crawl: Crawler, site: MisbehavingSite) -> None:
-    """MAX_REQUESTS is Frontera's, and holds."""
+    """MAX_REQUESTS is Frontera's, and holds, also as text of the command line; MAX_NEXT_REQUESTS and another BACKEND do not hurt."""
     spider = """
         class Tester(Base):
             paths = [f"/static/{n}" for n in range(10)]
     """
-    with crawl(spider, MAX_REQUESTS=4) as running:
+    with crawl(spider, MAX_REQUESTS="4", MAX_NEXT_REQUESTS="2", BACKEND="frontera.contrib.backends.memory.FIFO") as running:
         assert running.wait() == 0
     assert len(site.fetches) == 4
+    assert "BACKEND = 'frontera.contrib.backends.memory.FIFO' is not used" in running.log
 
 
 @pytest.mark.parametrize("reactor", ["asyncioreactor.AsyncioSelectorReactor", "epollreactor.EPollReactor"])
