@@ -29,6 +29,7 @@ from optimal_frontier.integrations.frontera.components import FrontierMetadata, 
 from optimal_frontier.integrations.frontera.configuration import check_limits, given, settings_of, whole_number_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.guarded_manager import guard
+from optimal_frontier.integrations.frontera.known_pages import KnownPages
 from optimal_frontier.integrations.frontera.plain_visits import Lent, LentRequests, plain_visit
 from optimal_frontier.integrations.frontera.requests import (
     ANNOUNCEMENT,
@@ -55,8 +56,6 @@ logger = logging.getLogger(__name__)
 NO_SPIDER: Final = "frontera"
 #: Pages that are remembered as stored, with their importance, so that links to them cost no round trip.
 _KNOWN_PAGES: Final = 200_000
-#: Seconds after which they are told to the store again: one of them may have been retired, and is linked still.
-_KNOWN_S: Final = 3600.0
 #: Frontera's default of URL_FINGERPRINT_FUNCTION.
 DEFAULT_FUNCTION: Final = "frontera.utils.fingerprint.sha1"
 #: Longest wait for one exchange when used without Scrapy, seconds.
@@ -91,9 +90,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self.moves = self.unstored = 0
         self._event = threading.Event()
         self.fingerprinting = Fingerprinting(settings)
-        self._known: dict[bytes, float] = {}
-        self._known_generation = 0
-        self._known_until = 0.0
+        self._known = KnownPages(_KNOWN_PAGES)
         self._hosts = SeenHosts()
         self._warned = self._warned_lastmod = self._warned_result = False
         self._queue = FrontierQueue(lambda: self.session, self._take, self._add)
@@ -169,10 +166,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     def _add(self, requests: Iterable[Any], *, is_link: bool = False) -> None:
         courier = self.session.courier
-        now = time.monotonic()
-        if courier.generation != self._known_generation or now >= self._known_until:
-            self._known.clear()
-            self._known_generation, self._known_until = courier.generation, now + _KNOWN_S
+        self._known.keep(courier.generation)
         pages = []
         for request in requests:
             try:
@@ -225,13 +219,12 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         identity = self._identity_of(request)
         lastmod = self._lastmod(request) if kind == ACTIVE else None
         # A sitemap's word is news also where it is the old one: the page has not changed since.
-        if kind != TRANSIENT and lastmod is None:
-            known = self._known.get(identity)
-            if known is not None and (importance is None or known == importance):
-                return None
+        if kind != TRANSIENT and lastmod is None and self._known.has(identity, importance):
+            return None
         self._hosts.note(request.url)
         if is_link and self._is_trapped(request):
-            self._remember(identity, kind, importance)
+            if kind != TRANSIENT:
+                self._known.note(identity, importance)
             return None
         new = new_page(
             self.settings,
@@ -245,15 +238,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             announcement=request.meta.get(ANNOUNCEMENT),
             is_link=is_link,
         )
-        self._remember(identity, kind, importance)  # last, as what cannot be stored is not known
+        if kind != TRANSIENT:
+            self._known.note(identity, importance)  # last, as what cannot be stored is not known
         return new
-
-    def _remember(self, identity: bytes, kind: int, importance: float | None) -> None:
-        if kind == TRANSIENT:
-            return
-        if len(self._known) >= _KNOWN_PAGES:
-            self._known.clear()
-        self._known[identity] = importance if importance is not None else 0.0
 
     def _is_trapped(self, request: Any) -> bool:
         most = self.settings.max_depth

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from scrapy.http import Headers
+from w3lib.util import to_bytes
 
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Fingerprinting
 from optimal_frontier.frontier.judging.outcomes import error_of_response
@@ -65,8 +66,7 @@ class LentRequests:
         """Return the request of a handout; it asks with ``conditions``, unless it states conditions of its own."""
         record = handout.record
         given = record.get("headers")
-        own = Headers(given or {})
-        asked = None if any(name in own for name in CONDITIONS) else conditions
+        asked = None if any(to_bytes(name).title() in CONDITIONS for name in given or ()) else conditions
         request = request_of({**record, "headers": conditional_headers(given, asked or ())}, self._model)
         request.meta[PAGE] = handout.page
         if URL_FINGERPRINT not in request.meta:
