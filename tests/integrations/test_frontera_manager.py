@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from frontera.core.components import States
 from frontera.core.manager import FrontierManager
 from frontera.core.models import Request, Response
+from misbehaving_site import MisbehavingSite
 from plain_frontera import PlainState, Start, crawled, next_requests, page, urls
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
@@ -273,3 +277,15 @@ def test_namespace_of_a_spider_is_refused(start: Start, plain_state: PlainState,
     plain_state.namespace.open(spider="someone")
     with pytest.raises(SchemaMismatchError, match="belongs to the spider 'someone'"):
         start()
+
+
+def test_the_example_of_the_documentation_runs(tmp_path: Path, redis_socket: str, namespace: str, site: MisbehavingSite) -> None:
+    """docs/frontera.md: the program crawls a site by its links, asks again, and ends."""
+    text = (Path(__file__).parents[2] / "docs" / "frontera.md").read_text()
+    program = text.split("```python\n")[1].split("```")[0]
+    assert 'NAMESPACE": "plain"' in program
+    (tmp_path / "plain.py").write_text(program.replace('NAMESPACE": "plain"', f'NAMESPACE": "{namespace}"'))
+    command = [sys.executable, "plain.py", f"unix://{redis_socket}", site.url("/pages/2")]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)
+    assert ended.stdout == "{200: 9}\n"
+    assert set(site.paths()) == {"/pages/2", "/static/0", "/static/1"}
