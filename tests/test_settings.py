@@ -89,6 +89,7 @@ REJECTED = {
     "HOST_DELAY": [-1, "x", "inf", True, []],
     "HOST_MAX_RATE": [0, -1, "x", "inf", "nan", True, [], 1e-320],
     "LEASE_SECONDS": [0, -1, "x", None, "inf"],
+    "RESULT_TIMEOUT": [0, -1, "x", None, "inf"],
     "FINGERPRINT": ["html", None, 5, "", "a..b", ".a", "a.", "a b.c", "1.2", ["text"]],
     "FINGERPRINT_INCLUDE": [5, None, [5], [""], ["p["], ["p::text"], ["$"], ["$x"], ["$.a["], ["$.a..", "p"], "p[", {"p": 1}, "[5]"],
     "FINGERPRINT_EXCLUDE": [5, None, [None], [" "], [":nth-child(x)"], ["a", "p >"], ["p:no-such"], ["$.items[x]"], '["p["]'],

@@ -29,7 +29,8 @@ def page(options: Options, url: str, as_json: bool) -> None:
 
     Identity is the request fingerprint of a GET of URL, by the fingerprinter that the crawl has.
     """
-    identity(url)  # what is no URL needs no server
+    if "://" in url:  # other names may be pages of plain Frontera's
+        identity(url)  # what is no URL needs no server
     workplace = find_workplace(options)
     with opened_namespace(workplace) as namespace:
         asked = identified_in(namespace, workplace)(url)[:PAGE_BYTES]

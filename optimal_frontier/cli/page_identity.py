@@ -7,7 +7,7 @@ from typing import Any
 
 from optimal_frontier.cli.project import Workplace, opened_namespace, project_fingerprinter
 from optimal_frontier.errors import ConfigurationError, StateError, StateUnavailableError
-from optimal_frontier.frontier.admitting.identity import SCRAPYS, claim_identity
+from optimal_frontier.frontier.admitting.identity import FRONTERAS, SCRAPYS, claim_identity
 from optimal_frontier.state.namespace import Namespace
 
 #: URL -> identity of its page, 20 bytes.
@@ -66,6 +66,8 @@ def _identify(noted: str | None, workplace: Workplace) -> Identify:
     known_by = noted or _projects(workplace)
     if known_by == SCRAPYS:
         return identity
+    if known_by.startswith(FRONTERAS):
+        return _fronteras(known_by, workplace)
     from optimal_frontier.integrations.scrapy.fingerprinter import describe, described
 
     fingerprinter: Any = described(known_by)
@@ -77,6 +79,25 @@ def _identify(noted: str | None, workplace: Workplace) -> Identify:
                 f"REQUEST_FINGERPRINTER_CLASS to {describe(fingerprinter)}: run this in the project that crawls them"
             )
     return lambda url: identity(url, fingerprinter)
+
+
+def _fronteras(known_by: str, workplace: Workplace) -> Identify:
+    from optimal_frontier.integrations.frontera.url_identity import fronteras_own
+
+    urls = fronteras_own(known_by)
+    if urls is None:  # what Redis holds is never a name to load
+        raise ConfigurationError(
+            f"the pages of namespace {workplace.settings.namespace!r} are known by {known_by}, a function of the crawl's own: "
+            "commands that name a URL cannot be used on it"
+        )
+
+    def identify(url: str) -> bytes:
+        try:
+            return urls.of_url(url)
+        except ValueError as error:
+            raise ConfigurationError(f"{url!r} is no URL ({error})") from error
+
+    return identify
 
 
 def _projects(workplace: Workplace) -> str:

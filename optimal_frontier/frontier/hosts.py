@@ -7,6 +7,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+#: Ports of one host name that are remembered.
+_MOST_PORTS: Final = 64
 
 
 def host_of(url: str) -> str:
@@ -36,3 +38,41 @@ def _names_of_origin(origin: str) -> tuple[str, str]:
     except ValueError:
         port = None
     return name, name if port is None or port == _DEFAULT_PORTS.get(parts.scheme) else f"{name}:{port}"
+
+
+class SeenHosts:
+    """Hosts of the URLs that were seen, by host name: one name may have several ports. The oldest are forgotten.
+
+    Parameters
+    ----------
+    most : int
+        Host names that are remembered.
+
+    Examples
+    --------
+    >>> seen = SeenHosts(most=1)
+    >>> seen.note("http://a.example/"), seen.note("http://a.example:8080/"), seen.of("a.example")
+    (None, None, ['a.example', 'a.example:8080'])
+    >>> seen.note("http://b.example/"), seen.of("a.example")
+    (None, [])
+    """
+
+    def __init__(self, most: int = 100_000) -> None:
+        self._most = most
+        self._hosts: dict[str, list[str]] = {}
+
+    def note(self, url: str) -> None:
+        """Remember the host of a URL; raises ValueError where that cannot be parsed."""
+        name, host = names_of(url)
+        hosts = self._hosts.get(name)
+        if hosts is None:
+            if len(self._hosts) >= self._most:
+                del self._hosts[next(iter(self._hosts))]
+            hosts = self._hosts[name] = []
+        if host not in hosts:
+            hosts.append(host)
+            del hosts[:-_MOST_PORTS]
+
+    def of(self, name: str) -> list[str]:
+        """Return the hosts, with their ports, of a host name."""
+        return self._hosts.get(name, [])

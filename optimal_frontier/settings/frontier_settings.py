@@ -42,6 +42,7 @@ class FrontierSettings:
     host_delay: float
     host_max_rate: float | None
     lease_seconds: float
+    result_timeout: float
     fingerprint: str
     fingerprint_include: tuple[str, ...]
     fingerprint_exclude: tuple[str, ...]

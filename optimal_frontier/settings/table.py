@@ -126,6 +126,7 @@ TABLE: Final = (
     Setting("HOST_DELAY", None, _host_delay, "seconds between two requests to a host, over all crawlers; None: DOWNLOAD_DELAY"),
     Setting("HOST_MAX_RATE", None, _host_max_rate, "most fetches per second to a host, over all crawlers; None: no limit but HOST_DELAY"),
     Setting("LEASE_SECONDS", 15.0, _positive, "a lease that is not renewed for this long is handed out again; at most 15 count"),
+    Setting("RESULT_TIMEOUT", 600.0, _positive, "plain Frontera: a request whose result has not come for this long is handed out again"),
     Setting("FINGERPRINT", "text", parse_kind, "what of a page counts as its content: text, body, near, or the dotted path of a callable"),
     Setting("FINGERPRINT_INCLUDE", [], parse_selectors, "CSS selectors and JSON paths of what counts as content; none: all of the page"),
     Setting("FINGERPRINT_EXCLUDE", [], parse_selectors, "CSS selectors and JSON paths of what does not"),

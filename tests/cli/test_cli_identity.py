@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
 
@@ -89,3 +90,18 @@ def test_a_fingerprinter_that_cannot_be_made_is_one_line(run, tmp_path, value):
     assert result.exit_code == 2
     assert result.stderr.startswith("optimal-frontier: cannot read REQUEST_FINGERPRINTER_CLASS")
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_pages_of_plain_frontera_are_found_by_its_function(run, ask, store):
+    """Frontera's own functions are known here; no other name that Redis holds is loaded."""
+    noted_as = "URL_FINGERPRINT_FUNCTION frontera.utils.fingerprint.md5"
+    store.namespace.command("HSET", store.key("meta"), "identity", noted_as)
+    assert run("import", "-", input="http://a.example/?b=1&a=2\nhttp://a.example/?a=2&b=1\n").stdout == "1 new, 1 known, 0 rejected\n"
+    expected = hashlib.md5(b"http://a.example/?a=2&b=1", usedforsecurity=False).hexdigest()[:24]
+    assert ask("page", "http://a.example/?b=1&a=2")["fingerprint"] == expected
+    assert run("force", "http://a.example/?b=1&a=2").exit_code == 0
+    assert "A1 is not known in namespace" in run("page", "A1").stderr
+    store.namespace.command("HSET", store.key("meta"), "identity", "URL_FINGERPRINT_FUNCTION os.remove")
+    refused = run("page", "http://a.example/")
+    assert refused.exit_code == 2
+    assert "known by URL_FINGERPRINT_FUNCTION os.remove, a function of the crawl's own" in refused.stderr

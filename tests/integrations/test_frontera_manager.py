@@ -2,93 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import State
 from frontera.core.components import States
 from frontera.core.manager import FrontierManager
 from frontera.core.models import Request, Response
-from frontera.settings import Settings
+from misbehaving_site import MisbehavingSite
+from plain_frontera import PlainState, Start, crawled, next_requests, page, urls
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
 
-Start = Callable[..., FrontierManager]
 
-
-@pytest.fixture
-def start(redis_socket: str, namespace: str) -> Iterator[Start]:
-    """Start managers; those that still run at the end are stopped."""
-    managers: list[FrontierManager] = []
-
-    def build(**given: Any) -> FrontierManager:
-        attributes = {
-            "BACKEND": "optimal_frontier.integrations.frontera.OptimalBackend",
-            "MIDDLEWARES": [
-                "frontera.contrib.middlewares.fingerprint.UrlFingerprintMiddleware",
-                "optimal_frontier.integrations.frontera.ContentHashMiddleware",
-            ],
-            "OPTIMAL_FRONTIER_REDIS_URL": f"unix://{redis_socket}",
-            "OPTIMAL_FRONTIER_NAMESPACE": namespace,
-            "OPTIMAL_FRONTIER_MIN_INTERVAL": 600,
-            "OPTIMAL_FRONTIER_RESOLVE_INTERVAL": 0.2,
-        }
-        manager = FrontierManager.from_settings(Settings(attributes=attributes | given))
-        managers.append(manager)
-        return manager
-
-    yield build
-    for manager in managers:
-        if not manager._stopped:
-            manager.stop()
-
-
-def _urls(requests: list[Any]) -> set[str]:
-    return {request.url for request in requests}
-
-
-def _page(text: str) -> bytes:
-    return f"<html><body>{text}</body></html>".encode()
-
-
-def _crawled(manager: FrontierManager, request: Any, body: bytes, status: int = 200) -> None:
-    manager.page_crawled(Response(request.url, status_code=status, headers={b"Content-Type": [b"text/html"]}, body=body, request=request))
-
-
-def _next(manager: FrontierManager, wanted: int = 1, **keywords: Any) -> list[Any]:
-    """Ask until something is due."""
-    for _ in range(200):
-        requests: list[Any] = manager.get_next_requests(wanted, **keywords)
-        if requests:
-            return requests
-    raise AssertionError("nothing fell due")
-
-
-def test_a_page_goes_round(start: Start, state: State) -> None:
+def test_a_page_goes_round(start: Start, plain_state: PlainState) -> None:
     """Seeds, links, content hashes, change bits and revisits."""
     manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.1)
     manager.add_seeds([Request("http://a.example/0")])
     (seed,) = manager.get_next_requests(10)
     assert seed.url == "http://a.example/0"
-    assert state.in_flight == 1
+    assert plain_state.in_flight == 1
     manager.links_extracted(seed, [Request("http://a.example/1"), Request("http://b.example/2"), Request("http://a.example/0")])
-    _crawled(manager, seed, _page("one"))
-    assert state.in_flight == 0
+    crawled(manager, seed, page("one"))
+    assert plain_state.in_flight == 0
     links = manager.get_next_requests(10)
-    assert {"http://a.example/1", "http://b.example/2"} <= _urls(links)
+    assert {"http://a.example/1", "http://b.example/2"} <= urls(links)
     for request in links:
-        _crawled(manager, request, _page(request.url))
+        crawled(manager, request, page(request.url))
     texts = ["one", "two", "two"]
     while texts:
-        for request in _next(manager):
-            _crawled(manager, request, _page(texts.pop(0) if request.url == seed.url and texts else request.url))
-    page = state.at("http://a.example/0")
-    assert page["visits"] >= 4
+        for request in next_requests(manager):
+            crawled(manager, request, page(texts.pop(0) if request.url == seed.url and texts else request.url))
+    row = plain_state.at("http://a.example/0")
+    assert row["visits"] >= 4
     # one -> one -> two -> two
-    assert [page["bits"] >> (page["observations"] - 1 - n) & 1 for n in range(3)] == [0, 1, 0]
-    assert state.at("http://a.example/1")["changes"] == 0
-    assert "leases_expired" not in state.counts
+    assert [row["bits"] >> (row["observations"] - 1 - n) & 1 for n in range(3)] == [0, 1, 0]
+    assert plain_state.at("http://a.example/1")["changes"] == 0
+    assert "leases_expired" not in plain_state.counts
 
 
 def test_overused_hosts_are_left_out(start: Start) -> None:
@@ -111,57 +63,76 @@ def test_max_next_requests_is_kept(start: Start) -> None:
     assert len(manager.get_next_requests(0)) == 3
 
 
-def test_errors_end_leases_and_say_why(start: Start, state: State) -> None:
+def test_errors_end_leases_and_say_why(start: Start, plain_state: PlainState) -> None:
     """request_error counts as a failure; a page that was gone twice is retired; what was released is handed out again."""
     manager = start()
     manager.add_seeds([Request("http://a.example/timeout"), Request("http://a.example/released")])
     for request in manager.get_next_requests(10):
         manager.request_error(request, "released" if "released" in request.url else "TimeoutError")
-    assert state.in_flight == 0
-    assert state.at("http://a.example/timeout")["failures"] == 1
-    assert state.at("http://a.example/released")["attempts"] == 0
+    assert plain_state.in_flight == 0
+    assert plain_state.at("http://a.example/timeout")["failures"] == 1
+    assert plain_state.at("http://a.example/released")["attempts"] == 0
     (again,) = manager.get_next_requests(10)
     assert "released" in again.url
-    _crawled(manager, again, b"", status=404)
-    assert state.at(again.url)["gone"] == 1
+    crawled(manager, again, b"", status=404)
+    assert plain_state.at(again.url)["gone"] == 1
     assert manager.get_next_requests(10) == []
 
 
+GIVEN = {
+    "http://a.example/0": {},
+    "http://a.example/1": {"method": "POST", "body": b"asked", "headers": {"X": "y"}},
+    "http://a.example/2": {"headers": {b"X": [b"a", b"b"], b"Y": b"c"}, "cookies": {"c": "1"}, "body": "\xe9"},
+    "http://a.example/3": {
+        "headers": {"X": ("a", "b"), "n": 5},
+        "cookies": {b"c": b"1"},
+        "meta": {b"none": None, b"list": [], "text": "x"},
+    },
+    "http://a.example/4": {"cookies": {b"c": b"1"}, "meta": {b"nested": {b"t": (1, [2])}, b"importance": 3.0}},
+}
+
+
 def test_requests_come_back_as_they_were_given(start: Start) -> None:
-    """Method, headers, cookies, body and meta; other methods once."""
-    manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.1)
-    meta = {b"nested": {b"t": (1, [2])}, b"importance": 3.0}
-    manager.add_seeds(
-        [
-            Request("http://a.example/post", method="POST", body=b"asked", headers={"X": "y"}),
-            Request("http://a.example/get", headers={b"X": [b"a", b"b"]}, cookies={"c": "1"}, meta=dict(meta)),
-        ]
-    )
-    first = {request.method: request for request in manager.get_next_requests(10)}
-    assert first[b"POST"].body == b"asked"
-    assert first[b"POST"].headers == {b"X": [b"y"]}
-    for request in first.values():
-        _crawled(manager, request, _page("same"))
-    for _ in range(2):
-        (request,) = _next(manager, 10)
-        assert request.url == "http://a.example/get"
-        assert request.cookies == {"c": "1"}
-        assert request.headers == {b"X": [b"a", b"b"]}
-        assert {name: request.meta[name] for name in meta} == meta
-        _crawled(manager, request, _page("same"))
+    """Method, headers, cookies, body and meta, at every visit, each value of the type that it had."""
+    manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.1, OPTIMAL_FRONTIER_CONDITIONAL_GET=False)
+    manager.add_seeds([Request(url, **dict(given)) for url, given in GIVEN.items()])
+    left = dict.fromkeys(GIVEN, 3)
+    while any(visits > 0 for visits in left.values()):
+        for request in next_requests(manager, 10):
+            given = GIVEN[request.url]
+            assert request.method == given.get("method", "GET").encode()
+            for name in ("headers", "cookies"):
+                assert repr(getattr(request, name)) == repr(given.get(name, {}))
+            assert request.body == given.get("body", "")
+            assert {name: request.meta[name] for name in given.get("meta", {})} == given.get("meta", {})
+            left[request.url] -= 1
+            crawled(manager, request, page("same"))
 
 
-def test_restart_goes_on(start: Start, state: State) -> None:
+def test_what_is_to_be_fetched_once_is(start: Start) -> None:
+    """``meta[b"revisit"]`` False; a page is a URL, so that another method makes neither another page nor a single fetch."""
+    manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.05)
+    manager.add_seeds([Request("http://a.example/once", meta={b"revisit": False}), Request("http://a.example/post", method="POST")])
+    manager.add_seeds([Request("http://a.example/post")])
+    fetched = []
+    while len(fetched) < 5:
+        for request in next_requests(manager, 10):
+            fetched.append(request.url)
+            crawled(manager, request, page("same"))
+    assert fetched.count("http://a.example/once") == 1
+
+
+def test_restart_goes_on(start: Start, plain_state: PlainState) -> None:
     """What one manager had under a lease at its stop, the next one hands out; what was crawled stays crawled."""
     manager = start()
     manager.add_seeds([Request("http://a.example/0"), Request("http://a.example/1")])
     done, _ = manager.get_next_requests(2)
-    _crawled(manager, done, _page("one"))
+    crawled(manager, done, page("one"))
     manager.stop()
-    assert state.in_flight == 0
+    assert plain_state.in_flight == 0
     manager = start()
     manager.add_seeds([Request("http://a.example/0"), Request("http://a.example/1")])
-    assert _urls(manager.get_next_requests(10)) == {"http://a.example/0", "http://a.example/1"} - {done.url}
+    assert urls(manager.get_next_requests(10)) == {"http://a.example/0", "http://a.example/1"} - {done.url}
 
 
 def test_states_component_tells_what_became_of_pages(start: Start) -> None:
@@ -170,7 +141,7 @@ def test_states_component_tells_what_became_of_pages(start: Start) -> None:
     manager.add_seeds([Request(f"http://a.example/{n}") for n in range(3)])
     for request in manager.get_next_requests(2):
         if request.url.endswith("0"):
-            _crawled(manager, request, _page("one"))
+            crawled(manager, request, page("one"))
         else:
             manager.request_error(request, "TimeoutError")
     states = manager.backend.states
@@ -186,14 +157,14 @@ def test_states_component_tells_what_became_of_pages(start: Start) -> None:
     assert pages[3].meta[b"state"] == States.NOT_CRAWLED
 
 
-def test_queue_component_schedules_and_counts(start: Start, state: State) -> None:
+def test_queue_component_schedules_and_counts(start: Start, plain_state: PlainState) -> None:
     """The score is the importance."""
     manager = start()
     queue = manager.backend.queue
     queue.schedule([(b"", 5.0, Request("http://a.example/0"), True), (b"", 1.0, Request("http://a.example/1"), False)])
     assert queue.count() == 1
-    assert state.at("http://a.example/0")["importance"] == 5
-    assert _urls(queue.get_next_requests(10, 0)) == {"http://a.example/0"}
+    assert plain_state.at("http://a.example/0")["importance"] == 5
+    assert urls(queue.get_next_requests(10, 0)) == {"http://a.example/0"}
 
 
 def test_finished_with_close_after(start: Start) -> None:
@@ -202,9 +173,9 @@ def test_finished_with_close_after(start: Start) -> None:
     manager.add_seeds([Request("http://a.example/0")])
     fetches = 0
     while not manager.finished and fetches < 10:
-        for request in _next(manager):
+        for request in next_requests(manager):
             fetches += 1
-            _crawled(manager, request, _page(str(fetches)))
+            crawled(manager, request, page(str(fetches)))
     assert 2 <= fetches <= 4
     assert manager.finished
 
@@ -214,7 +185,7 @@ def test_responses_without_content_warn_once(start: Start, caplog: pytest.LogCap
     manager = start(MIDDLEWARES=[])
     manager.add_seeds([Request(f"http://a.example/{n}") for n in range(2)])
     for request in manager.get_next_requests(10):
-        _crawled(manager, request, b"")
+        crawled(manager, request, b"")
     assert sum("content hash" in record.getMessage() for record in caplog.records) == 1
 
 
@@ -222,64 +193,64 @@ def _visited(manager: FrontierManager, answers: list[dict[str, Any]]) -> list[An
     """Fetch the only page once for each answer; return the requests."""
     requests = []
     for answer in answers:
-        (request,) = _next(manager)
+        (request,) = next_requests(manager)
         requests.append(request)
         values = {"status_code": 200, "headers": {b"Content-Type": [b"text/html"]}, "body": b"", "url": request.url} | answer
         manager.page_crawled(Response(request=request, **values))
     return requests
 
 
-def test_bodies_are_judged_without_a_middleware(start: Start, state: State) -> None:
+def test_bodies_are_judged_without_a_middleware(start: Start, plain_state: PlainState) -> None:
     """Changes are seen where responses have bodies."""
     manager = start(MIDDLEWARES=[], OPTIMAL_FRONTIER_MIN_INTERVAL=0.05)
     manager.add_seeds([Request("http://a.example/0")])
-    _visited(manager, [{"body": _page(text)} for text in ("one", "one", "two")])
-    seen = state.at("http://a.example/0")
+    _visited(manager, [{"body": page(text)} for text in ("one", "one", "two")])
+    seen = plain_state.at("http://a.example/0")
     assert (seen["observations"], seen["changes"], seen["bits"]) == (2, 1, 0b01)
 
 
-def test_a_hash_of_the_users_own_is_the_content(start: Start, state: State) -> None:
+def test_a_hash_of_the_users_own_is_the_content(start: Start, plain_state: PlainState) -> None:
     """``meta[b"content_hash"]`` goes before the body."""
     manager = start(MIDDLEWARES=[], OPTIMAL_FRONTIER_MIN_INTERVAL=0.05)
     manager.add_seeds([Request("http://a.example/0")])
     for at, digest in enumerate((b"a", b"a", b"b")):
-        (request,) = _next(manager)
+        (request,) = next_requests(manager)
         request.meta[b"content_hash"] = digest * 16
-        _crawled(manager, request, _page(str(at)))
-    assert state.at("http://a.example/0")["bits"] == 0b01
-    assert state.at("http://a.example/0")["content"] == b"b" * 16
+        crawled(manager, request, page(str(at)))
+    assert plain_state.at("http://a.example/0")["bits"] == 0b01
+    assert plain_state.at("http://a.example/0")["content"] == b"b" * 16
 
 
-def test_plain_frontera_asks_with_conditions(start: Start, state: State) -> None:
+def test_plain_frontera_asks_with_conditions(start: Start, plain_state: PlainState) -> None:
     """Validators of the last answer are in the headers of the next request; a 304 is a visit without a change; own conditions stay."""
     manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.05)
     manager.add_seeds([Request("http://a.example/0", headers={b"X": [b"a"]})])
     tagged = {b"ETag": [b'"1"'], b"Content-Type": [b"text/html"]}
-    requests = _visited(manager, [{"body": _page("one"), "headers": tagged}, {"status_code": 304, "headers": tagged}])
+    requests = _visited(manager, [{"body": page("one"), "headers": tagged}, {"status_code": 304, "headers": tagged}])
     assert [request.headers.get(b"If-None-Match") for request in requests] == [None, [b'"1"']]
     assert requests[1].headers[b"X"] == [b"a"]
-    seen = state.at("http://a.example/0")
+    seen = plain_state.at("http://a.example/0")
     assert (seen["visits"], seen["observations"], seen["changes"]) == (2, 1, 0)
-    assert state.counts["not_modified"] == 1
-    assert state.counts["bytes_saved"] == len(_page("one"))
+    assert plain_state.counts["not_modified"] == 1
+    assert plain_state.counts["bytes_saved"] == len(page("one"))
     manager.add_seeds([Request("http://b.example/own", headers={b"If-None-Match": [b'"own"']})])
     for _ in range(2):
-        request = next(request for _ in range(200) for request in _next(manager, 10) if _ended(manager, request, tagged))
+        request = next(request for _ in range(200) for request in next_requests(manager, 10) if _ended(manager, request, tagged))
     assert request.headers == {b"If-None-Match": [b'"own"']}
 
 
 def _ended(manager: FrontierManager, request: Any, headers: dict[bytes, list[bytes]]) -> bool:
-    manager.page_crawled(Response(request.url, headers=headers, body=_page("one"), request=request))
+    manager.page_crawled(Response(request.url, headers=headers, body=page("one"), request=request))
     return bool(request.url.endswith("own"))
 
 
-def test_plain_frontera_follows_moves(start: Start, state: State) -> None:
+def test_plain_frontera_follows_moves(start: Start, plain_state: PlainState) -> None:
     """A page that was sent elsewhere for good is known by its new URL, as is one that names its canonical form where that is asked for."""
     manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=600, OPTIMAL_FRONTIER_CANONICAL_LINKS=True)
     manager.add_seeds([Request(f"http://a.example/{name}") for name in ("old", "once", "copy")])
     head = b'<html><head><link rel="canonical" href="/real"></head><body>one</body></html>'
     for request in manager.get_next_requests(10):
-        found, body = request.url, _page(request.url)
+        found, body = request.url, page(request.url)
         if request.url.endswith("copy"):
             body = head
         else:
@@ -287,10 +258,13 @@ def test_plain_frontera_follows_moves(start: Start, state: State) -> None:
             request.meta[b"redirect_reasons"] = [301 if request.url.endswith("old") else 302]
         manager.page_crawled(Response(found, headers={b"Content-Type": [b"text/html"]}, body=body, request=request))
     for name, target in (("old", "old-target"), ("copy", "real")):
-        assert state.place(f"http://a.example/{name}") == state.place(f"http://a.example/{target}") is not None
-    assert state.place("http://a.example/once-target") is None
-    assert state.at("http://a.example/once")["visits"] == 1
-    assert state.counts["pages"] == 3
+        places = [plain_state.place(f"http://a.example/{known_as}") for known_as in (name, target)]
+        # Not the whole places: a plan may write the row between the two looks.
+        assert len({(place.partition, place.page) for place in places if place}) == 1
+        assert all(places)
+    assert plain_state.place("http://a.example/once-target") is None
+    assert plain_state.at("http://a.example/once")["visits"] == 1
+    assert plain_state.counts["pages"] == 3
 
 
 def test_bad_setting_raises_at_once(start: Start) -> None:
@@ -301,8 +275,20 @@ def test_bad_setting_raises_at_once(start: Start) -> None:
         start(OPTIMAL_FRONTIER_NAMESPAC="x")
 
 
-def test_namespace_of_a_spider_is_refused(start: Start, state: State, namespace: str) -> None:
+def test_namespace_of_a_spider_is_refused(start: Start, plain_state: PlainState, namespace: str) -> None:
     """A plain manager is not the spider that a namespace belongs to."""
-    state.namespace.open(spider="someone")
+    plain_state.namespace.open(spider="someone")
     with pytest.raises(SchemaMismatchError, match="belongs to the spider 'someone'"):
         start()
+
+
+def test_the_example_of_the_documentation_runs(tmp_path: Path, redis_socket: str, namespace: str, site: MisbehavingSite) -> None:
+    """docs/frontera.md: the program crawls a site by its links, asks again, and ends."""
+    text = (Path(__file__).parents[2] / "docs" / "frontera.md").read_text()
+    program = text.split("```python\n")[1].split("```")[0]
+    assert 'NAMESPACE": "plain"' in program
+    (tmp_path / "plain.py").write_text(program.replace('NAMESPACE": "plain"', f'NAMESPACE": "{namespace}"'))
+    command = [sys.executable, "plain.py", f"unix://{redis_socket}", site.url("/pages/2")]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)
+    assert ended.stdout == "{200: 9}\n"
+    assert set(site.paths()) == {"/pages/2", "/static/0", "/static/1"}

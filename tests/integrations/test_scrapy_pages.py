@@ -343,15 +343,19 @@ def test_frontera_middleware_that_filters_does_not_hold_the_lease(crawl: Crawler
     assert state.at(site.url("/static/filtered"))["failures"] > 0
 
 
-def test_frontera_max_requests_ends_the_crawl(crawl: Crawler, site: MisbehavingSite) -> None:
-    """MAX_REQUESTS is Frontera's, and holds."""
+def test_frontera_max_requests_ends_the_crawl(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """MAX_REQUESTS is Frontera's, and holds, also as text of the command line; MAX_NEXT_REQUESTS and another BACKEND do not hurt."""
     spider = """
         class Tester(Base):
             paths = [f"/static/{n}" for n in range(10)]
     """
-    with crawl(spider, MAX_REQUESTS=4) as running:
+    with crawl(spider, MAX_REQUESTS="4", MAX_NEXT_REQUESTS="2", BACKEND="frontera.contrib.backends.memory.FIFO") as running:
         assert running.wait() == 0
     assert len(site.fetches) == 4
+    assert "BACKEND = 'frontera.contrib.backends.memory.FIFO' is not used" in running.log
+    place = state.place(site.url("/static/0"))
+    assert place is not None
+    assert b"fingerprint" not in place.value  # Frontera's middleware makes it again
 
 
 @pytest.mark.parametrize("reactor", ["asyncioreactor.AsyncioSelectorReactor", "epollreactor.EPollReactor"])

@@ -10,6 +10,8 @@ from optimal_frontier.state.namespace import Namespace
 
 #: Scrapy's own fingerprinter, by which pages are known unless something else is set.
 SCRAPYS: Final = "scrapy.utils.request.RequestFingerprinter"
+#: What stands before the path of the function by which pages of Frontera without Scrapy are known.
+FRONTERAS: Final = "URL_FINGERPRINT_FUNCTION "
 
 
 def claim_identity(namespace: Namespace, identity: str) -> None:
@@ -36,6 +38,7 @@ def claim_identity(namespace: Namespace, identity: str) -> None:
         return
     raise ConfigurationError(
         f"the pages of namespace {namespace.name!r} are known by {stored.decode('utf-8', 'replace')}, and now pages are to be known by "
-        f"{identity} (REQUEST_FINGERPRINTER_CLASS, {PREFIX}IGNORED_PARAMETERS, {PREFIX}FOLD_URLS): every page would come in a second "
-        f"time. Set these back, or choose another {PREFIX}NAMESPACE and import the pages there"
+        f"{identity} (REQUEST_FINGERPRINTER_CLASS, {PREFIX}IGNORED_PARAMETERS, {PREFIX}FOLD_URLS; without Scrapy "
+        "URL_FINGERPRINT_FUNCTION): every page would come in a second time. "
+        f"Set these back, or choose another {PREFIX}NAMESPACE and import the pages there"
     )

@@ -17,7 +17,7 @@ from optimal_frontier.state.rows import ACTIVE, FAR_S, ONCE, TIMED, TRANSIENT, R
 __all__ = ["host_of", "move_of", "names_of", "new_page", "pattern_number", "rated"]
 
 #: Headers that one site was trusted with, and another is not.
-_PRIVATE_HEADERS: Final = frozenset({b"authorization", b"cookie"})
+_PRIVATE_HEADERS: Final = frozenset({"authorization", "cookie"})
 #: Bounds on importances: rows hold 32 bits.
 _LEAST_IMPORTANCE: Final = 1e-30
 _MOST_IMPORTANCE: Final = 1e30
@@ -149,8 +149,14 @@ def move_of(settings: FrontierSettings, observation: Observation, target: bytes,
     if url.partition("://")[0] != before.partition("://")[0] or host_of(url) != host_of(before):
         # What one site was trusted with is nothing for another.
         record.pop("cookies", None)
-        record["headers"] = {k: v for k, v in record.get("headers", {}).items() if k.lower() not in _PRIVATE_HEADERS}
+        record["headers"] = {k: v for k, v in (record.get("headers") or {}).items() if _is_shared(k)}
         if not record["headers"]:
             del record["headers"]
     stated = handout.stated if handout.stated > 0 else None
     return Move(observation, new_page(settings, target, url, record, importance=stated), before)
+
+
+def _is_shared(header: Any) -> bool:
+    # Names are kept as they were given, text or bytes.
+    name = header.decode("latin-1") if isinstance(header, bytes) else str(header)
+    return name.lower() not in _PRIVATE_HEADERS

@@ -73,17 +73,29 @@ class Courier:
         Called from the courier's thread when there is something new to look at; must only pass the word to the caller's own loop.
     complete_when : callable, optional
         Looked at now and then on the courier's thread: whether the crawl is complete.
+    longest_s : float or None
+        Seconds from a handout after which its lease is renewed no more; None: it is while the process lives. For callers that cannot say
+        whether a request is still under way.
 
     Attributes
     ----------
     ready : deque of Handout
         Requests handed out and not yet taken. Appending and popping are atomic.
     lost : deque of Handout
-        Requests whose lease was lost. One that was not sent yet is to be dropped; the page was handed out to somebody else, or will be.
+        Requests whose lease was lost, or is renewed no more. One that was not sent yet is to be dropped; the page was handed out to
+        somebody else, or will be.
     """
 
-    def __init__(self, dispatcher: Dispatcher, wake: Callable[[], None], complete_when: Callable[[], bool] | None = None) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        wake: Callable[[], None],
+        complete_when: Callable[[], bool] | None = None,
+        *,
+        longest_s: float | None = None,
+    ) -> None:
         self.dispatcher = dispatcher
+        self._longest_s = longest_s
         #: What ``complete_when`` said last; adding a page takes it back.
         self.complete = False
         self._complete_when = complete_when
@@ -231,6 +243,15 @@ class Courier:
             return Lease.of(handout)
         return self._live.pop(key)
 
+    def _give_up(self, now: float) -> None:
+        """Let leases run out whose result has not come for too long."""
+        if self._longest_s is None:
+            return
+        for lease in [lease for lease in self._live.values() if now - lease.handout.received > self._longest_s]:
+            self.lost.append(lease.handout)
+            self._end(lease.handout)
+            logger.warning("no result of %s came within %g s: it is due again", lease.handout.record["url"], self._longest_s)
+
     def _run(self) -> None:
         retry_s = _RETRY_FIRST_S
         heartbeat = 0.0
@@ -332,6 +353,7 @@ class Courier:
             carried.slots, carried.per_host = new.slots, new.per_host
             carried.is_last = self._stopping
             if now >= heartbeat:
+                self._give_up(now)
                 carried.renewals = list({id(lease): lease for lease in (*carried.renewals, *self._live.values())}.values())
             for due in [one for one in self._later if one[0] <= now or self._stopping]:
                 self._later.remove(due)

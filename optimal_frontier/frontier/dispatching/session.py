@@ -29,6 +29,8 @@ class Session:
         Called from another thread when there is something new to look at.
     identity : str
         By what pages are known: see `claim_identity`.
+    longest_s : float or None
+        See `Courier`.
 
     Raises
     ------
@@ -37,7 +39,14 @@ class Session:
     """
 
     def __init__(
-        self, settings: FrontierSettings, project_dir: Path, spider: str, wake: Callable[[], None], identity: str = SCRAPYS
+        self,
+        settings: FrontierSettings,
+        project_dir: Path,
+        spider: str,
+        wake: Callable[[], None],
+        identity: str = SCRAPYS,
+        *,
+        longest_s: float | None = None,
     ) -> None:
         # Here and not above: planning is large, and not every user of a courier plans.
         from optimal_frontier.frontier.planning.planner import Planner
@@ -54,7 +63,8 @@ class Session:
             self.connection.close()
             raise
         self._completion = Completion(self.namespace, settings.close_after or 1)
-        self.courier = Courier(self.dispatcher, wake, self.is_complete if settings.close_after is not None else None)
+        complete_when = self.is_complete if settings.close_after is not None else None
+        self.courier = Courier(self.dispatcher, wake, complete_when, longest_s=longest_s)
         self.planner = PlannerThread(Planner(self.namespace, settings), self.courier.look_again)
         self.courier.start()
         self.planner.start()

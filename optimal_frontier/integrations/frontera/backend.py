@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from frontera.core.components import Backend
+from scrapy.http import Headers
 from w3lib.util import to_bytes
 
 from optimal_frontier.detection import parse_lastmod
@@ -17,17 +18,22 @@ from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.admitting.pages import move_of, new_page
 from optimal_frontier.frontier.admitting.traps import is_trap
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
+from optimal_frontier.frontier.dispatching.pacing import hold_s
 from optimal_frontier.frontier.dispatching.session import Session
-from optimal_frontier.frontier.hosts import names_of
+from optimal_frontier.frontier.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
 from optimal_frontier.frontier.judging.judge import conditions_of, judge
+from optimal_frontier.frontier.judging.outcomes import DROPPED, RELEASED
 from optimal_frontier.frontier.judging.visits import Visit, failed_visit
 from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates
-from optimal_frontier.integrations.frontera.configuration import settings_of
+from optimal_frontier.integrations.frontera.configuration import check_limits, given, settings_of, whole_number_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
-from optimal_frontier.integrations.frontera.plain_visits import asking_request, plain_visit
+from optimal_frontier.integrations.frontera.guarded_manager import guard
+from optimal_frontier.integrations.frontera.known_pages import KnownPages
+from optimal_frontier.integrations.frontera.plain_visits import Lent, LentRequests, plain_visit
 from optimal_frontier.integrations.frontera.requests import (
     ANNOUNCEMENT,
+    FINGERPRINT,
     HANDOUT,
     IMPORTANCE,
     IS_LINK,
@@ -36,10 +42,10 @@ from optimal_frontier.integrations.frontera.requests import (
     OBSERVATION,
     SOURCE,
     depth_of,
-    identity_of,
     record_of,
     request_of,
 )
+from optimal_frontier.integrations.frontera.url_identity import DOMAIN, URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import PAGE_BYTES, Handout, Move, NewPage, Observation
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
@@ -50,8 +56,8 @@ logger = logging.getLogger(__name__)
 NO_SPIDER: Final = "frontera"
 #: Pages that are remembered as stored, with their importance, so that links to them cost no round trip.
 _KNOWN_PAGES: Final = 200_000
-#: Seconds after which they are told to the store again: one of them may have been retired, and is linked still.
-_KNOWN_S: Final = 3600.0
+#: Frontera's default of URL_FINGERPRINT_FUNCTION.
+DEFAULT_FUNCTION: Final = "frontera.utils.fingerprint.sha1"
 #: Longest wait for one exchange when used without Scrapy, seconds.
 _EXCHANGE_S: Final = 30.0
 
@@ -66,32 +72,40 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     ----------
     moves : int
         Pages that were given another identity.
+    unstored : int
+        Requests that were left out, as they cannot be stored.
     """
 
     component_name = "Optimal Frontier Backend"
 
-    def __init__(self, settings: FrontierSettings, project_dir: Path) -> None:
+    def __init__(self, settings: FrontierSettings, project_dir: Path, manager: Any) -> None:
         self.settings = settings
         self.project_dir = project_dir
         self._session: Session | None = None
         self._attached = False
         self._unstorable: Callable[[Any, Exception], Any] | None = None
-        self._identify: Callable[[Any], bytes] = identity_of
-        self.moves = 0
+        self._urls = UrlIdentity(given(manager.settings, "URL_FINGERPRINT_FUNCTION") or DEFAULT_FUNCTION)
+        self._identify: Callable[[Any], bytes] = self._urls.of
+        self._lent = LentRequests(self._urls, manager.request_model)
+        self.moves = self.unstored = 0
         self._event = threading.Event()
         self.fingerprinting = Fingerprinting(settings)
-        self._known: dict[bytes, float] = {}
-        self._known_generation = 0
-        self._known_until = 0.0
-        self._hosts: dict[str, list[str]] = {}
-        self._warned = self._warned_lastmod = False
+        self._known = KnownPages(_KNOWN_PAGES)
+        self._hosts = SeenHosts()
+        self._warned = self._warned_lastmod = self._warned_result = False
         self._queue = FrontierQueue(lambda: self.session, self._take, self._add)
         self._metadata = FrontierMetadata()
-        self._states = FrontierStates(lambda: self.session)
+        cached = whole_number_of(manager.settings, "STATE_CACHE_SIZE")
+        self._states = FrontierStates(
+            lambda: self.session, self._identity_of, self._urls.of_fingerprint, _KNOWN_PAGES if cached is None else cached
+        )
 
     @classmethod
     def from_manager(cls, manager: Any) -> OptimalBackend:
-        return cls(settings_of(manager.settings), Path.cwd())
+        backend = cls(settings_of(manager.settings), Path.cwd(), manager)
+        check_limits(manager)
+        guard(manager, backend.refuse, backend.give_up)
+        return backend
 
     @property
     def session(self) -> Session:
@@ -131,9 +145,13 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     def frontier_start(self) -> None:
         if self._session is None:
-            self._session = Session(self.settings, self.project_dir, NO_SPIDER, self._event.set)
+            self._session = Session(
+                self.settings, self.project_dir, NO_SPIDER, self._event.set, self._urls.noted, longest_s=self.settings.result_timeout
+            )
 
     def frontier_stop(self) -> None:
+        if self.unstored:
+            logger.warning("%d requests could not be stored and were left out", self.unstored)
         if self._session is not None and not self._attached:
             self._session.close()
             self._session = None
@@ -148,18 +166,13 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     def _add(self, requests: Iterable[Any], *, is_link: bool = False) -> None:
         courier = self.session.courier
-        now = time.monotonic()
-        if courier.generation != self._known_generation or now >= self._known_until:
-            self._known.clear()
-            self._known_generation, self._known_until = courier.generation, now + _KNOWN_S
+        self._known.keep(courier.generation)
         pages = []
         for request in requests:
             try:
                 page = self._new_page(request, is_link or IS_LINK in request.meta)
-            except (TypeError, OverflowError, ValueError) as error:
-                if self._unstorable is None:
-                    raise ConfigurationError(f"{request.url} cannot be stored: {error}") from error
-                self._unstorable(request.meta.get(SOURCE), error)
+            except Exception as error:  # whatever is in it: the others are stored
+                self.refuse(request, error)
                 continue
             if page is not None:
                 pages.append(page)
@@ -168,27 +181,56 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             if not self._attached:
                 self._settle()
 
-    def _new_page(self, request: Any, is_link: bool) -> NewPage | None:
+    def refuse(self, request: Any, error: Exception) -> None:
+        """Leave out a request that cannot be stored: from Scrapy it is fetched once, from memory; in plain Frontera it is counted."""
+        source = request.meta.get(SOURCE)
+        if self._unstorable is not None and source is not None:
+            self._unstorable(source, error)
+            return
+        self.unstored += 1
+        if self.unstored == 1:
+            message = "%r cannot be stored, and is left out: %s (further ones are counted, not logged)"
+            logger.warning(message, request.url, error or repr(error))
+
+    def _identity_of(self, request: Any) -> bytes:
+        """Return the identity of a Frontera request: Scrapy's fingerprint where it was one of Scrapy's, else Frontera's."""
+        known = request.meta.get(FINGERPRINT)
+        return self._identify(request) if known is None else bytes(known)
+
+    def _kind_of(self, request: Any) -> int:
         kind = request.meta.get(KIND)
-        if kind is None:
-            kind = ACTIVE if to_bytes(request.method) == b"GET" else ONCE
+        if kind is not None:
+            return int(kind)
+        if self._attached:
+            return ACTIVE if to_bytes(request.method) == b"GET" else ONCE
+        # To Frontera a page is a URL, whatever it is asked for with.
+        return ONCE if request.meta.get(b"revisit", request.meta.get("revisit")) is False else ACTIVE
+
+    def _spared(self, request: Any) -> tuple[bytes, ...]:
+        """Return the names in the meta of a request that need not be stored: Frontera's middlewares, or its function, make them again."""
+        if self._attached:
+            return (URL_FINGERPRINT, DOMAIN)
+        is_functions = request.meta.get(URL_FINGERPRINT) == self._urls.fingerprint(request.url)
+        return (URL_FINGERPRINT,) if is_functions else ()
+
+    def _new_page(self, request: Any, is_link: bool) -> NewPage | None:
+        kind = self._kind_of(request)
         importance = request.meta.get(IMPORTANCE, request.meta.get(b"importance", request.meta.get("importance")))
-        identity = identity_of(request)
+        identity = self._identity_of(request)
         lastmod = self._lastmod(request) if kind == ACTIVE else None
         # A sitemap's word is news also where it is the old one: the page has not changed since.
-        if kind != TRANSIENT and lastmod is None:
-            known = self._known.get(identity)
-            if known is not None and (importance is None or known == importance):
-                return None
-        self._note_host(request.url)
+        if kind != TRANSIENT and lastmod is None and self._known.has(identity, importance):
+            return None
+        self._hosts.note(request.url)
         if is_link and self._is_trapped(request):
-            self._remember(identity, kind, importance)
+            if kind != TRANSIENT:
+                self._known.note(identity, importance)
             return None
         new = new_page(
             self.settings,
             identity,
             request.url,
-            record_of(request),
+            record_of(request, without=self._spared(request)),
             kind=kind,
             importance=importance,
             priority=float((request.meta.get(b"scrapy_request") or {}).get("priority", 0)),
@@ -196,15 +238,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             announcement=request.meta.get(ANNOUNCEMENT),
             is_link=is_link,
         )
-        self._remember(identity, kind, importance)  # last, as what cannot be stored is not known
+        if kind != TRANSIENT:
+            self._known.note(identity, importance)  # last, as what cannot be stored is not known
         return new
-
-    def _remember(self, identity: bytes, kind: int, importance: float | None) -> None:
-        if kind == TRANSIENT:
-            return
-        if len(self._known) >= _KNOWN_PAGES:
-            self._known.clear()
-        self._known[identity] = importance if importance is not None else 0.0
 
     def _is_trapped(self, request: Any) -> bool:
         most = self.settings.max_depth
@@ -250,7 +286,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         courier = self.session.courier
         wanted = wanted or 64
         if not self._attached:
-            slots = {key: SlotRoom(self._hosts.get(key, [key]), 0) for key in overused_keys}
+            self._drop_lost()
+            slots = {key: SlotRoom(self._hosts.of(key) or [key], 0) for key in overused_keys}
             before = courier.idle_exchanges
             self._event.clear()
             courier.look_again()  # at once, whatever the last wait was
@@ -265,40 +302,74 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         requests: list[Any] = []
         while courier.ready and len(requests) < wanted:
             handout = courier.ready.popleft()
-            requests.append(asking_request(handout, None if self._attached else self._conditions(handout)))
-            self._note_host(handout.record["url"])
+            request = self._request_of(handout)
+            if request is not None:
+                requests.append(request)
         return requests
+
+    def _request_of(self, handout: Handout) -> Any:
+        """Return the request of a handout; None where what is stored cannot be one, which ends its lease."""
+        try:
+            self._hosts.note(handout.record["url"])
+            if not self._attached:
+                return self._lent.lend(handout, self._conditions(handout))
+            request = request_of(handout.record)
+        except Exception as error:  # whoever wrote it to Redis
+            logger.error("the request of %s cannot be made: %r", handout.record["url"], error)
+            self._end(self._judged(handout, failed_visit(DROPPED, time.monotonic())))
+            return None
+        request.meta[HANDOUT] = handout
+        return request
+
+    def _drop_lost(self) -> None:
+        """Forget requests whose lease is held no more: a result of theirs counts no more."""
+        courier = self.session.courier
+        while courier.lost:
+            handout = courier.lost.popleft()
+            self._lent.forget(handout)
+            for _ in range(len(courier.ready)):  # only this thread takes from it
+                waiting = courier.ready.popleft()
+                if waiting is not handout:
+                    courier.ready.append(waiting)
 
     def hosts_of(self, hostname: str) -> list[str]:
         """Return the hosts (with ports) of a host name that were seen; what Scrapy's downloader takes for one slot."""
-        return self._hosts.get(hostname, [])
-
-    def _note_host(self, url: str) -> None:
-        hostname, host = names_of(url)
-        hosts = self._hosts.setdefault(hostname, [])
-        if host not in hosts:
-            hosts.append(host)
+        return self._hosts.of(hostname)
 
     # Outcomes come back.
 
     def page_crawled(self, response: Any) -> None:
-        handout = response.meta.pop(HANDOUT, None)
+        lent = self._take_back(response.request)
         observation = response.meta.pop(OBSERVATION, None)
-        if handout is None:
+        if lent is None:
             return
         if observation is None:
-            observation = self._judged(handout, self._plain_visit(handout, response))
+            observation = self._judged_safely(lent.handout, lambda: self._plain_visit(lent, response))
         self._end(observation)
 
     def request_error(self, page: Any, error: Any) -> None:
-        handout = page.meta.pop(HANDOUT, None)
+        lent = self._take_back(page)
         observation = page.meta.pop(OBSERVATION, None)
-        if handout is None:
+        if lent is None:
             return
         # One of a good response is of a page that a middleware of the user's has taken out since.
         if observation is None or observation.outcome == "ok":
-            observation = self._judged(handout, failed_visit(str(error), time.monotonic()))
+            observation = self._judged_safely(lent.handout, lambda: failed_visit(str(error), time.monotonic()))
         self._end(observation)
+
+    def give_up(self, request: Any) -> None:
+        """End the lease of a request of plain Frontera that came back and is not dealt with: a middleware raised, or took it out."""
+        if self._attached or self._session is None or not hasattr(request, "meta"):
+            return
+        lent = self._lent.take_back(request)
+        if lent is not None:
+            self._end(self._judged_safely(lent.handout, lambda: failed_visit(DROPPED, time.monotonic())))
+
+    def _take_back(self, request: Any) -> Lent | None:
+        if not self._attached:
+            return self._lent.take_back(request)
+        handout = request.meta.pop(HANDOUT, None)
+        return None if handout is None else Lent(handout)
 
     def finished(self) -> bool:
         """Tell whether CLOSE_AFTER is reached; a crawl that keeps pages fresh never finishes by itself."""
@@ -313,14 +384,31 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     def _judged(self, handout: Handout, visit: Visit) -> Observation:
         return judge(handout, visit, self.session.courier.context(handout))
 
-    def _plain_visit(self, handout: Handout, response: Any) -> Visit:
+    def _judged_safely(self, handout: Handout, visit: Callable[[], Visit]) -> Observation:
+        """Return the observation of a visit; of one that cannot be made or judged, that of a failure. A lease always ends."""
+        try:
+            return self._judged(handout, visit())
+        except Exception:
+            if not self._warned_result:
+                self._warned_result = True
+                logger.exception("the result of %s could not be judged, and counts as a failure (logged once)", handout.record["url"])
+        try:
+            return self._judged(handout, failed_visit(DROPPED, time.monotonic()))
+        except Exception:  # then it is for somebody else
+            return self._judged(handout, failed_visit(RELEASED, time.monotonic()))
+
+    def _plain_visit(self, lent: Lent, response: Any) -> Visit:
         if not response.body and CONTENT_HASH not in response.meta and 200 <= int(response.status_code) < 300 and not self._warned:
             self._warned = True
             logger.warning(
                 "responses carry neither a body nor a content hash, so no change is ever seen: put the fingerprint of the content "
                 "into meta[b'content_hash'] where it is fetched"
             )
-        return plain_visit(handout, response, self.fingerprinting, reads_canonical=self.settings.canonical_links)
+        retry_after = Headers(response.headers or {}).get(b"Retry-After")
+        hold = hold_s(int(response.status_code), retry_after)
+        if hold is not None:
+            self.session.courier.hold(host_of(response.url), hold)
+        return plain_visit(lent, response, self.fingerprinting, self._urls, reads_canonical=self.settings.canonical_links)
 
     def _end(self, observation: Observation) -> None:
         move = self._move_of(observation) if observation.moved else None
@@ -335,14 +423,17 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     def _move_of(self, observation: Observation) -> Move | None:
         """Return the move of a page to where it was found; None if it is the same page there."""
         handout = observation.handout
+        request = request_of({**handout.record, "url": observation.moved})
+        if URL_FINGERPRINT in request.meta:
+            return None  # whoever made that fingerprint is not here to make another one
         try:
-            target = self._identify(request_of({**handout.record, "url": observation.moved}))
-        except ValueError as error:
+            target = self._identify(request)
+            if target[:PAGE_BYTES] == handout.page:
+                return None
+            return move_of(self.settings, observation, target, observation.moved)
+        except Exception as error:  # of the user's fingerprinter, or a URL that is none
             logger.warning("%s stays where it is: %s", handout.record["url"], error)
             return None
-        if target[:PAGE_BYTES] == handout.page:
-            return None
-        return move_of(self.settings, observation, target, observation.moved)
 
     def _settle(self) -> None:
         self.session.courier.flush(_EXCHANGE_S)

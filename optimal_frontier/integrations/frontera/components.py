@@ -9,7 +9,6 @@ from frontera.core.components import Metadata, Queue, States
 
 from optimal_frontier.frontier.dispatching.revising import locate
 from optimal_frontier.frontier.dispatching.session import Session
-from optimal_frontier.integrations.frontera.requests import identity_of
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import Row
 
@@ -56,31 +55,48 @@ class FrontierMetadata(Metadata):  # type: ignore[misc]  # frontera is untyped
 
 
 class FrontierStates(States):  # type: ignore[misc]  # frontera is untyped
-    """Frontera's states, read from the rows: not crawled, queued, crawled, error."""
+    """Frontera's states, read from the rows: not crawled, queued, crawled, error.
 
-    def __init__(self, session: Callable[[], Session]) -> None:
-        self._session = session
+    Parameters
+    ----------
+    session : callable
+        Returns the open session.
+    identify : callable
+        Frontera request -> identity.
+    of_fingerprint : callable
+        Frontera's fingerprint -> identity.
+    most : int
+        States that are cached: STATE_CACHE_SIZE.
+    """
+
+    def __init__(
+        self, session: Callable[[], Session], identify: Callable[[Any], bytes], of_fingerprint: Callable[[Any], bytes], most: int
+    ) -> None:
+        self._session, self._identify, self._of_fingerprint, self._most = session, identify, of_fingerprint, most
         self._cache: dict[bytes, int] = {}
 
     def update_cache(self, objs: Any) -> None:
         for obj in objs if isinstance(objs, Iterable) else [objs]:
-            self._cache[identity_of(obj)] = obj.meta[b"state"]
+            self._cache[self._identify(obj)] = obj.meta[b"state"]
 
     def set_states(self, objs: Any) -> None:
         many = list(objs) if isinstance(objs, Iterable) else [objs]
-        identities = [identity_of(obj) for obj in many]
-        self.fetch([i for i in identities if i not in self._cache])
+        identities = [self._identify(obj) for obj in many]
+        self._read([i for i in identities if i not in self._cache])
         for obj, identity in zip(many, identities, strict=True):
             obj.meta[b"state"] = self._cache.get(identity, States.DEFAULT)
 
     def flush(self, force_clear: bool = False) -> None:
-        if force_clear:
+        if force_clear or len(self._cache) > self._most:
             self._cache.clear()
 
     def fetch(self, fingerprints: Any) -> None:
-        wanted = list(fingerprints)
+        self._read([self._of_fingerprint(fingerprint) for fingerprint in fingerprints])
+
+    def _read(self, wanted: list[bytes]) -> None:
         if not wanted:
             return
+        self.flush()
         namespace, moved = self._session().namespace, []
         names = [identity[:PAGE_BYTES] for identity in wanted]
         for k in range(namespace.partitions):

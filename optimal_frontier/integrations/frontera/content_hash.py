@@ -8,7 +8,7 @@ from frontera.core.components import Middleware
 
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
 from optimal_frontier.integrations.frontera.configuration import settings_of
-from optimal_frontier.integrations.frontera.requests import HANDOUT, TAKEN, scrapy_response
+from optimal_frontier.integrations.frontera.requests import TAKEN, scrapy_response
 from optimal_frontier.settings import FrontierSettings
 
 #: Where the fingerprint (16 bytes) stands in the meta of a Frontera request; empty where the user's callable failed.
@@ -36,9 +36,7 @@ class ContentHashMiddleware(Middleware):  # type: ignore[misc]  # frontera is un
     def page_crawled(self, response: Any) -> Any:
         if CONTENT_HASH not in response.meta and 200 <= int(response.status_code) < 300:
             # RULES go by the URL of the page, whatever its fetch was redirected to.
-            handout = response.meta.get(HANDOUT)
-            url = response.url if handout is None else handout.record["url"]
-            response.meta[TAKEN] = taken = self.fingerprinting.take(scrapy_response(response), url)
+            response.meta[TAKEN] = taken = self.fingerprinting.take(scrapy_response(response), response.request.url)
             response.meta[CONTENT_HASH] = taken.digest or b""
         return response
 

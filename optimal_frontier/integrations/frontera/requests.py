@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from frontera.core.models import Request as FrontierRequest
 from scrapy.http import Headers
-from scrapy.http import Request as ScrapyRequest
 from scrapy.responsetypes import responsetypes
-from scrapy.utils.request import fingerprint as scrapy_fingerprint
-from w3lib.util import to_bytes, to_unicode
+from w3lib.util import to_bytes
 
-#: Runtime companion of a handed-out request in its meta; never stored.
+#: Runtime companion of a handed-out request in its meta, where a session is attached; never stored.
 HANDOUT: Final = b"optimal_frontier_handout"
+#: In the meta of a handed-out request of plain Frontera: the name of its page (12 bytes), as plain data. Never stored.
+PAGE: Final = b"optimal_frontier_page"
 #: Observation that was judged already when the response came; never stored.
 OBSERVATION: Final = b"optimal_frontier_observation"
-#: The `Validators` that it was asked with; never stored.
-ASKED: Final = b"optimal_frontier_asked"
 #: The `Fingerprint` that `ContentHashMiddleware` took of its response; never stored.
 TAKEN: Final = b"optimal_frontier_fingerprint"
 #: The Scrapy request that it was made of; never stored.
@@ -30,14 +29,21 @@ LASTMOD: Final = b"optimal_frontier_lastmod"
 ANNOUNCEMENT: Final = b"optimal_frontier_announcement"
 #: There where it was found on a page.
 IS_LINK: Final = b"optimal_frontier_is_link"
+#: In the meta of a response, by whoever fetched it: why each redirect was made (301, 302 ...), oldest first, and the URLs before the last.
+REDIRECT_REASONS: Final = b"redirect_reasons"
+REDIRECT_URLS: Final = b"redirect_urls"
 
 #: Headers with which a request states conditions or asks for a part; who sets one of them is left alone.
 CONDITIONS: Final = (b"If-None-Match", b"If-Modified-Since", b"If-Match", b"If-Unmodified-Since", b"If-Range", b"Range")
 
+#: What Frontera's model puts into the meta of a request that is given none.
+_SCRAPY_META: Final = b"scrapy_meta"
+
+#: What belongs to one fetch, or is stored elsewhere.
 _TRANSIENT_META: Final = {
     HANDOUT,
+    PAGE,
     OBSERVATION,
-    ASKED,
     TAKEN,
     SOURCE,
     FINGERPRINT,
@@ -46,48 +52,67 @@ _TRANSIENT_META: Final = {
     LASTMOD,
     ANNOUNCEMENT,
     IS_LINK,
+    REDIRECT_REASONS,
+    REDIRECT_URLS,
+    b"redirect_fingerprints",
+    b"redirect_domains",
     b"state",
     b"content_hash",
     b"origin_is_frontier",
 }
 
 
-def _plain_headers(headers: Any) -> dict[bytes, list[bytes]]:
-    plain: dict[bytes, list[bytes]] = {}
-    for name, value in (headers or {}).items():
-        values = value if isinstance(value, list | tuple) else [value]
-        plain[to_bytes(name)] = [to_bytes(v) for v in values]
-    return plain
+def record_of(request: Any, *, without: Collection[bytes] = ()) -> dict[Any, Any]:
+    """Return what a later fetch of ``request`` needs, as it was given; its meta, headers and cookies may hold what cannot be stored.
 
-
-def record_of(request: Any) -> dict[Any, Any]:
-    """Return what a later fetch of ``request`` needs; its meta, headers and cookies may hold what cannot be stored."""
+    Parameters
+    ----------
+    request : frontera Request
+    without : collection of bytes
+        Names in its meta that can be had without being stored.
+    """
     record: dict[str, Any] = {"url": request.url}
     method = to_bytes(request.method)
     if method != b"GET":
         record["method"] = method
     if request.headers:
-        record["headers"] = _plain_headers(request.headers)
+        record["headers"] = dict(request.headers.items())
     if request.cookies:
         record["cookies"] = request.cookies
     if request.body:
-        record["body"] = to_bytes(request.body)
-    meta = {k: v for k, v in request.meta.items() if k not in _TRANSIENT_META and v not in (None, {}, [])}
+        record["body"] = request.body
+    meta = {
+        name: value
+        for name, value in request.meta.items()
+        if name not in _TRANSIENT_META and name not in without and not (name == _SCRAPY_META and not value)
+    }
     if meta:
         record["meta"] = meta
     return record
 
 
-def request_of(record: dict[Any, Any]) -> Any:
-    """Return the Frontera request of a record."""
-    return FrontierRequest(
+def request_of(record: dict[Any, Any], model: type[Any] = FrontierRequest) -> Any:
+    """Return the Frontera request of a record, of the class that REQUEST_MODEL names."""
+    return model(
         record["url"],
         method=record.get("method", b"GET"),
         headers=record.get("headers"),
         cookies=record.get("cookies"),
         meta=dict(record.get("meta", {})),
-        body=record.get("body", b""),
+        body=record.get("body", ""),
     )
+
+
+def conditional_headers(given: Mapping[Any, Any] | None, conditions: Collection[bytes | None]) -> dict[Any, Any]:
+    """Return the headers of a request with our conditions, in the shape that the others were given in: text or bytes, single or listed."""
+    headers = dict(given or {})
+    is_text = bool(headers) and all(isinstance(name, str) for name in headers)
+    is_listed = any(isinstance(value, list | tuple) for value in headers.values())
+    for name, value in zip(CONDITIONS, conditions, strict=False):
+        if value:
+            shaped: Any = value.decode("latin-1") if is_text else value
+            headers[name.decode("ascii") if is_text else name] = [shaped] if is_listed else shaped
+    return headers
 
 
 def scrapy_response(response: Any) -> Any:
@@ -97,14 +122,6 @@ def scrapy_response(response: Any) -> Any:
     return kind(response.url, status=int(response.status_code), headers=headers, body=body)
 
 
-def identity_of(request: Any) -> bytes:
-    """Return the identity of a Frontera request: Scrapy's request fingerprint, 20 bytes."""
-    known = request.meta.get(FINGERPRINT)
-    if known is not None:
-        return bytes(known)
-    return scrapy_fingerprint(ScrapyRequest(request.url, method=to_unicode(request.method), body=to_bytes(request.body or b"")))
-
-
 def depth_of(request: Any) -> int:
     """Return how many links a Frontera request is away from a start request, as far as Scrapy's DepthMiddleware or Frontera says so."""
-    return int((request.meta.get(b"scrapy_meta") or {}).get("depth", request.meta.get(b"depth", 0)))
+    return int((request.meta.get(_SCRAPY_META) or {}).get("depth", request.meta.get(b"depth", 0)))

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from frontera.contrib.scrapy.settings_adapter import ScrapySettingsAdapter
-from frontera.core.manager import FrontierManager
 from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.misc import load_object
@@ -29,9 +28,10 @@ from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.outcomes import CAUSES, DROPPED, RELEASED, error_of_dropped
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
-from optimal_frontier.integrations.frontera.configuration import settings_of
+from optimal_frontier.integrations.frontera.configuration import given, manager_of, settings_of, whole_number_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION
+from optimal_frontier.integrations.scrapy.asking import Asking
 from optimal_frontier.integrations.scrapy.compatibility import (
     close_spider,
     engine_slot,
@@ -85,6 +85,8 @@ class _ManagerSettings(ScrapySettingsAdapter):  # type: ignore[misc]  # frontera
             return BACKEND
         if key == "AUTO_START":
             return False
+        if key in ("MAX_REQUESTS", "MAX_NEXT_REQUESTS"):  # text, where the command line gives them
+            return whole_number_of(self, key) or 0
         return super().get(key, default_value)
 
     def __getattr__(self, name: str) -> Any:
@@ -109,6 +111,7 @@ class OptimalScheduler(BaseScheduler):
         self._refusal = ""
         self._leases: set[Lease] = set()
         self._pending: deque[Any] = deque()
+        self._asking: Asking
         self._unstored: UnstoredRequests
         self.incoming: IncomingRequests
         self._session: Session | None = None
@@ -154,6 +157,7 @@ class OptimalScheduler(BaseScheduler):
         try:
             adapter = _ManagerSettings(self.crawler.settings)
             self.settings = settings_of(adapter)
+            self._asking = Asking(adapter, self._look)
             self._unstored = UnstoredRequests(self.settings.crawl_rate, self._look)
             self.sources = Sources(spider, self.settings)
             self._http_cache = self._dummy_cache()
@@ -162,9 +166,11 @@ class OptimalScheduler(BaseScheduler):
             identity = describe(self.crawler.request_fingerprinter)
             # before the session: it refuses what counts as content, if that cannot be imported
             _quieten_frontera()
-            self._manager = FrontierManager.from_settings(adapter)
+            self._manager = manager_of(adapter)
             self.backend: OptimalBackend = self._manager.backend
             self._warn_of_unused_folding()
+            if given(adapter, "BACKEND") not in (None, BACKEND):
+                logger.warning("BACKEND = %r is not used: %s is", given(adapter, "BACKEND"), BACKEND)
             self._session = Session(self.settings, project_dir, spider.name, self._wake, identity)
             fingerprinter = self.crawler.request_fingerprinter.fingerprint
             self._requests = OptimalRequestConverter(spider, fingerprinter)
@@ -330,7 +336,8 @@ class OptimalScheduler(BaseScheduler):
                 room = slot.concurrency + (extra if slot.concurrency >= total else 0) - len(slot.active)
                 slots[key] = SlotRoom(self.backend.hosts_of(key) or [key], max(0, room))
         done = self._closing or courier.complete or self._manager.finished
-        courier.ask(0 if done else max(0, free), slots, per_host + extra)
+        wanted = self._asking.bounded(max(0, free), courier.idle_exchanges)
+        courier.ask(0 if done else wanted, slots, per_host + extra)
 
     def pay(self, request: Any) -> None:
         """Draw the budget for a fetch that was not dispatched."""

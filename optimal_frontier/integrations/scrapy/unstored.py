@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from optimal_frontier.integrations.scrapy.compatibility import call_later
+
+#: Identities that are remembered; the oldest are forgotten, and fetched once more if they are yielded again.
+_MOST_SEEN: Final = 200_000
 
 
 class UnstoredRequests:
@@ -24,7 +27,7 @@ class UnstoredRequests:
     def __init__(self, rate: float | None, look: Callable[[], None]) -> None:
         self._rate, self._look = rate, look
         self._waiting: deque[Any] = deque()
-        self._seen: set[bytes] = set()
+        self._seen: dict[bytes, None] = {}
         self._free_at = 0.0
         self._called = False
 
@@ -36,7 +39,9 @@ class UnstoredRequests:
         """Take a request; False if one of its identity was taken before, unless it is to be fetched `again`."""
         if identity in self._seen and not again:
             return False
-        self._seen.add(identity)
+        if len(self._seen) >= _MOST_SEEN:
+            del self._seen[next(iter(self._seen))]
+        self._seen[identity] = None
         self._waiting.append(request)
         return True
 

@@ -486,3 +486,20 @@ def test_a_real_crawl_over_partitions_visits_each_page_once(redis_socket, namesp
     assert (counts["visits"], counts["pending"], counts.get("observations_refused", 0)) == (60, 0, 0)
     for space in spaces:
         space.connection.close()
+
+
+def test_a_lease_is_renewed_no_longer_than_the_caller_is_waited_for(store):
+    """Where a caller cannot say that a request is still under way: then it is told, and the lease is left to run out."""
+    courier = Courier(Dispatcher(store, settings_of(LEASE_SECONDS=0.3)), lambda: None, longest_s=0.5)
+    courier.start()
+    courier.add([page_of("a/1")])
+    courier.ask(1, {}, 0)
+    eventually(lambda: courier.ready)
+    handout = courier.ready.popleft()
+    time.sleep(0.4)
+    assert courier.live == 1
+    eventually(lambda: courier.lost)
+    assert courier.lost.popleft() is handout
+    assert courier.live == 0
+    assert courier.stop(PATIENCE_S)
+    assert "leases_released" not in store.counts()  # it is the server's to end

@@ -1,0 +1,88 @@
+"""MAX_NEXT_REQUESTS and DELAY_ON_EMPTY in a Scrapy project, and what is remembered of requests that cannot be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from frontera.contrib.scrapy.settings_adapter import ScrapySettingsAdapter
+from scrapy.settings import Settings
+
+from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.integrations.scrapy import asking, unstored
+from optimal_frontier.integrations.scrapy.asking import Asking
+from optimal_frontier.integrations.scrapy.unstored import UnstoredRequests
+
+
+class Clock:
+    """A set clock, and what is to be called later."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.calls: list[tuple[float, Callable[[], Any]]] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def call_later(self, seconds: float, function: Callable[[], Any]) -> None:
+        self.calls.append((seconds, function))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(asking, "time", clock)
+    monkeypatch.setattr(asking, "call_later", clock.call_later)
+    return clock
+
+
+def asked(looks: list[str] | None = None, **settings: Any) -> Asking:
+    return Asking(ScrapySettingsAdapter(Settings(settings)), lambda: (looks if looks is not None else []).append("look"))
+
+
+def test_frontera_defaults_bound_nothing(clock: Clock) -> None:
+    """They are for backends that are asked every few seconds."""
+    bounds = asked()
+    assert [bounds.bounded(wanted, empty) for wanted, empty in ((500, 0), (500, 1), (0, 2))] == [500, 500, 0]
+    assert not clock.calls
+
+
+def test_a_project_bounds_how_much_is_asked_for(clock: Clock) -> None:
+    """0 is no bound, as with Frontera."""
+    assert asked(MAX_NEXT_REQUESTS="8").bounded(500, 0) == 8
+    assert asked(MAX_NEXT_REQUESTS=8).bounded(5, 0) == 5
+    assert asked(MAX_NEXT_REQUESTS=0).bounded(500, 0) == 500
+
+
+def test_nothing_is_asked_for_a_while_after_an_empty_answer(clock: Clock) -> None:
+    """DELAY_ON_EMPTY; then the engine is told to ask again."""
+    looks: list[str] = []
+    bounds = asked(looks, DELAY_ON_EMPTY=3)
+    assert bounds.bounded(5, 0) == 5
+    assert [bounds.bounded(5, 1), bounds.bounded(5, 1)] == [0, 0]
+    ((seconds, look),) = clock.calls
+    assert seconds == 3
+    clock.now += 2.9
+    assert bounds.bounded(5, 1) == 0
+    clock.now += 0.2
+    look()
+    assert looks == ["look"]
+    assert bounds.bounded(5, 1) == 5
+    assert bounds.bounded(5, 2) == 0
+
+
+@pytest.mark.parametrize(
+    "settings", [{"MAX_NEXT_REQUESTS": 1.5}, {"MAX_NEXT_REQUESTS": "x"}, {"DELAY_ON_EMPTY": "nan"}, {"DELAY_ON_EMPTY": []}]
+)
+def test_what_is_no_number_is_refused_by_name(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(settings))):
+        asked(**settings)
+
+
+def test_only_so_many_requests_from_memory_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest are forgotten, and taken once more."""
+    monkeypatch.setattr(unstored, "_MOST_SEEN", 3)
+    requests = UnstoredRequests(None, lambda: None)
+    assert [requests.add(n, b"%d" % n, again=False) for n in (1, 2, 3, 3, 4)] == [True, True, True, False, True]
+    assert [requests.add(n, b"%d" % n, again=False) for n in (4, 3, 1)] == [False, False, True]
