@@ -47,7 +47,7 @@ class Session:
         self.connection = connect(parse_redis_url(settings.redis_url, project_dir))
         try:
             self.namespace = Namespace(self.connection, settings.namespace)
-            self.namespace.open(spider=spider, partitions=settings.partitions)
+            self.namespace.open(spider=spider, partitions=settings.partitions, former=settings.former_namespace)
             claim_identity(self.namespace, identity)
             self.dispatcher = Dispatcher(self.namespace, settings)
         except BaseException:

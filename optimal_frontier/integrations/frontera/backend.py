@@ -40,14 +40,12 @@ from optimal_frontier.integrations.frontera.requests import (
     record_of,
     request_of,
 )
-from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.settings import NO_SPIDER, FrontierSettings
 from optimal_frontier.state.messages import PAGE_BYTES, Handout, Move, NewPage, Observation
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
 
-#: Name that a namespace belongs to when it is used without a spider.
-NO_SPIDER: Final = "frontera"
 #: Pages that are remembered as stored, with their importance, so that links to them cost no round trip.
 _KNOWN_PAGES: Final = 200_000
 #: Seconds after which they are told to the store again: one of them may have been retired, and is linked still.

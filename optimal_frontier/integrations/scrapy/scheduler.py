@@ -153,7 +153,7 @@ class OptimalScheduler(BaseScheduler):
         self._call = thread_safe_caller()
         try:
             adapter = _ManagerSettings(self.crawler.settings)
-            self.settings = settings_of(adapter)
+            self.settings = settings_of(adapter, spider.name)
             self._unstored = UnstoredRequests(self.settings.crawl_rate, self._look)
             self.sources = Sources(spider, self.settings)
             self._http_cache = self._dummy_cache()
