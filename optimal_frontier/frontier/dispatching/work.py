@@ -122,7 +122,7 @@ class Outcome:
     ----------
     handouts : list of Handout
     wait : float or None
-        Seconds until a partition is worth asking; 0: one is now. inf: there is nothing to wait for. None: no requests were asked for.
+        Seconds until a partition is worth asking; 0: one is now. None: no requests were asked for.
     waits_for_room : bool
         There may be more behind full slots.
     new : int
