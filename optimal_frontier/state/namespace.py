@@ -182,12 +182,12 @@ class Namespace:
         """Run one plain command on the node of a partition."""
         return self.commands([list(arguments)], partition=partition)[0]
 
-    def commands(self, rows: Iterable[Sequence[Any]], *, partition: int = 0) -> list[Any]:
-        """Run plain commands on the node of a partition, in one round trip."""
+    def commands(self, rows: Iterable[Sequence[Any]], *, partition: int = 0, at: str | None = None) -> list[Any]:
+        """Run plain commands on the node of a partition, or of the key ``at``, in one round trip."""
         rows = list(rows)
         with translated(self.connection.spec):
             for _ in range(_MOST_MOVES):
-                pipe = self.connection.client_of(self.prefix(partition)).pipeline(transaction=False)
+                pipe = self.connection.client_of(self.prefix(partition) if at is None else at).pipeline(transaction=False)
                 for row in rows:
                     pipe.execute_command(*row)
                 results: list[Any] = pipe.execute(raise_on_error=False)

@@ -40,7 +40,7 @@ from optimal_frontier.integrations.frontera.requests import (
     record_of,
     request_of,
 )
-from optimal_frontier.settings import NO_SPIDER, FrontierSettings
+from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
 from optimal_frontier.state.messages import PAGE_BYTES, Handout, Move, NewPage, Observation
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
@@ -129,6 +129,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     def frontier_start(self) -> None:
         if self._session is None:
+            if self.settings.url_keys:
+                raise ConfigurationError(f"{PREFIX}URL_KEYS: expected none without Scrapy; add_seeds takes URLs while it runs")
             self._session = Session(self.settings, self.project_dir, NO_SPIDER, self._event.set)
 
     def frontier_stop(self) -> None:
@@ -196,6 +198,19 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         )
         self._remember(identity, kind, importance)  # last, as what cannot be stored is not known
         return new
+
+    def page_of(self, request: Any) -> NewPage:
+        """Return the page of a request that is no link, whether it is known or not.
+
+        Raises
+        ------
+        TypeError, OverflowError, ValueError
+            Something in it cannot be stored.
+        """
+        self._known.pop(identity_of(request), None)
+        page = self._new_page(request, False)
+        assert page is not None  # it is not known, and no link
+        return page
 
     def _remember(self, identity: bytes, kind: int, importance: float | None) -> None:
         if kind == TRANSIENT:

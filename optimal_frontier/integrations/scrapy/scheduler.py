@@ -50,6 +50,7 @@ from optimal_frontier.integrations.scrapy.converters import (
 from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter, describe
 from optimal_frontier.integrations.scrapy.incoming import IncomingRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
+from optimal_frontier.integrations.scrapy.pushed_requests import PushedRequests
 from optimal_frontier.integrations.scrapy.sources import Sources
 from optimal_frontier.integrations.scrapy.unstored import UnstoredRequests
 from optimal_frontier.settings import PREFIX, FrontierSettings
@@ -172,6 +173,7 @@ class OptimalScheduler(BaseScheduler):
             self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
             self._manager.start()
+            self._session.take_urls(PushedRequests(self.crawler, self._requests, self.backend), self._call)
         except OptimalFrontierError as error:
             self._refuse(str(error))
             return
