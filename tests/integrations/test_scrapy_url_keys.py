@@ -32,7 +32,7 @@ def test_what_is_pushed_is_fetched_within_seconds(crawl: Crawler, site: Misbehav
     keys = {kind: f"{state.namespace.name}-{kind}" for kind in ("list", "set", "zset", "hash")}
     redis_client.hset(keys["hash"], "a", "b")
     try:
-        with crawl(SPIDER, of_URL_KEYS=list(keys.values()), of_MIN_INTERVAL=600) as running:
+        with crawl(SPIDER, of_URL_KEYS=list(keys.values()), of_MIN_INTERVAL=600, LOGSTATS_INTERVAL=1) as running:
             running.until(lambda: "holds a hash" in running.log)
             pushed = time.monotonic()
             redis_client.rpush(keys["list"], site.url("/static/0"), *BAD)
@@ -44,6 +44,7 @@ def test_what_is_pushed_is_fetched_within_seconds(crawl: Crawler, site: Misbehav
             redis_client.zadd(keys["zset"], {site.url("/static/3"): 5, form: 9})
             running.until(lambda: len(site.fetches) == 4 and state.at(site.url("/static/1")).get("visits"))
             running.until(lambda: not any(redis_client.exists(keys[kind]) for kind in ("list", "set", "zset")))
+            running.until(lambda: "Frontier: 4 pages known, 0 wait for their first visit; " in running.log)
             assert running.log.count("holds a hash") == 1
             assert running.log.count("was put aside") == 1
             running.stop()

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
+
+from optimal_frontier.cli import main
 
 pytestmark = pytest.mark.timing
 
@@ -72,3 +75,24 @@ def test_link_found_while_waiting_is_fetched_at_once(crawl: Crawler, site: Misbe
     with crawl(spider, of_MIN_INTERVAL=600) as running:
         running.until(lambda: len(site.fetches) == 2)
     assert 1.4 < site.fetches[1].at - site.fetches[0].at < 1.8
+
+
+def test_what_is_imported_or_forced_while_it_waits_is_fetched_within_about_a_second(
+    crawl: Crawler, site: MisbehavingSite, state: State, redis_socket: str
+) -> None:
+    """No plan has a part in it, nor the engine's heartbeat of 5 s."""
+    spider = """
+        class Tester(Base):
+            paths = ["/static/0"]
+    """
+    options = ["--redis-url", f"unix://{redis_socket}", "--namespace", state.namespace.name]
+    with crawl(spider, of_RULES=[{"pattern": ".", "interval": 600}], of_RESOLVE_INTERVAL=600, of_MIN_INTERVAL=1) as running:
+        running.until(lambda: state.at(site.url("/static/0")).get("visits") and state.plan)
+        for command, n in ((["import", "-"], 2), (["force", site.url("/static/0")], 3)):
+            settled = time.monotonic() + 1.3
+            running.until(lambda settled=settled: time.monotonic() > settled)
+            done = CliRunner().invoke(main, [*options, *command], input=site.url("/static/1"))
+            assert done.exit_code == 0, done.output
+            began = time.monotonic()
+            running.until(lambda n=n: len(site.fetches) == n)
+            assert time.monotonic() - began < 1.5

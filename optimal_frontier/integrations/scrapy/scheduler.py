@@ -24,6 +24,7 @@ from scrapy.utils.project import data_path
 
 from optimal_frontier.errors import OptimalFrontierError
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
+from optimal_frontier.frontier.dispatching.progress_line import ProgressLog
 from optimal_frontier.frontier.dispatching.session import Session
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import Context
@@ -146,6 +147,11 @@ class OptimalScheduler(BaseScheduler):
         """Return what a visit of a handout is judged by; only while it is open."""
         assert self._session is not None  # the caller looked
         return self._session.courier.context(handout)
+
+    def progress_log(self, interval_s: float) -> ProgressLog:
+        """Return what logs a line of progress every so many seconds; only while it is open."""
+        assert self._session is not None  # the caller looked
+        return ProgressLog(self._session.namespace, self.settings.close_after, interval_s, {"spider": self.crawler.spider})
 
     # Opening and closing.
 
