@@ -199,7 +199,7 @@ def _announced(counts: dict[str, int]) -> str:
 
 
 def _pushed(counts: dict[str, int]) -> str:
-    refused = f", {number(counts['refused'])} entries put aside" if counts["refused"] else ""
+    refused = f", {number(counts['refused'])} put aside" if counts["refused"] else ""
     return f"{number(counts['taken'])} URLs taken from URL_KEYS{refused}"
 
 

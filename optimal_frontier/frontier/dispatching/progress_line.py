@@ -61,7 +61,7 @@ def _duration(seconds: float) -> str:
     for size, unit in _UNITS:
         if seconds > 1.99 * size:
             return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
 class ProgressLog:
