@@ -106,6 +106,7 @@ REJECTED = {
     "PATTERN_MAX_PAGES": [0, -1, 1.5, "all", True, "nan"],
     "URL_LIMITS": [5, [], "{", "x", {"size": 5}, {"length": 0}, {"repeats": 1}, {"segments": 1.5}, {"parameters": "few"}, {5: 5}, True],
     "SOURCES": [5, None, True, {}, [""], ["feed.xml"], ["ftp://a.org/"], ["http://"], ["http://[::1"], [b"http://a.org/"], "[1"],
+    "URL_KEYS": [5, None, True, {"a": 1}, [5], [""], [" "], "[1"],
     "CLOSE_AFTER": [0, -1, 1.5, "x", "inf", float("inf"), "nan", True],
 }
 
@@ -151,7 +152,7 @@ def test_names_without_the_prefix_are_none_of_our_business():
 def test_defaults_are_those_of_the_table():
     settings = FrontierSettings.parse({})
     assert settings.crawl_rate is None
-    assert settings.namespace == "scrapybot"
+    assert settings.namespace == "scrapybot:frontera"
     assert (settings.min_interval, settings.max_interval) == (1.0, 30 * DAY_S)
     assert (settings.discovery_share, settings.resolve_interval, settings.lease_seconds) == (0.2, 60.0, 15.0)
     assert settings.partitions == 1
@@ -189,6 +190,8 @@ def test_defaults_are_those_of_the_table():
         ("SOURCES", ["http://a.org/feed"], ("http://a.org/feed",)),
         ("SOURCES", '["http://a.org/feed"]', ("http://a.org/feed",)),
         ("SOURCES", "http://a.org/1 https://a.org/2", ("http://a.org/1", "https://a.org/2")),
+        ("URL_KEYS", "one,two, one", ("one", "two")),
+        ("URL_KEYS", '["a,b"]', ("a,b",)),
         ("CLOSE_AFTER", "3", 3),
         ("CLOSE_AFTER", "None", None),
         ("CLOSE_AFTER", 3.0, 3),
@@ -208,8 +211,8 @@ def test_rules_may_be_json():
 
 
 def test_bot_name_and_download_delay_give_defaults():
-    settings = FrontierSettings.parse({"BOT_NAME": "bot", "DOWNLOAD_DELAY": "0.25"})
-    assert (settings.namespace, settings.host_delay) == ("bot", 0.25)
+    settings = FrontierSettings.parse({"BOT_NAME": "bot", "DOWNLOAD_DELAY": "0.25"}, "spider")
+    assert (settings.namespace, settings.host_delay) == ("bot:spider", 0.25)
     settings = FrontierSettings.parse({"BOT_NAME": "bot", "DOWNLOAD_DELAY": 1, PREFIX + "NAMESPACE": "n", PREFIX + "HOST_DELAY": 0})
     assert (settings.namespace, settings.host_delay) == ("n", 0.0)
     with pytest.raises(ConfigurationError, match="DOWNLOAD_DELAY"):
@@ -402,3 +405,11 @@ def test_update_times_are_those_of_a_day_and_certain_unless_told():
 def test_settings_of_urls_may_come_as_text(name, value, expected):
     """As JSON, or with commas between; of URL_LIMITS what is not said stays as it is by default."""
     assert getattr(parse(**{name: value}), name.lower()) == expected
+
+
+def test_a_spider_has_a_namespace_and_keys_of_its_own():
+    values = {"BOT_NAME": "bot", PREFIX + "URL_KEYS": ["%(name)s:start_urls", "shared"]}
+    one, other = (FrontierSettings.parse(values, spider) for spider in ("one", "{other} *"))
+    assert (one.namespace, one.url_keys) == ("bot:one", ("one:start_urls", "shared"))
+    assert other.namespace == "bot:%7Bother%7D%20%2A"
+    assert FrontierSettings.parse({PREFIX + "NAMESPACE": one.namespace}).namespace == one.namespace

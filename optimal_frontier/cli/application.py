@@ -50,6 +50,7 @@ def _exit_code(error: OptimalFrontierError) -> int:
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--redis-url", metavar="URL", help="Instead of OPTIMAL_FRONTIER_REDIS_URL.")
 @click.option("--namespace", metavar="NAME", help="Instead of OPTIMAL_FRONTIER_NAMESPACE.")
+@click.option("--spider", metavar="NAME", help="The spider whose namespace is meant; the only one there is unless given.")
 @click.option(
     "--project",
     metavar="DIR",
@@ -58,7 +59,7 @@ def _exit_code(error: OptimalFrontierError) -> int:
 )
 @click.version_option(__version__, package_name="optimal-frontier")
 @click.pass_context
-def main(ctx: click.Context, redis_url: str | None, namespace: str | None, project: Path | None) -> None:
+def main(ctx: click.Context, redis_url: str | None, namespace: str | None, spider: str | None, project: Path | None) -> None:
     """Look at a crawl that keeps its pages fresh, and steer it.
 
     Settings are read from the settings.py of the Scrapy project around the working directory. A spider's custom_settings, and what
@@ -66,7 +67,7 @@ def main(ctx: click.Context, redis_url: str | None, namespace: str | None, proje
 
     Exit codes: 0 good, 1 the answer is bad, 2 wrong usage, 3 Redis not reachable.
     """
-    ctx.obj = Options(redis_url, namespace, project)
+    ctx.obj = Options(redis_url, namespace, project, spider)
 
 
 for _command in (status, pages, page, noise, changes, plan, import_pages, forget, force, check, server, whatif, plot, simulate, trace_git):

@@ -7,14 +7,14 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from optimal_frontier.errors import ConfigurationError, StateError
-from optimal_frontier.settings import PREFIX, FrontierSettings
-from optimal_frontier.state.connection import ConnectionSpec, connect, parse_redis_url
-from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings, default_namespace
+from optimal_frontier.state.connection import Connection, ConnectionSpec, connect, parse_redis_url
+from optimal_frontier.state.namespace import Namespace, namespaces_of
 from optimal_frontier.state.reading import is_empty
 
 
@@ -25,16 +25,35 @@ class Options:
     redis_url: str | None = None
     namespace: str | None = None
     project: Path | None = None
+    spider: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Workplace:
-    """Settings, where Redis is, the project that was named, and REQUEST_FINGERPRINTER_CLASS (None: without a project)."""
+    """Where a command works.
+
+    Attributes
+    ----------
+    settings : FrontierSettings
+        Their ``namespace`` is the right one once it is opened, or from the start where options or settings name it.
+    spec : ConnectionSpec
+        Where Redis is.
+    project : Path or None
+        The project that was named.
+    fingerprinter : str, type or None
+        REQUEST_FINGERPRINTER_CLASS; None without a project.
+    spider : str or None
+        The spider that was named.
+    bot_name : str or None
+        BOT_NAME, where the namespace is still to be found among those that begin with it.
+    """
 
     settings: FrontierSettings
     spec: ConnectionSpec
     project: Path | None = None
     fingerprinter: Any = None
+    spider: str | None = None
+    bot_name: str | None = None
 
 
 def find_workplace(options: Options) -> Workplace:
@@ -49,6 +68,8 @@ def find_workplace(options: Options) -> Workplace:
     ConfigurationError
         There is no project and no ``--redis-url``, or a setting or option is unusable.
     """
+    if options.namespace is not None and options.spider is not None:
+        raise ConfigurationError("--namespace and --spider exclude each other: a namespace belongs to one spider")
     values, project_dir = _project_settings(options.project)
     if values is None:
         values = {}
@@ -61,9 +82,10 @@ def find_workplace(options: Options) -> Workplace:
         values[PREFIX + "REDIS_URL"] = options.redis_url
     if options.namespace is not None:
         values[PREFIX + "NAMESPACE"] = options.namespace
-    settings = FrontierSettings.parse(values)
+    settings = FrontierSettings.parse(values, options.spider or NO_SPIDER)
     spec = parse_redis_url(settings.redis_url, project_dir)
-    return Workplace(settings, spec, options.project, values.get("REQUEST_FINGERPRINTER_CLASS"))
+    bot_name = settings.former_namespace if options.spider is None and settings.former_namespace else None
+    return Workplace(settings, spec, options.project, values.get("REQUEST_FINGERPRINTER_CLASS"), options.spider, bot_name)
 
 
 @contextlib.contextmanager
@@ -81,20 +103,72 @@ def opened_namespace(workplace: Workplace, *, create: bool = False) -> Iterator[
     ------
     StateError
         Nothing is stored there yet, and `create` is False; nothing was made then.
+    ConfigurationError
+        There are several namespaces, or none and several spiders, and nothing says which is meant.
     StateUnavailableError, SchemaMismatchError
         See `connect` and `Namespace.open`.
     """
-    spec, name = workplace.spec, workplace.settings.namespace
+    spec = workplace.spec
     if spec.data_dir is not None and not create and not (spec.data_dir.is_dir() and any(spec.data_dir.iterdir())):
         raise StateError(f"nothing is stored yet in {spec.data_dir}: run a crawl or an import first")
     with connect(spec) as connection:
+        name = find_namespace(workplace, connection, create=create)
         namespace = Namespace(connection, name)
         namespace.open(create=False)
         if is_empty(namespace):
             if not create:
-                raise StateError(f"nothing is stored yet under namespace {name!r} at {spec.display}; --namespace gives another one")
-            namespace.open(partitions=workplace.settings.partitions)
+                others = namespaces_of(connection, workplace.settings.former_namespace) if workplace.spider else []
+                which = f"there are {', '.join(others)}" if others else "--namespace or --spider gives another one"
+                raise StateError(f"nothing is stored yet under namespace {name!r} at {spec.display}; {which}")
+            settings = workplace.settings
+            namespace.open(spider=workplace.spider, partitions=settings.partitions, former=settings.former_namespace)
+        elif workplace.spider is not None:
+            owner = namespace.hash("meta").get("spider", workplace.spider)
+            if owner != workplace.spider:
+                raise ConfigurationError(f"--spider {workplace.spider}: namespace {name!r} belongs to the spider {owner!r}")
         yield namespace
+
+
+def find_namespace(workplace: Workplace, connection: Connection, *, create: bool = False) -> str:
+    """Return the name of the namespace that is meant, and note it: the one of options or settings, else the only one of BOT_NAME.
+
+    Parameters
+    ----------
+    create : bool
+        Where there is none: the one that the project's only spider will have.
+
+    Raises
+    ------
+    ConfigurationError
+        There are several, or none and not one spider.
+    """
+    bot_name = workplace.bot_name
+    if bot_name is not None:
+        found = namespaces_of(connection, bot_name)
+        if not found and create:
+            spiders = _project_spiders(workplace.project)
+            if len(spiders) != 1:
+                which = f"the project has {', '.join(spiders)}" if spiders else "no project with a spider was found"
+                raise ConfigurationError(f"name the spider that is to crawl the pages with --spider ({which})")
+            found, workplace.spider = [default_namespace(bot_name, spiders[0])], spiders[0]
+        if len(found) > 1:
+            where = workplace.spec.display
+            raise ConfigurationError(f"several namespaces at {where}: {', '.join(found)}; choose one with --namespace, or with --spider")
+        workplace.settings = replace(workplace.settings, namespace=found[0] if found else f"{bot_name}:*")
+        workplace.bot_name = None
+    return workplace.settings.namespace
+
+
+def _project_spiders(given: Path | None) -> list[str]:
+    """Return the names of the project's spiders; none without a project."""
+    from scrapy.spiderloader import get_spider_loader
+    from scrapy.utils.project import get_project_settings, inside_project
+
+    def named() -> list[str]:
+        return sorted(get_spider_loader(get_project_settings()).list()) if inside_project() else []
+
+    with _undisturbed(given):
+        return list(_explained(named, "the spiders of the project"))
 
 
 def project_fingerprinter(given: Path | None) -> Any:

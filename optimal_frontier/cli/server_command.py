@@ -7,11 +7,22 @@ import shlex
 import click
 
 from optimal_frontier.cli.interruption import Interruption
-from optimal_frontier.cli.project import Options, find_workplace
-from optimal_frontier.errors import ConfigurationError, StateUnavailableError
+from optimal_frontier.cli.project import Options, Workplace, find_namespace, find_workplace
+from optimal_frontier.errors import ConfigurationError, OptimalFrontierError, StateUnavailableError
+from optimal_frontier.state.connection import connect
 
 #: Seconds between two looks whether the server lives.
 _LOOK_S = 1.0
+
+
+def _namespace(workplace: Workplace) -> str:
+    """Return the namespace that a person may want to look at; ``SPIDER`` stands in it where there is not one."""
+    try:
+        with connect(workplace.spec) as connection:
+            name = find_namespace(workplace, connection)
+    except OptimalFrontierError:
+        name = f"{workplace.settings.former_namespace}:SPIDER"
+    return name.replace("*", "SPIDER")
 
 
 @click.command()
@@ -32,7 +43,7 @@ def server(options: Options) -> None:
             path = hold.ensure()
             click.echo(f"data    {data_dir}")
             click.echo(f"socket  {path}")
-            click.echo(f"look    redis-cli -s {shlex.quote(path)} hgetall {shlex.quote(f'{workplace.settings.namespace}:{{0}}:stats')}")
+            click.echo(f"look    redis-cli -s {shlex.quote(path)} hgetall {shlex.quote(f'{_namespace(workplace)}:{{0}}:stats')}")
             failed = False
             while not interruption.wait(_LOOK_S):
                 try:

@@ -80,6 +80,7 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
             **{name: counts.get(f"announcements_{name}", 0) for name in ("right", "wrong", "distrusted", "held")},
         },
         **failure_facts(reading),
+        "pushed": {"taken": counts.get("pushed", 0), "refused": counts.get("pushed_refused", 0)},
         "trapped": {reason: counts.get(f"trapped_{reason}", 0) for reason in REASONS},
         "canonical": {what: counts.get(f"canonical_{what}", 0) for what in ("followed", "refused", "offhost")},
         "not_modified": counts.get("not_modified", 0),
@@ -150,6 +151,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         *([("noise", _noise(answer["noise"]))] if answer["noise"]["checks"] else []),
         ("not modified", _not_modified(answer)),
         *_not_followed(answer),
+        *([("pushed", _pushed(answer["pushed"]))] if any(answer["pushed"].values()) else []),
         *([("announced", _announced(answer["announcements"]))] if answer["announcements"]["announced"] else []),
         ("change rate", f"p10 {per_second(rates['p10'])}, p50 {per_second(rates['p50'])}, p90 {per_second(rates['p90'])}"),
         ("due", f"{number(answer['due'])} past their deadline"),
@@ -194,6 +196,11 @@ def _announced(counts: dict[str, int]) -> str:
         f"{number(counts['announced'])} changes by sitemaps and feeds, {number(counts['put_forward'])} put forward"
         f" ({number(counts['right'])} right, {number(counts['wrong'])} wrong), {number(ignored)} not acted on"
     )
+
+
+def _pushed(counts: dict[str, int]) -> str:
+    refused = f", {number(counts['refused'])} put aside" if counts["refused"] else ""
+    return f"{number(counts['taken'])} URLs taken from URL_KEYS{refused}"
 
 
 def _exploration(answer: dict[str, Any]) -> str:

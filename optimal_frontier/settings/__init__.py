@@ -6,10 +6,24 @@ gives it. An unknown name under the prefix, or a value outside its range, raises
 
 from __future__ import annotations
 
-from optimal_frontier.settings.frontier_settings import FrontierSettings
+from optimal_frontier.settings.frontier_settings import BOT_NAME, NO_SPIDER, FrontierSettings, default_namespace
 from optimal_frontier.settings.rules import PageRule, Rule, Rules
 from optimal_frontier.settings.table import PREFIX, TABLE, Setting
 from optimal_frontier.settings.timetable import DAY_S, Timetable
 from optimal_frontier.settings.urls import UrlLimits
 
-__all__ = ["DAY_S", "PREFIX", "TABLE", "FrontierSettings", "PageRule", "Rule", "Rules", "Setting", "Timetable", "UrlLimits"]
+__all__ = [
+    "BOT_NAME",
+    "DAY_S",
+    "NO_SPIDER",
+    "PREFIX",
+    "TABLE",
+    "FrontierSettings",
+    "PageRule",
+    "Rule",
+    "Rules",
+    "Setting",
+    "Timetable",
+    "UrlLimits",
+    "default_namespace",
+]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
+from urllib.parse import quote
 
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings.contents import check_options
@@ -21,6 +23,23 @@ _JITTER: Final = 0.5
 _APART: Final = 1e-6
 #: A slot that holds a request back is full until it is answered, and asks for the next one after that; 7% were measured at 0.5 s.
 _HAND_OVER: Final = 0.08
+
+#: Scrapy's BOT_NAME unless set.
+BOT_NAME: Final = "scrapybot"
+#: The name that stands for a spider where there is none.
+NO_SPIDER: Final = "frontera"
+_NOT_IN_NAMES: Final = re.compile(r"[\s{}*?\[\]]")
+
+
+def default_namespace(bot_name: str, spider: str) -> str:
+    """Return the NAMESPACE of a spider that sets none.
+
+    Examples
+    --------
+    >>> default_namespace("shop", "prices"), default_namespace("shop", "my prices")
+    ('shop:prices', 'shop:my%20prices')
+    """
+    return _NOT_IN_NAMES.sub(lambda found: quote(found[0], safe=""), f"{bot_name}:{spider}")
 
 
 @dataclass(frozen=True)
@@ -59,9 +78,12 @@ class FrontierSettings:
     pattern_max_pages: int | None
     url_limits: UrlLimits
     sources: tuple[str, ...]
+    url_keys: tuple[str, ...]
     close_after: int | None
     #: Seconds between two requests to a host on average, by HOST_DELAY, HOST_MAX_RATE and Scrapy's own random delay; what plans count with.
     host_period: float = 0.0
+    #: The namespace that earlier versions made where NAMESPACE is not set; empty where it is.
+    former_namespace: str = ""
 
     def interval_bounds(self, rule: PageRule) -> tuple[float, float]:
         """Return the least and most seconds between two visits of a page; equal where RULES pin it (``interval``), and nowhere else.
@@ -77,13 +99,15 @@ class FrontierSettings:
         return (longest * (1.0 - _APART), longest) if rule.max_interval is not None else (shortest, shortest * (1.0 + _APART))
 
     @classmethod
-    def parse(cls, values: Mapping[str, Any]) -> FrontierSettings:
+    def parse(cls, values: Mapping[str, Any], spider: str = NO_SPIDER) -> FrontierSettings:
         """Parse settings.
 
         Parameters
         ----------
         values : mapping
             Full names to values, as in settings.py; other names are ignored, except BOT_NAME and DOWNLOAD_DELAY, which give defaults.
+        spider : str
+            Name of the spider, for the default of NAMESPACE and for ``%(name)s`` in URL_KEYS.
 
         Raises
         ------
@@ -100,8 +124,10 @@ class FrontierSettings:
         for setting in TABLE:
             value = values.get(setting.full_name, setting.default)
             if setting.name == "NAMESPACE" and value is None:
-                value = values.get("BOT_NAME", "scrapybot")
+                parsed["former_namespace"] = str(values.get("BOT_NAME") or BOT_NAME)
+                value = default_namespace(parsed["former_namespace"], spider)
             parsed[setting.name.lower()] = setting.parse(setting.full_name, value)
+        parsed["url_keys"] = tuple(key.replace("%(name)s", spider) for key in parsed["url_keys"])
         options = {"fingerprint": parsed["fingerprint"]}
         options |= {key: parsed[f"fingerprint_{key}"] for key in ("include", "exclude", "ignore")}
         check_options(options, lambda key: f"{PREFIX}FINGERPRINT" + ("" if key == "fingerprint" else f"_{key.upper()}"))

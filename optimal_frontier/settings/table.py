@@ -13,7 +13,16 @@ from optimal_frontier.settings.contents import NEAR_DISTANCE, parse_distance, pa
 from optimal_frontier.settings.parsing import choice, fail, flag, number
 from optimal_frontier.settings.rules import parse_rules
 from optimal_frontier.settings.timetable import DAY_S
-from optimal_frontier.settings.urls import IGNORED, UrlLimits, page_limit, parse_folds, parse_limits, parse_names, parse_sources
+from optimal_frontier.settings.urls import (
+    IGNORED,
+    UrlLimits,
+    page_limit,
+    parse_folds,
+    parse_limits,
+    parse_names,
+    parse_sources,
+    parse_url_keys,
+)
 
 PREFIX: Final = "OPTIMAL_FRONTIER_"
 
@@ -97,7 +106,7 @@ TABLE: Final = (
         _redis_url,
         "where the state lives: embedded, embedded:///path, a redis-py URL, or redis+cluster://host:port",
     ),
-    Setting("NAMESPACE", None, _namespace, "prefix of all keys, BOT_NAME unless set; belongs to one spider"),
+    Setting("NAMESPACE", None, _namespace, "prefix of all keys, BOT_NAME:spider unless set; belongs to one spider"),
     Setting("PARTITIONS", 1, _partitions, "parts of a new namespace, each with its own hosts; a Redis Cluster spreads them over its nodes"),
     Setting("CRAWL_RATE", "auto", _crawl_rate, 'budget, fetches per second over all crawlers; "auto": as fast as the downloader goes'),
     Setting(
@@ -143,5 +152,6 @@ TABLE: Final = (
     Setting("PATTERN_MAX_PAGES", None, page_limit, "most pages of one URL pattern of a host that are taken from links; None: no limit"),
     Setting("URL_LIMITS", asdict(UrlLimits()), parse_limits, "shapes of URLs that are taken for traps; None: none"),
     Setting("SOURCES", [], parse_sources, "URLs of sitemaps, sitemap indexes, robots.txt files and feeds, whose entries are pages"),
+    Setting("URL_KEYS", [], parse_url_keys, "Redis keys (list, set, zset) whose URLs or JSON objects are taken in while the crawl runs"),
     Setting("CLOSE_AFTER", None, _close_after, "close the spider when every page was fetched this many times; None: run on"),
 )

@@ -106,6 +106,15 @@ def parse_sources(name: str, value: object) -> tuple[str, ...]:
     return tuple(urls)
 
 
+def parse_url_keys(name: str, value: object) -> tuple[str, ...]:
+    """Return URL_KEYS: names of Redis keys, each once; a string is JSON, or names with commas between them."""
+    expected = "a list of names of Redis keys"
+    keys = _list(name, value, expected)
+    if not all(isinstance(each, str) and each.strip() for each in keys):
+        raise fail(name, value, expected)
+    return tuple(dict.fromkeys(keys))
+
+
 def _list(name: str, value: object, expected: str, separator: str | None = ",") -> list[Any]:
     """Return a list; a string is JSON, or its parts between the separators (None: white space)."""
     if isinstance(value, str) and value.lstrip().startswith("["):

@@ -108,6 +108,20 @@ KEYS: Final = (
         "1,000",
         "flag_contents",
     ),
+    Key(
+        "drainer",
+        "string",
+        "owner of the lock of URL_KEYS; expires; in partition 0 only",
+        "fixed",
+        "url_keys",
+    ),
+    Key(
+        "refused_urls",
+        "list",
+        "entries of URL_KEYS that were put aside, newest first, as JSON: key, entry, reason; in partition 0 only",
+        "1,000",
+        "url_keys",
+    ),
     Key("announcers", "hash", "host and kind of a source -> what its announcements were worth, as text", "sources", "admitting.announcing"),
 )
 

@@ -18,6 +18,8 @@ from optimal_frontier.state.scripts import source
 SCHEMA: Final = "4"
 #: Redirections by a cluster that are followed for one call.
 _MOST_MOVES: Final = 5
+#: Names of keys that are asked for at once.
+_SCAN_COUNT: Final = 1000
 
 
 class Call(NamedTuple):
@@ -62,7 +64,7 @@ class Namespace:
         """Return the partition of a host."""
         return zlib.crc32(host.encode()) % self.partitions if self.partitions > 1 else 0
 
-    def open(self, *, spider: str | None = None, create: bool = True, partitions: int | None = None) -> None:
+    def open(self, *, spider: str | None = None, create: bool = True, partitions: int | None = None, former: str = "") -> None:
         """Check the schema and the types of our keys; claim the namespace for ``spider``.
 
         Parameters
@@ -73,13 +75,15 @@ class Namespace:
             Whether to create it where it is not there.
         partitions : int, optional
             PARTITIONS of a new namespace; of one that is there, what the settings say (None: nothing).
+        former : str
+            Name under which an earlier version may have kept the pages of ``spider``; while it does, this one is not created.
 
         Raises
         ------
         SchemaMismatchError
             The namespace belongs to another spider, was written by another schema, or another program's key is in the way.
         ConfigurationError
-            It has another number of partitions than ``partitions``.
+            It has another number of partitions than ``partitions``, or the pages are under ``former``.
         StateUnavailableError
             Redis cannot be reached.
         """
@@ -95,6 +99,11 @@ class Namespace:
         if is_new and not create:
             return
         if is_new:
+            if former and spider is not None and self._owner_of(former) == spider:
+                raise ConfigurationError(
+                    f"the pages of spider {spider!r} are in namespace {former!r}, which was the default before: set "
+                    f"OPTIMAL_FRONTIER_NAMESPACE = {former!r} to go on with them, or = {self.name!r} to start afresh"
+                )
             seconds, micros = self.command("TIME")  # the server's, as all times that are stored
             self.commands(
                 [
@@ -125,6 +134,10 @@ class Namespace:
                 f"namespace {self.name!r} belongs to the spider {owner!r}, this one is {spider!r}; "
                 "give it an OPTIMAL_FRONTIER_NAMESPACE of its own"
             )
+
+    def _owner_of(self, name: str) -> str | None:
+        spider = self.command("HGET", Namespace(self.connection, name).key("meta"), "spider")
+        return None if spider is None else str(spider.decode("utf-8", "replace"))
 
     # Round trips.
 
@@ -169,12 +182,12 @@ class Namespace:
         """Run one plain command on the node of a partition."""
         return self.commands([list(arguments)], partition=partition)[0]
 
-    def commands(self, rows: Iterable[Sequence[Any]], *, partition: int = 0) -> list[Any]:
-        """Run plain commands on the node of a partition, in one round trip."""
+    def commands(self, rows: Iterable[Sequence[Any]], *, partition: int = 0, at: str | None = None) -> list[Any]:
+        """Run plain commands on the node of a partition, or of the key ``at``, in one round trip."""
         rows = list(rows)
         with translated(self.connection.spec):
             for _ in range(_MOST_MOVES):
-                pipe = self.connection.client_of(self.prefix(partition)).pipeline(transaction=False)
+                pipe = self.connection.client_of(self.prefix(partition) if at is None else at).pipeline(transaction=False)
                 for row in rows:
                     pipe.execute_command(*row)
                 results: list[Any] = pipe.execute(raise_on_error=False)
@@ -227,3 +240,16 @@ class Namespace:
             digest = client.script_load(source(name))
             self._digests[name] = digest if isinstance(digest, str) else digest.decode()
             loaded.add(name)
+
+
+def namespaces_of(connection: Connection, bot_name: str) -> list[str]:
+    """Return the namespaces that begin with a BOT_NAME, in order: its own, which was the default before, and those of its spiders.
+
+    Goes through the names of all keys of the node that has first partitions, in small steps.
+    """
+    ending = Namespace(connection, "").key("meta").encode()
+    client = connection.client_of(ending.decode())
+    escaped = bot_name.replace("\\", "\\\\")
+    with connection.translated():
+        found = {key.removesuffix(ending).decode() for key in client.scan_iter(match=f"{escaped}*{ending.decode()}", count=_SCAN_COUNT)}
+    return sorted(name for name in found if name == bot_name or name.startswith(f"{bot_name}:"))

@@ -48,7 +48,7 @@ def test_settings_come_from_the_project_around_the_working_directory(tmp_path, m
     monkeypatch.chdir(project / "deep" / "er")
     before = dict(os.environ), list(sys.path)
     place = find_workplace(Options())
-    assert (place.settings.namespace, place.settings.crawl_rate) == ("mybot", 7.0)
+    assert (place.bot_name, place.settings.crawl_rate) == ("mybot", 7.0)
     assert place.spec.data_dir == project / ".scrapy" / "optimal_frontier"
     assert not (project / ".scrapy").exists()
     assert (dict(os.environ), sys.path) == before
@@ -88,7 +88,7 @@ def test_without_a_project_the_url_must_be_given(nowhere):
 def test_without_a_project_embedded_data_of_the_working_directory_are_found(nowhere):
     (nowhere / ".scrapy" / "optimal_frontier").mkdir(parents=True)
     assert find_workplace(Options()).spec.data_dir == nowhere / ".scrapy" / "optimal_frontier"
-    assert find_workplace(Options()).settings.namespace == "scrapybot"
+    assert find_workplace(Options()).bot_name == "scrapybot"
 
 
 @pytest.mark.parametrize("text", ["import no_such_module_x", "1 +", "raise SystemError('boom')"])
@@ -181,7 +181,7 @@ def test_an_embedded_server_is_run_for_a_read_and_let_go(tmp_path, nowhere):
         command = [sys.executable, "-m", "optimal_frontier.cli", *arguments]
         return subprocess.run(command, input=given, capture_output=True, text=True, cwd=project, timeout=30, check=False)
 
-    done = shell("import", "-", given=f"{HOT},2\n")
+    done = shell("--spider", "pages", "import", "-", given=f"{HOT},2\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "1 new, 0 known, 0 rejected\n", "")
     done = shell("check")
     assert (done.returncode, done.stdout, done.stderr) == (0, "ok, 1 pages\n", "")

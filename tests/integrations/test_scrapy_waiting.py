@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
+
+from optimal_frontier.cli import main
 
 pytestmark = pytest.mark.timing
 
 
 def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Seconds on a processor, of all threads; the clock ticks of ``stat`` would be too coarse."""
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
-def test_waiting_spider_is_idle(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
-    """With the next deadline 60 s away the spider takes at most 1% of a core."""
+@pytest.mark.parametrize("more", [{}, {"of_PARTITIONS": 4, "of_URL_KEYS": ["no-such-key"]}], ids=["plain", "partitions and keys"])
+def test_waiting_spider_is_idle(crawl: Crawler, site: MisbehavingSite, state: State, more: dict[str, Any]) -> None:
+    """With the next deadline 60 s away the spider takes at most 0.5% of a core, though it looks for what others do each second."""
     spider = """
         class Tester(Base):
             paths = ["/static/0"]
     """
     rules = [{"pattern": ".", "interval": 60}]
-    with crawl(spider, of_RULES=rules, of_RESOLVE_INTERVAL=60, of_MIN_INTERVAL=1) as running:
+    with crawl(spider, of_RULES=rules, of_RESOLVE_INTERVAL=60, of_MIN_INTERVAL=1, **more) as running:
         running.until(lambda: state.at(site.url("/static/0")).get("visits") and state.plan)
-        settled = time.monotonic() + 1
+        settled = time.monotonic() + 4  # the first plans come quickly
         running.until(lambda: time.monotonic() > settled)
         before, began = _cpu_s(running.process.pid), time.monotonic()
         running.until(lambda: time.monotonic() > began + 8)
         used = (_cpu_s(running.process.pid) - before) / (time.monotonic() - began)
         assert len(site.fetches) == 1
-    assert used <= 0.01
+    assert used <= 0.005
 
 
 def test_page_is_fetched_on_time_after_a_wait(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
@@ -71,3 +75,24 @@ def test_link_found_while_waiting_is_fetched_at_once(crawl: Crawler, site: Misbe
     with crawl(spider, of_MIN_INTERVAL=600) as running:
         running.until(lambda: len(site.fetches) == 2)
     assert 1.4 < site.fetches[1].at - site.fetches[0].at < 1.8
+
+
+def test_what_is_imported_or_forced_while_it_waits_is_fetched_within_about_a_second(
+    crawl: Crawler, site: MisbehavingSite, state: State, redis_socket: str
+) -> None:
+    """No plan has a part in it, nor the engine's heartbeat of 5 s."""
+    spider = """
+        class Tester(Base):
+            paths = ["/static/0"]
+    """
+    options = ["--redis-url", f"unix://{redis_socket}", "--namespace", state.namespace.name]
+    with crawl(spider, of_RULES=[{"pattern": ".", "interval": 600}], of_RESOLVE_INTERVAL=600, of_MIN_INTERVAL=1) as running:
+        running.until(lambda: state.at(site.url("/static/0")).get("visits") and state.plan)
+        for command, n in ((["import", "-"], 2), (["force", site.url("/static/0")], 3)):
+            settled = time.monotonic() + 1.3
+            running.until(lambda settled=settled: time.monotonic() > settled)
+            done = CliRunner().invoke(main, [*options, *command], input=site.url("/static/1"))
+            assert done.exit_code == 0, done.output
+            began = time.monotonic()
+            running.until(lambda n=n: len(site.fetches) == n)
+            assert time.monotonic() - began < 1.5

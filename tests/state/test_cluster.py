@@ -21,6 +21,7 @@ from optimal_frontier.state.connection import Connection, connect, parse_redis_u
 from optimal_frontier.state.messages import KEEP, Observation
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
+from optimal_frontier.state.url_keys import UrlKeys
 
 PATIENCE_S = 30.0
 PARTITIONS = 16
@@ -200,3 +201,23 @@ def test_a_server_that_is_no_cluster_is_called_so(nodes: list[redis.Redis]) -> N
 def test_a_cluster_that_does_not_answer_is_unavailable() -> None:
     with pytest.raises(StateUnavailableError):
         connect(parse_redis_url(f"redis+cluster://127.0.0.1:{free_port()}", Path()))
+
+
+def test_keys_of_urls_may_lie_on_any_node(crawl: Namespace) -> None:
+    """Also while the cluster's map is not known: entries of each type are read, removed and put aside."""
+    store, kinds = UrlKeys(crawl), {"list": "RPUSH", "set": "SADD", "zset": "ZADD"}
+    assert store.take_lock()
+    assert not UrlKeys(crawl).take_lock()
+    for i in range(6):
+        for kind, command in kinds.items():
+            key = f"{crawl.name}-{kind}-{i}"
+            crawl.commands([[command, key, *([] if kind != "zset" else [i]), f"http://a.org/{i}"]], at=key)
+            assert store.type_of(key) == kind
+            (entry,) = store.read(key, kind, 10)
+            assert entry == (f"http://a.org/{i}".encode(), i if kind == "zset" else 0)
+            store.put_aside(key, [(entry, "no page")])
+            store.remove(key, kind, [entry])
+            assert store.type_of(key) == "none"
+    assert crawl.command("LLEN", crawl.key("refused_urls")) == 18
+    store.release_lock()
+    assert UrlKeys(crawl).take_lock()

@@ -151,11 +151,13 @@ class Courier:
         """Start the thread."""
         self._thread.start()
 
-    def add(self, pages: Sequence[NewPage]) -> None:
-        """Store pages, soon."""
+    def add(self, pages: Sequence[NewPage], stored: Callable[[], None] | None = None) -> None:
+        """Store pages, soon; ``stored`` is called on the courier's thread when they are."""
         with self._condition:
             self.complete = False
             self._next.pages.extend(pages)
+            if stored is not None:
+                self._next.stored.append(stored)
             self._condition.notify()
 
     def observe(self, observation: Observation) -> None:
@@ -341,6 +343,7 @@ class Courier:
                 self._condition.wait(until - now)
             now, new = time.monotonic(), self._next
             carried.pages += new.pages
+            carried.stored += new.stored
             carried.ended += new.ended
             carried.moves += new.moves
             carried.draws += new.draws
@@ -367,6 +370,8 @@ class Courier:
 
     def _deliver(self, carried: Exchange, outcome: Outcome, renewals: Sequence[tuple[bytes, float, float, int]]) -> None:
         now = time.monotonic()
+        for stored in carried.stored:
+            stored()
         later = {id(moving) for moving in outcome.later}
         moves = [moving for moving in carried.moves if id(moving) not in later]
         if carried.pages or carried.ended or moves or renewals:

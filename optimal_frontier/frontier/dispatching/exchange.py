@@ -61,6 +61,8 @@ SOON_PLANS: Final = 3.0
 _LEAST_SHARE: Final = 1e-9
 #: Least seconds until a partition that had nothing is asked again.
 _SHORTEST_WAIT_S: Final = 0.01
+#: Most seconds until then: another process may have imported, forced or announced something.
+LOOK_S: Final = 1.0
 #: A move onto a page that is under way is put off so often.
 MOST_TRIES: Final = 60
 #: Hosts whose numbers are remembered.
@@ -74,7 +76,11 @@ class _Partition:
     """What this process knows of one partition; local monotonic times."""
 
     published: Published = field(default_factory=Published)
+    #: When it is worth asking by its last reply, and when it is looked at whatever that said.
     open_at: float = 0.0
+    look_at: float = 0.0
+    #: Number of its last plan.
+    plan: int = 0
     waits_for_room: bool = False
     forgotten: int = -1
     pending: int = 0
@@ -126,7 +132,6 @@ class Dispatcher:
         self._numbers: dict[str, tuple[int, int]] = {}
         #: Hosts without a number, until pages are added.
         self._unknown: set[str] = set()
-        self._plan_number = 0
 
     def published(self, partition: int) -> Published:
         """Return the last plan of a partition, as far as this process has read it."""
@@ -160,12 +165,12 @@ class Dispatcher:
         pipeline.run(self.namespace)
         if work.pages:
             self._unknown.clear()
-        if asked is not None:
-            self._read_plan(asked, outcome)
+        for partition in asked:
+            self._read_plan(partition)
         self._follow_up(work, outcome, idle, counted)
         now = time.monotonic()
         if work.want > 0:
-            outcome.wait = max(0.0, min(known.open_at for known in self._partitions) - now)
+            outcome.wait = max(0.0, min(min(known.open_at, known.look_at) for known in self._partitions) - now)
         outcome.waits_for_room = any(known.waits_for_room for known in self._partitions)
         return outcome
 
@@ -245,28 +250,36 @@ class Dispatcher:
         pipeline.add([Call(partition, "flag_contents", [FLAGGED_S, REMEMBERED_S, MOST_FLAGGED, *names])], read)
         known.next_flags = time.monotonic() + FLAGS_S
 
-    def _ask(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> int | None:
-        """Ask the next partition that is worth it, if any; return which."""
+    def _ask(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> list[int]:
+        """Ask the next partition that is worth it, or all that are only to be looked at; return which."""
         now = time.monotonic()
         for known in self._partitions:
             if work.looks_again or (work.has_room and known.waits_for_room):
                 known.open_at = 0.0
         if work.want <= 0:
-            return None
-        count = len(self._partitions)
-        order = ((self._turn + step) % count for step in range(count))
-        partition = next((k for k in order if self._partitions[k].open_at <= now), None)
-        if partition is None:
-            return None
-        self._turn = (partition + 1) % count
-        if now >= self._partitions[partition].next_flags:
+            return []
+        count, partitions = len(self._partitions), self._partitions
+        order = [(self._turn + step) % count for step in range(count)]
+        first = next((k for k in order if min(partitions[k].open_at, partitions[k].look_at) <= now), None)
+        if first is None:
+            return []
+        self._turn = (first + 1) % count
+        asked = [first]
+        if partitions[first].open_at > now:
+            # Together with those that are to be looked at soon, so that many partitions cost one round trip a second.
+            asked = [k for k in order if partitions[k].look_at <= now + LOOK_S / 2 and now < partitions[k].open_at][: work.want]
+        for partition in asked:
+            self._ask_for(pipeline, partition, work.want // len(asked), work, outcome)
+        return asked
+
+    def _ask_for(self, pipeline: _Pipeline, partition: int, want: int, work: Exchange, outcome: Outcome) -> None:
+        if time.monotonic() >= self._partitions[partition].next_flags:
             self._flag(pipeline, partition, [])
         ask = self._terms(work, partition)
         # A second call of the same pipeline would not know what hosts the first one has filled.
-        want = min(work.want, BATCH) if ask.room or ask.per_host else work.want
-        calls = [dispatch_call(partition, _of_size(ask, min(BATCH, want - at))) for at in range(0, want, BATCH)]
-        pipeline.add(calls, lambda replies: self._read_dispatch(partition, replies, work, outcome))
-        return partition
+        most = min(want, BATCH) if ask.room or ask.per_host else want
+        calls = [dispatch_call(partition, _of_size(ask, min(BATCH, most - at))) for at in range(0, most, BATCH)]
+        pipeline.add(calls, lambda replies: self._read_dispatch(partition, replies, want, work, outcome))
 
     def _terms(self, work: Exchange, partition: int) -> Ask:
         """Return what is asked of a partition, but for the number of requests."""
@@ -317,30 +330,32 @@ class Dispatcher:
 
     # What comes out of it.
 
-    def _read_dispatch(self, partition: int, replies: list[Any], work: Exchange, outcome: Outcome) -> None:
-        known = self._partitions[partition]
+    def _read_dispatch(self, partition: int, replies: list[Any], want: int, work: Exchange, outcome: Outcome) -> None:
+        known, now = self._partitions[partition], time.monotonic()
         told = [parse_dispatch(partition, reply) for reply in replies]
+        handouts = [handout for reply in told for handout in reply.handouts]
+        outcome.handouts += handouts
         for reply in told:
-            outcome.handouts += reply.handouts
             for page in reply.damaged:
                 logger.error("the row of page %s cannot be read; forget it", page.hex())
-        for handout in outcome.handouts:
+        for handout in handouts:
             if len(self._numbers) >= _MOST_HOSTS:
                 self._numbers.clear()
             self._numbers[handout.host] = partition, handout.row.host
-        last, got = told[-1], len(outcome.handouts)
+        last, got = told[-1], len(handouts)
         # Slots that are full, or became so with these handouts, are not in the wait: `ask` says when one opens.
         is_full = bool(work.slots) or (work.per_host > 0 and got > 0)
-        known.waits_for_room = got >= work.want or is_full
+        known.waits_for_room = got >= want or is_full
         wait = last.wait if got else max(last.wait, _SHORTEST_WAIT_S)
-        known.open_at = time.monotonic() + wait
-        outcome.has_forgotten = 0 <= known.forgotten < last.forgotten
-        known.forgotten = last.forgotten
-        self._plan_number = last.plan
+        # A partition that was only looked at may have more than its part of what was wanted.
+        known.open_at = now if want <= got < work.want else now + wait
+        known.look_at = now + LOOK_S
+        outcome.has_forgotten |= 0 <= known.forgotten < last.forgotten
+        known.forgotten, known.plan = last.forgotten, last.plan
 
-    def _read_plan(self, partition: int, outcome: Outcome) -> None:
+    def _read_plan(self, partition: int) -> None:
         known, name = self._partitions[partition], self.namespace.key
-        if self._plan_number <= known.published.number:
+        if known.plan <= known.published.number:
             return
         flat, priors, prices = self.namespace.commands(
             [["HGETALL", name("plan", partition)], ["GET", name("priors", partition)], ["GET", name("prices", partition)]],

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from optimal_frontier.frontier.admitting.identity import SCRAPYS, claim_identity
 from optimal_frontier.frontier.dispatching.completion import Completion
 from optimal_frontier.frontier.dispatching.courier import Courier
+from optimal_frontier.frontier.dispatching.draining import Converted, Drain
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.url_keys import Entry, UrlKeys
 
 
 class Session:
@@ -56,12 +59,13 @@ class Session:
         self.connection = connect(parse_redis_url(settings.redis_url, project_dir))
         try:
             self.namespace = Namespace(self.connection, settings.namespace)
-            self.namespace.open(spider=spider, partitions=settings.partitions)
+            self.namespace.open(spider=spider, partitions=settings.partitions, former=settings.former_namespace)
             claim_identity(self.namespace, identity)
             self.dispatcher = Dispatcher(self.namespace, settings)
         except BaseException:
             self.connection.close()
             raise
+        self._drain: Drain | None = None
         self._completion = Completion(self.namespace, settings.close_after or 1)
         complete_when = self.is_complete if settings.close_after is not None else None
         self.courier = Courier(self.dispatcher, wake, complete_when, longest_s=longest_s)
@@ -69,13 +73,23 @@ class Session:
         self.courier.start()
         self.planner.start()
 
+    def take_urls(self, convert: Callable[[Sequence[Entry]], Converted], run_there: Callable[[Callable[[], None]], Any]) -> None:
+        """Take in what is pushed into URL_KEYS from now on, if there are any; see `Drain`."""
+        if self.settings.url_keys:
+            self._drain = Drain(self.settings.url_keys, UrlKeys(self.namespace), self.courier, convert, run_there)
+            self._drain.start()
+
     def close(self) -> bool:
         """Send what is left, give back every lease, disconnect; return whether that was done in time."""
+        if self._drain is not None:
+            self._drain.stop()
         self.planner.stop()
         done = self.courier.stop()
         self.connection.close()
         return done
 
     def is_complete(self) -> bool:
-        """Tell whether CLOSE_AFTER is reached: every page first visited, every page that is revisited fetched that often."""
-        return self.settings.close_after is not None and self._completion.look()
+        """Tell whether CLOSE_AFTER is reached: every page first visited, each that is revisited fetched that often; URL_KEYS empty."""
+        if self.settings.close_after is None or (self.settings.url_keys and (self._drain is None or not self._drain.is_empty)):
+            return False
+        return self._completion.look()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
@@ -93,6 +93,8 @@ class Exchange:
         Slots have opened since the last exchange: partitions that were limited by that are worth asking.
     looks_again : bool
         So are all.
+    stored : list of callable
+        Told when the pages are stored.
     is_last : bool
         Nothing can be put off.
     """
@@ -111,6 +113,7 @@ class Exchange:
     counters: Counter[str] = field(default_factory=Counter)
     has_room: bool = False
     looks_again: bool = False
+    stored: list[Callable[[], None]] = field(default_factory=list)
     is_last: bool = False
 
 
@@ -122,7 +125,7 @@ class Outcome:
     ----------
     handouts : list of Handout
     wait : float or None
-        Seconds until a partition is worth asking; 0: one is now. inf: there is nothing to wait for. None: no requests were asked for.
+        Seconds until a partition is worth asking; 0: one is now. None: no requests were asked for.
     waits_for_room : bool
         There may be more behind full slots.
     new : int

@@ -46,14 +46,12 @@ from optimal_frontier.integrations.frontera.requests import (
     request_of,
 )
 from optimal_frontier.integrations.frontera.url_identity import DOMAIN, URL_FINGERPRINT, UrlIdentity
-from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
 from optimal_frontier.state.messages import PAGE_BYTES, Handout, Move, NewPage, Observation
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
 
-#: Name that a namespace belongs to when it is used without a spider.
-NO_SPIDER: Final = "frontera"
 #: Pages that are remembered as stored, with their importance, so that links to them cost no round trip.
 _KNOWN_PAGES: Final = 200_000
 #: Frontera's default of URL_FINGERPRINT_FUNCTION.
@@ -145,6 +143,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     def frontier_start(self) -> None:
         if self._session is None:
+            if self.settings.url_keys:
+                raise ConfigurationError(f"{PREFIX}URL_KEYS: expected none without Scrapy; add_seeds takes URLs while it runs")
             self._session = Session(
                 self.settings, self.project_dir, NO_SPIDER, self._event.set, self._urls.noted, longest_s=self.settings.result_timeout
             )
@@ -241,6 +241,19 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         if kind != TRANSIENT:
             self._known.note(identity, importance)  # last, as what cannot be stored is not known
         return new
+
+    def page_of(self, request: Any) -> NewPage:
+        """Return the page of a request that is no link, whether it is known or not.
+
+        Raises
+        ------
+        TypeError, OverflowError, ValueError
+            Something in it cannot be stored.
+        """
+        self._known.drop(self._identity_of(request))
+        page = self._new_page(request, False)
+        assert page is not None  # it is not known, and no link
+        return page
 
     def _is_trapped(self, request: Any) -> bool:
         most = self.settings.max_depth

@@ -9,7 +9,7 @@ from typing import Any, Final
 from frontera.core.manager import FrontierManager
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.settings import PREFIX, FrontierSettings
+from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
 
 #: Scrapy's settings that give ours a default.
 _DEFAULTS_FROM: Final = ("BOT_NAME", "DOWNLOAD_DELAY")
@@ -28,15 +28,15 @@ def names_and_values(settings: Any) -> Mapping[str, Any]:
     return values
 
 
-def settings_of(settings: Any) -> FrontierSettings:
-    """Parse the OPTIMAL_FRONTIER_ settings in a Frontera settings object.
+def settings_of(settings: Any, spider: str = NO_SPIDER) -> FrontierSettings:
+    """Parse the OPTIMAL_FRONTIER_ settings in a Frontera settings object, as they are for a spider.
 
     Raises
     ------
     ConfigurationError
         A name is unknown, or a value is outside its range.
     """
-    return FrontierSettings.parse(names_and_values(settings))
+    return FrontierSettings.parse(names_and_values(settings), spider)
 
 
 def check_limits(manager: Any) -> None:

@@ -41,3 +41,7 @@ class KnownPages:
         if len(self._importances) >= self._most:
             self._importances.clear()
         self._importances[identity] = importance if importance is not None else 0.0
+
+    def drop(self, identity: bytes) -> None:
+        """Forget one page."""
+        self._importances.pop(identity, None)

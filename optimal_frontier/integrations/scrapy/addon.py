@@ -1,4 +1,4 @@
-"""The add-on: wires scheduler and middlewares, and never overrides what the user set."""
+"""The add-on: wires scheduler, middlewares and extension, and never overrides what the user set."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Final
 from scrapy.utils.misc import load_object
 
 from optimal_frontier.integrations.scrapy.change_detection import ChangeDetectionMiddleware
+from optimal_frontier.integrations.scrapy.progress import FrontierStats
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.integrations.scrapy.spider_middleware import FrontierSpiderMiddleware
 
@@ -14,6 +15,8 @@ from optimal_frontier.integrations.scrapy.spider_middleware import FrontierSpide
 DOWNLOADER_ORDER: Final = 25
 #: Nearest to the engine, so that it sees requests as the engine will.
 SPIDER_ORDER: Final = 25
+#: As Scrapy's own extensions.
+EXTENSION_ORDER: Final = 0
 _PROJECT: Final = 20
 
 
@@ -21,7 +24,7 @@ class Addon:
     """``ADDONS = {"optimal_frontier.Addon": 500}`` in settings.py is all that a project needs."""
 
     def update_settings(self, settings: Any) -> None:
-        """Fill in SCHEDULER and the two middlewares where the user has not.
+        """Fill in SCHEDULER, the two middlewares and the extension where the user has not.
 
         Raises
         ------
@@ -32,6 +35,7 @@ class Addon:
             settings.set("SCHEDULER", OptimalScheduler, priority="addon")
         _insert(settings, "DOWNLOADER_MIDDLEWARES", ChangeDetectionMiddleware, DOWNLOADER_ORDER)
         _insert(settings, "SPIDER_MIDDLEWARES", FrontierSpiderMiddleware, SPIDER_ORDER)
+        _insert(settings, "EXTENSIONS", FrontierStats, EXTENSION_ORDER)
 
 
 def _insert(settings: Any, name: str, component: type, order: int) -> None:

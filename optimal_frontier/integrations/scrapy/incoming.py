@@ -16,6 +16,13 @@ from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 logger = logging.getLogger(__name__)
 
 
+def kind_of(request: Any, *, start: bool = False) -> int:
+    """Return what a request is to the frontier: a page, a fetch that is made once, or one that is made whatever is known."""
+    if request.dont_filter and not start:
+        return TRANSIENT
+    return ONCE if request.method != "GET" or request.meta.get("revisit", True) is False else ACTIVE
+
+
 class IncomingRequests:
     """Collects the engine's requests until the next look, and passes them on to Frontera's manager.
 
@@ -64,13 +71,7 @@ class IncomingRequests:
             except ValueError as error:
                 self.warn_once("lastmod", "meta['lastmod'] = %r of %s: %s; it is ignored", request.meta["lastmod"], request.url, error)
                 request = request.replace(meta={k: v for k, v in request.meta.items() if k != "lastmod"})
-        if request.dont_filter and not start:
-            kind = TRANSIENT
-        elif request.method != "GET" or request.meta.get("revisit", True) is False:
-            kind = ONCE
-        else:
-            kind = ACTIVE
-        frontier_request = self._requests.to_frontier(request, kind)
+        frontier_request = self._requests.to_frontier(request, kind_of(request, start=start))
         lease = parent.meta.get(LEASE) if parent is not None else None
         frontier_request.meta[SOURCE] = request
         if parent is not None:

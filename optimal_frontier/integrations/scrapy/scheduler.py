@@ -23,6 +23,7 @@ from scrapy.utils.project import data_path
 
 from optimal_frontier.errors import OptimalFrontierError
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
+from optimal_frontier.frontier.dispatching.progress_line import ProgressLog
 from optimal_frontier.frontier.dispatching.session import Session
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import Context
@@ -50,6 +51,7 @@ from optimal_frontier.integrations.scrapy.converters import (
 from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter, describe
 from optimal_frontier.integrations.scrapy.incoming import IncomingRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
+from optimal_frontier.integrations.scrapy.pushed_requests import PushedRequests
 from optimal_frontier.integrations.scrapy.sources import Sources
 from optimal_frontier.integrations.scrapy.unstored import UnstoredRequests
 from optimal_frontier.settings import PREFIX, FrontierSettings
@@ -149,6 +151,11 @@ class OptimalScheduler(BaseScheduler):
         assert self._session is not None  # the caller looked
         return self._session.courier.context(handout)
 
+    def progress_log(self, interval_s: float) -> ProgressLog:
+        """Return what logs a line of progress every so many seconds; only while it is open."""
+        assert self._session is not None  # the caller looked
+        return ProgressLog(self._session.namespace, self.settings.close_after, interval_s, {"spider": self.crawler.spider})
+
     # Opening and closing.
 
     def open(self, spider: Any) -> None:
@@ -156,7 +163,7 @@ class OptimalScheduler(BaseScheduler):
         self._call = thread_safe_caller()
         try:
             adapter = _ManagerSettings(self.crawler.settings)
-            self.settings = settings_of(adapter)
+            self.settings = settings_of(adapter, spider.name)
             self._asking = Asking(adapter, self._look)
             self._unstored = UnstoredRequests(self.settings.crawl_rate, self._look)
             self.sources = Sources(spider, self.settings)
@@ -178,6 +185,7 @@ class OptimalScheduler(BaseScheduler):
             self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
             self._manager.start()
+            self._session.take_urls(PushedRequests(self.crawler, self._requests, self.backend), self._call)
         except OptimalFrontierError as error:
             self._refuse(str(error))
             return

@@ -80,7 +80,7 @@ def test_a_poll_asks_one_partition_in_turn_for_all_that_is_wanted(many, monkeypa
     del made[:]
     outcome = dispatcher.exchange(Exchange(want=8))
     assert (outcome.handouts, [call for call in made if call.script == "dispatch"]) == ([], [])
-    assert outcome.wait > 1.0  # until leases may run out
+    assert outcome.wait == module.LOOK_S  # leases run out later than that
 
 
 def test_processes_start_elsewhere(many, monkeypatch):
@@ -384,3 +384,20 @@ def test_forgetting_is_counted_and_takes_leases_along(many):
     assert many.end(handout, RELEASE) == 0
     counts = many.counts()
     assert (counts["pages"], counts["pending"], counts["ended"]) == (0, 0, 1)
+
+
+def test_what_other_processes_add_and_force_is_seen_within_a_second(many, clock):
+    """In every partition, however far away the next deadline of this one is."""
+    dispatcher, host = Dispatcher(many, settings_of(MIN_INTERVAL=600)), hosts_of(many)[1]
+    dispatcher.exchange(Exchange(pages=[page_of(f"{host}/0")]))
+    (handout,) = (handout for _ in range(PARTITIONS) for handout in dispatcher.exchange(Exchange(want=8)).handouts)
+    assert many.end(handout, wait=1000.0)
+    for _ in range(PARTITIONS):
+        outcome = dispatcher.exchange(Exchange(want=8))
+    assert (outcome.handouts, outcome.wait) == ([], module.LOOK_S)
+    many.add(page_of(f"{host}/1"))
+    assert force(many, [fingerprint(f"{host}/0")]) == [1]
+    assert dispatcher.exchange(Exchange(want=8)).handouts == []
+    clock[0] += module.LOOK_S
+    found = [handout.record["url"] for _ in range(PARTITIONS) for handout in dispatcher.exchange(Exchange(want=8)).handouts]
+    assert sorted(found) == [f"http://{host}/0", f"http://{host}/1"]

@@ -1,0 +1,114 @@
+"""Which namespace a command means."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from optimal_frontier.cli import main
+from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.namespace import Namespace, namespaces_of
+
+SPIDER = "import scrapy\nclass S{0}(scrapy.Spider):\n    name = {0!r}\n"
+
+
+class Project:
+    """A Scrapy project on the tests' server, with a BOT_NAME of its own."""
+
+    def __init__(self, path: Path, redis_socket: str, spiders: list[str], settings: str = "") -> None:
+        self.bot = f"bot_{uuid.uuid4().hex[:10]}"
+        self.path, self.url = path, f"unix://{redis_socket}"
+        folder = path / self.bot / "spiders"
+        folder.mkdir(parents=True)
+        (path / self.bot / "__init__.py").touch()
+        (folder / "__init__.py").touch()
+        text = f"BOT_NAME = {self.bot!r}\nSPIDER_MODULES = ['{self.bot}.spiders']\nOPTIMAL_FRONTIER_REDIS_URL = {self.url!r}\n"
+        (path / self.bot / "settings.py").write_text(text + settings)
+        (path / "scrapy.cfg").write_text(f"[settings]\ndefault = {self.bot}.settings\n")
+        for name in spiders:
+            (folder / f"{name}.py").write_text(SPIDER.format(name))
+
+    def run(self, *arguments: str, code: int = 0, given: str = "") -> str:
+        """Run the command in it; return its one line of error, or its answer."""
+        result = CliRunner().invoke(main, ["--project", str(self.path), *arguments], input=given)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert result.exit_code == code, result.output
+        return (result.stderr if code else result.stdout).strip()
+
+    def begin(self, spider: str, name: str) -> None:
+        """Store something, as a crawl of a spider does."""
+        with connect(parse_redis_url(self.url, Path("/"))) as connection:
+            Namespace(connection, name).open(spider=spider)
+
+    def found(self) -> list[str]:
+        """Return the namespaces of its BOT_NAME."""
+        with connect(parse_redis_url(self.url, Path("/"))) as connection:
+            return namespaces_of(connection, self.bot)
+
+
+def test_the_only_namespace_is_found(tmp_path, nowhere, redis_socket):
+    project = Project(tmp_path / "p", redis_socket, ["news", "shop"])
+    project.begin("news", f"{project.bot}:news")
+    project.begin("news", f"{project.bot}2:news")  # another project's
+    assert json.loads(project.run("status", "--json"))["namespace"] == f"{project.bot}:news"
+    assert project.run("import", "-", given="http://a.org/\n") == "1 new, 0 known, 0 rejected"
+    assert project.found() == [f"{project.bot}:news"]
+
+
+def test_several_are_listed_and_the_spider_chooses(tmp_path, nowhere, redis_socket):
+    project = Project(tmp_path / "p", redis_socket, ["news", "shop"])
+    for spider in ("shop", "news"):
+        project.begin(spider, f"{project.bot}:{spider}")
+    line = project.run("status", code=2)
+    assert f"{project.bot}:news, {project.bot}:shop" in line
+    assert "--spider" in line
+    assert json.loads(project.run("--spider", "shop", "status", "--json"))["spider"] == "shop"
+    assert f"there are {project.bot}:news, {project.bot}:shop" in project.run("--spider", "blog", "status", code=1)
+    assert "exclude each other" in project.run("--spider", "shop", "--namespace", "x", "status", code=2)
+
+
+def test_an_import_before_the_first_crawl_goes_where_the_only_spider_will_look(tmp_path, nowhere, redis_socket):
+    project = Project(tmp_path / "p", redis_socket, ["news"])
+    project.run("import", "-", given="http://a.org/\n")
+    assert project.found() == [f"{project.bot}:news"]
+    assert json.loads(project.run("status", "--json"))["spider"] == "news"
+    both = Project(tmp_path / "q", redis_socket, ["news", "shop"])
+    assert "the project has news, shop" in both.run("import", "-", code=2, given="http://a.org/\n")
+    assert both.found() == []
+    both.run("--spider", "shop", "import", "-", given="http://a.org/\n")
+    assert both.found() == [f"{both.bot}:shop"]
+
+
+def test_a_namespace_that_is_set_is_meant_and_belongs_to_one_spider(tmp_path, nowhere, redis_socket, namespace):
+    project = Project(tmp_path / "p", redis_socket, ["news", "shop"], f"OPTIMAL_FRONTIER_NAMESPACE = {namespace!r}\n")
+    project.begin("news", namespace)
+    assert json.loads(project.run("status", "--json"))["namespace"] == namespace
+    assert json.loads(project.run("--spider", "news", "status", "--json"))["namespace"] == namespace
+    assert "belongs to the spider 'news'" in project.run("--spider", "shop", "status", code=2)
+
+
+def test_pages_under_the_former_default_are_not_left_behind(tmp_path, nowhere, redis_socket):
+    """Commands find them; a crawl says how to go on with them, and starts afresh only if it is told so."""
+    project = Project(tmp_path / "p", redis_socket, ["news"])
+    project.begin("news", project.bot)
+    assert json.loads(project.run("status", "--json"))["namespace"] == project.bot
+    settings = FrontierSettings.parse({"BOT_NAME": project.bot}, "news")
+    with connect(parse_redis_url(project.url, Path("/"))) as connection:
+
+        def open_default(spider: str, former: str) -> None:
+            Namespace(connection, f"{project.bot}:{spider}").open(spider=spider, former=former)
+
+        with pytest.raises(ConfigurationError, match=f"OPTIMAL_FRONTIER_NAMESPACE = '{project.bot}' to go on") as caught:
+            open_default("news", settings.former_namespace)
+        assert "\n" not in str(caught.value)
+        assert project.found() == [project.bot]
+        open_default("shop", settings.former_namespace)  # those are another spider's
+        told = FrontierSettings.parse({"OPTIMAL_FRONTIER_NAMESPACE": f"{project.bot}:news"}, "news")
+        open_default("news", told.former_namespace)
+    assert project.found() == [project.bot, f"{project.bot}:news", f"{project.bot}:shop"]
