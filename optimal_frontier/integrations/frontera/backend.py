@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ from optimal_frontier.integrations.frontera.requests import (
     HANDOUT,
     IMPORTANCE,
     IS_LINK,
+    IS_WANTED,
     KIND,
     LASTMOD,
     OBSERVATION,
@@ -41,8 +43,8 @@ from optimal_frontier.integrations.frontera.requests import (
     request_of,
 )
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.messages import PAGE_BYTES, Handout, Move, NewPage, Observation
-from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
+from optimal_frontier.state.messages import PAGE_BYTES, RELEASE, Handout, Move, NewPage, Observation
+from optimal_frontier.state.rows import ACTIVE, TRANSIENT
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +84,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self.fingerprinting = Fingerprinting(settings)
         self._known: dict[bytes, float] = {}
         self._known_generation = 0
+        self._not_gets: set[bytes] = set()
         self._known_until = 0.0
         self._hosts: dict[str, list[str]] = {}
         self._warned = self._warned_lastmod = False
@@ -170,13 +173,18 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     def _new_page(self, request: Any, is_link: bool) -> NewPage | None:
         kind = request.meta.get(KIND)
+        is_wanted = IS_WANTED in request.meta
         if kind is None:
-            kind = ACTIVE if to_bytes(request.method) == b"GET" else ONCE
+            kind = ACTIVE if to_bytes(request.method) == b"GET" else TRANSIENT
+            if kind == TRANSIENT and self._is_repeated(request):
+                return None
+        elif is_wanted and not self.settings.rules.of(request.url).revisit:
+            kind = TRANSIENT  # once in every run, where others are fetched once
         importance = request.meta.get(IMPORTANCE, request.meta.get(b"importance", request.meta.get("importance")))
         identity = identity_of(request)
         lastmod = self._lastmod(request) if kind == ACTIVE else None
         # A sitemap's word is news also where it is the old one: the page has not changed since.
-        if kind != TRANSIENT and lastmod is None:
+        if kind != TRANSIENT and lastmod is None and not is_wanted:
             known = self._known.get(identity)
             if known is not None and (importance is None or known == importance):
                 return None
@@ -197,7 +205,14 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             is_link=is_link,
         )
         self._remember(identity, kind, importance)  # last, as what cannot be stored is not known
-        return new
+        return replace(new, is_wanted=True) if is_wanted and kind == ACTIVE else new
+
+    def _is_repeated(self, request: Any) -> bool:
+        """Tell whether a request that is no GET was added before in this run."""
+        identity = identity_of(request)
+        is_known = identity in self._not_gets
+        self._not_gets.add(identity)
+        return is_known
 
     def _remember(self, identity: bytes, kind: int, importance: float | None) -> None:
         if kind == TRANSIENT:
@@ -268,6 +283,13 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             requests.append(asking_request(handout, None if self._attached else self._conditions(handout)))
             self._note_host(handout.record["url"])
         return requests
+
+    def give_back(self) -> None:
+        """End the leases of what was handed out and not taken yet: another crawler may have it."""
+        courier = self.session.courier
+        while courier.ready:
+            handout = courier.ready.popleft()
+            courier.observe(Observation(handout, RELEASE, handout.row, counters={"leases_released": 1}))
 
     def hosts_of(self, hostname: str) -> list[str]:
         """Return the hosts (with ports) of a host name that were seen; what Scrapy's downloader takes for one slot."""

@@ -30,6 +30,8 @@ LASTMOD: Final = b"optimal_frontier_lastmod"
 ANNOUNCEMENT: Final = b"optimal_frontier_announcement"
 #: There where it was found on a page.
 IS_LINK: Final = b"optimal_frontier_is_link"
+#: There where it is to be fetched now, whatever is known of the page.
+IS_WANTED: Final = b"optimal_frontier_is_wanted"
 
 #: Headers with which a request states conditions or asks for a part; who sets one of them is left alone.
 CONDITIONS: Final = (b"If-None-Match", b"If-Modified-Since", b"If-Match", b"If-Unmodified-Since", b"If-Range", b"Range")
@@ -46,6 +48,7 @@ _TRANSIENT_META: Final = {
     LASTMOD,
     ANNOUNCEMENT,
     IS_LINK,
+    IS_WANTED,
     b"state",
     b"content_hash",
     b"origin_is_frontier",
