@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from misbehaving_site import MisbehavingSite
 
 IDLE = """
     import time
-    from scrapy.exceptions import DontCloseSpider
 
     class Tester(Base):
         paths = ["/slow/0.3"]
@@ -30,30 +30,28 @@ IDLE = """
         def fed(self, spider):
             known = len(self.crawler.engine.downloader.active)
             note(idle=time.monotonic(), active=known)
-            self.crawler.engine.crawl(Request(SITE + f"/static/{self.crawler.stats.get_value('idle', 0)}"))
+            fed = self.crawler.stats.get_value("idle", 0)
+            if fed < self.crawler.settings.getint("FED"):
+                self.crawler.engine.crawl(Request(SITE + f"/static/{fed}"))
             self.crawler.stats.inc_value("idle")
-            if self.crawler.settings.getbool("STAYS"):
-                raise DontCloseSpider
 """
 
 
 def test_handlers_of_spider_idle_feed_the_crawl(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     """It is sent whenever nothing is due and nothing under way, once a second at most, and does not close the spider."""
-    with crawl(IDLE, of_MIN_INTERVAL=600) as running:
+    with crawl(IDLE, of_MIN_INTERVAL=600, FED=100) as running:
         running.until(lambda: site.count("/static/2"))
         running.stop()
     times = [line["idle"] for line in running.record if "idle" in line]
-    assert min(later - earlier for earlier, later in zip(times, times[1:], strict=False)) >= 0.99
+    assert min(later - earlier for earlier, later in pairwise(times)) >= 0.99
     assert times[0] >= site.of("/slow/0.3")[0].at + 0.3
     assert {line["active"] for line in running.record if "idle" in line} == {0}
     assert state.counts["pages"] >= 4
 
 
 def test_crawl_that_is_complete_closes_when_it_is_idle(crawl: Crawler, site: MisbehavingSite) -> None:
-    """CLOSE_AFTER closes the spider by spider_idle as Scrapy does, so a handler may keep it open, and feed it."""
-    spider = IDLE.replace('self.crawler.engine.crawl(Request(SITE + f"/static/', 'if not site_fed(self): self.crawler.engine.crawl(Request(SITE + f"/static/')
-    spider = "\n    def site_fed(spider):\n        return spider.crawler.stats.get_value('idle', 0) >= 2\n" + spider
-    with crawl(spider, of_CLOSE_AFTER=1, of_MIN_INTERVAL=600) as running:
+    """CLOSE_AFTER closes the spider by spider_idle as Scrapy does, so a handler may still feed it."""
+    with crawl(IDLE, of_CLOSE_AFTER=1, of_MIN_INTERVAL=600, FED=2) as running:
         assert running.wait() == 0
     assert sorted(site.paths()) == ["/slow/0.3", "/static/0", "/static/1"]
     assert running.stats["reason"] == "finished"
@@ -125,7 +123,7 @@ SPIDER_FILE = SCRIPT[: SCRIPT.index("class Two")] + "    custom_settings = json.
 @pytest.mark.parametrize("command", ["script", "runspider", "crawl"])
 def test_refused_spider_is_a_failed_command(command: str, tmp_path: Path, site: MisbehavingSite, redis_socket: str) -> None:
     """scrapy crawl, scrapy runspider, and a script that asks its CrawlerProcess; one line says why."""
-    (tmp_path / "one.py").write_text(SCRIPT if command == "script" else SPIDER_FILE.replace("class Two(One):\n    name = \"two\"\n\n", ""))
+    (tmp_path / "one.py").write_text(SCRIPT if command == "script" else SPIDER_FILE.replace('class Two(One):\n    name = "two"\n\n', ""))
     (tmp_path / "settings_of_it.py").write_text('SPIDER_MODULES = ["one"]\n')
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings_of_it\n" if command == "crawl" else "[settings]\n")
     arguments = {"script": ["one.py"], "runspider": ["-m", "scrapy", "runspider", "one.py"], "crawl": ["-m", "scrapy", "crawl", "one"]}

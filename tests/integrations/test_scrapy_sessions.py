@@ -9,6 +9,7 @@ import pytest
 from crawler import Crawler, crawler
 from crawls import Crawl, State
 from member_site import MemberSite
+from misbehaving_site import MisbehavingSite
 
 PAGES = [f"/page/{n}" for n in range(6)]
 
@@ -175,3 +176,45 @@ def test_gate_opens_when_its_request_is_lost(path: str, crawl: Crawler, site: Me
         running.stop()
     if not path.startswith("http"):  # Scrapy drops what is offsite before it gets to us
         assert running.log.count("has meta frontier_gate, and failed") == 1, running.log
+
+
+SEARCHES = """
+    class Tester(Base):
+        def first(self):
+            yield Request(SITE + "/counter/form")
+
+        def parse(self, response):
+            note(form=response.text)
+            for query in "abc":
+                yield Request(SITE + "/slow/" + (os.environ["SECONDS"] if query == "c" else "0.1"), self.found, method="POST", body=query)
+
+        def found(self, response):
+            note(found=response.request.body.decode())
+"""
+
+
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_post_that_was_found_on_a_page_is_not_lost(
+    end: str, tmp_path: Path, redis_socket: str, namespace: str, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page is done when it is: a crawl that ends before has to visit the page again, and finds the request again."""
+    with MisbehavingSite() as site:
+        crawl = crawler(tmp_path, site, redis_socket, namespace)
+        form = site.url("/counter/form")
+        monkeypatch.setenv("SECONDS", "30")
+        with crawl(SEARCHES, of_MIN_INTERVAL=600, of_CRAWL_RATE=2 if end == "kill" else 0.2) as running:
+            if end == "kill":
+                running.until(lambda: site.count("/slow/30"))
+                running.kill()
+            else:  # the second one waits for the budget
+                running.until(lambda: site.count("/slow/0.1"))
+                running.stop()
+        assert state.at(form)["visits"] == 0
+        state.advance(20.0)  # its lease expires
+        monkeypatch.setenv("SECONDS", "0.2")
+        with crawl(SEARCHES, of_MIN_INTERVAL=600, of_CLOSE_AFTER=1) as running:
+            assert running.wait() == 0
+    assert state.at(form)["visits"] == 1
+    found = [line["found"] for line in running.record if "found" in line]
+    assert found.count("a") == found.count("b") == 2
+    assert found.count("c") == 1

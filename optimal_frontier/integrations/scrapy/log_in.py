@@ -141,7 +141,7 @@ class LogIn:
         else:
             self._failures += 1
         self._crawler.stats.inc_value("optimal_frontier/log_ins")
-        self._stop_start()
+        self.stop()
         self.session += 1
         self._requests.begin_session(self.session)
         self._refused_before, self._refused = self._refused, set()
@@ -173,9 +173,10 @@ class LogIn:
                 self._gate.begin_start()
                 self._started = run_soon(self._start_again(self.session))
         elif self._started is not None and not self._gate.is_shut:
-            self._stop_start()
+            self.stop()
 
-    def _stop_start(self) -> None:
+    def stop(self) -> None:
+        """Take nothing more of a ``start()`` that was asked anew."""
         started, self._started = self._started, None
         if started is not None:
             started.cancel()

@@ -181,6 +181,7 @@ class OptimalScheduler(BaseScheduler):
         if self._session is None:
             return
         self._closing = True
+        self._log_in.stop()
         gc.unfreeze()
         self.incoming.pass_on()
         self._reap()
