@@ -19,8 +19,8 @@ RUNTIME_META = frozenset({LEASE, LOCAL, META, "download_latency", "download_slot
 
 def forget_runtime(meta: dict[Any, Any]) -> None:
     """Take out of a copied ``meta`` what belongs to the fetch that it was copied from."""
-    lease = meta.get(LEASE)
-    for name in RUNTIME_META | (lease.added if lease is not None else frozenset()):
+    added = (companion.added for companion in (meta.get(LEASE), meta.get(LOCAL)) if companion is not None)
+    for name in RUNTIME_META.union(*added):
         meta.pop(name, None)
 
 

@@ -27,11 +27,14 @@ class IncomingRequests:
     converter : OptimalRequestConverter
     local : LocalRequests
         Takes what is of this process, and what cannot be stored.
+    is_cached : bool
+        Scrapy's cache answers whatever it has, also what logs in.
     """
 
-    def __init__(self, crawler: Any, manager: Any, converter: OptimalRequestConverter, local: LocalRequests) -> None:
+    def __init__(self, crawler: Any, manager: Any, converter: OptimalRequestConverter, local: LocalRequests, is_cached: bool) -> None:
         self._fingerprint, self._stats = crawler.request_fingerprinter.fingerprint, crawler.stats
         self._manager, self._requests, self._local = manager, converter, local
+        self._added = frozenset({"dont_cache"} if is_cached else ())
         self._found: dict[Lease | None, list[Any]] = {}
         self._parents: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self._warned: set[str] = set()
@@ -100,7 +103,9 @@ class IncomingRequests:
             holder = above.parent
         if holder is not None and holder.frontier_request is None:
             holder = None  # it has ended
-        local = Local(request, holder, bool(request.meta.get(GATE)))
+        added = self._added - request.meta.keys()
+        request.meta.update(dict.fromkeys(added, True))
+        local = Local(request, holder, bool(request.meta.get(GATE)), added=added)
         if not self._local.add(local, self._fingerprint(request), again=again):
             return False
         self._stats.inc_value("optimal_frontier/enqueued")

@@ -47,6 +47,8 @@ class Local:
         Its session had ended: it is to be fetched again.
     repeats : int
         How often it was.
+    added : frozenset of str
+        Names that we put into the request's meta.
     """
 
     request: Any
@@ -58,6 +60,7 @@ class Local:
     error: str = "it was dropped"
     is_repeated: bool = False
     repeats: int = 0
+    added: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self._first = self.request.copy()
@@ -144,9 +147,9 @@ class LocalRequests:
         """Leave a host alone for a while."""
         self._open_at[host] = max(self._open_at.get(host, 0.0), time.monotonic() + seconds)
 
-    def take(self) -> Any:
-        """Return the next request, or None if none waits that may go."""
-        local = self._first.popleft() if self._first else self._next_waiting()
+    def take(self, *, is_shut: bool) -> Any:
+        """Return the next request, or None if none waits that may go: while the gate is shut, gated ones and copies may."""
+        local = self._first.popleft() if self._first else None if is_shut else self._next_waiting()
         if local is None:
             return None
         local.handed, local.session = True, self.session

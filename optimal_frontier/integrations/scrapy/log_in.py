@@ -123,6 +123,7 @@ class LogIn:
         if lease.session == self.session:
             self._has_good = True
             if lease.handout.page in self._refused_before:
+                self._refused_before.discard(lease.handout.page)
                 self._is_proven = True
 
     def note_end(self, local: Local) -> None:

@@ -46,8 +46,8 @@ from optimal_frontier.integrations.scrapy.converters import (
     UnstorableRequestError,
     forget_runtime,
 )
-from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter, describe
-from optimal_frontier.integrations.scrapy.frontera_settings import FronteraSettings, quieten_frontera
+from optimal_frontier.integrations.scrapy.fingerprinter import describe
+from optimal_frontier.integrations.scrapy.foreign_settings import FronteraSettings, is_cached_blindly, quieten_frontera, warn_of_unused
 from optimal_frontier.integrations.scrapy.gate import Gate
 from optimal_frontier.integrations.scrapy.idling import Idling
 from optimal_frontier.integrations.scrapy.incoming import IncomingRequests
@@ -55,13 +55,11 @@ from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.integrations.scrapy.local_requests import LocalRequests
 from optimal_frontier.integrations.scrapy.log_in import LogIn
 from optimal_frontier.integrations.scrapy.sources import Sources
-from optimal_frontier.settings import PREFIX, FrontierSettings
+from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import Handout, Observation
 
 logger = logging.getLogger(__name__)
 
-#: What has to be set for URLs to be folded.
-CANONICAL: Final = "optimal_frontier.integrations.scrapy.CanonicalFingerprinter"
 #: Stands for "no limit" in CONCURRENT_REQUESTS.
 _UNLIMITED: Final = 256
 #: Used when a crawler has no Scrapy project around it.
@@ -146,7 +144,7 @@ class OptimalScheduler(BaseScheduler):
             self.gate = Gate(self._local, self._look)
             self._log_in = LogIn(self.crawler, self.gate, self._local, self._leases, self._look)
             self.sources = Sources(spider, self.settings)
-            self._http_cache = self._dummy_cache()
+            self._http_cache = is_cached_blindly(self.crawler.settings)
             # .scrapy beside scrapy.cfg, or where the process stands.
             project_dir = Path(data_path(_DATA_DIR)).absolute().parent.parent if closest_scrapy_cfg() else Path.cwd()
             identity = describe(self.crawler.request_fingerprinter)
@@ -154,11 +152,11 @@ class OptimalScheduler(BaseScheduler):
             quieten_frontera()
             self._manager = FrontierManager.from_settings(adapter)
             self.backend: OptimalBackend = self._manager.backend
-            self._warn_of_unused()
+            warn_of_unused(self.crawler)
             self._session = Session(self.settings, project_dir, spider.name, self._wake, identity)
             fingerprinter = self.crawler.request_fingerprinter.fingerprint
             self._requests = OptimalRequestConverter(spider, fingerprinter)
-            self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self._local)
+            self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self._local, self._http_cache)
             self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
             self._manager.start()
@@ -219,21 +217,6 @@ class OptimalScheduler(BaseScheduler):
         if self._session is not None and not self._closing:
             self._log_in.again(of)
 
-    def _warn_of_unused(self) -> None:
-        if (self.crawler.settings.getpriority("DUPEFILTER_CLASS") or 0) > 0:
-            logger.info("DUPEFILTER_CLASS = %r is not used: the frontier knows its pages", self.crawler.settings["DUPEFILTER_CLASS"])
-        if isinstance(self.crawler.request_fingerprinter, CanonicalFingerprinter):
-            return
-        for name in ("IGNORED_PARAMETERS", "FOLD_URLS"):
-            if self.crawler.settings.get(PREFIX + name):
-                logger.warning("%s%s counts with REQUEST_FINGERPRINTER_CLASS = %r only", PREFIX, name, CANONICAL)
-
-    def _dummy_cache(self) -> bool:
-        settings = self.crawler.settings
-        policy = settings.get("HTTPCACHE_POLICY")
-        name = policy if isinstance(policy, str) else getattr(policy, "__name__", "")
-        return settings.getbool("HTTPCACHE_ENABLED") and name.endswith("DummyPolicy")
-
     # Requests come in.
 
     def enqueue_request(self, request: Any) -> bool:
@@ -286,10 +269,11 @@ class OptimalScheduler(BaseScheduler):
             if lease is not None:
                 lease.handed = True
             return request
-        local = self._local.take()
+        is_shut = self.gate.is_shut
+        local = self._local.take(is_shut=is_shut)
         if local is not None:
             return local
-        if self.gate.is_shut:
+        if is_shut:
             self.backend.give_back()
             return None
         # What was handed out before the crawl was complete goes back when the spider closes.
