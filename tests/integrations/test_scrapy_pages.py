@@ -127,6 +127,20 @@ def test_start_request_with_dont_filter_is_fetched_at_every_start(crawl: Crawler
     assert state.place(site.url("/static/1")) is None
 
 
+def test_complete_crawl_fetches_what_start_wants(crawl: Crawler, site: MisbehavingSite) -> None:
+    """CLOSE_AFTER is reached when the second crawl begins; it closes after the start request all the same."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/counter/0", dont_filter=True)
+                yield Request(SITE + "/counter/1")
+    """
+    for _ in range(2):
+        with crawl(spider, of_CLOSE_AFTER=1, of_MIN_INTERVAL=600) as running:
+            assert running.wait() == 0
+    assert (site.count("/counter/0"), site.count("/counter/1")) == (2, 1)
+
+
 def test_everything_of_a_request_comes_back_on_every_visit(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     """Callback, cb_kwargs, headers, cookies, priority and meta, with tuples, bytes and nesting, as first yielded."""
     spider = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -218,3 +219,43 @@ def test_post_that_was_found_on_a_page_is_not_lost(
     found = [line["found"] for line in running.record if "found" in line]
     assert found.count("a") == found.count("b") == 2
     assert found.count("c") == 1
+
+
+def test_start_that_yields_nothing_stops_no_crawl(crawl: Crawler, state: State) -> None:
+    """Stored pages wait for its first request, and not for ever; what is fetched from memory keeps HOST_DELAY."""
+    with MisbehavingSite() as site:
+        first = f"""
+            class Tester(Base):
+                def first(self):
+                    yield Request("{site.url("/static/0")}")
+        """
+        silent = f"""
+            import asyncio
+            from optimal_frontier.integrations.scrapy import gate
+            gate.FIRST_S = 2.0
+
+            class Tester(Base):
+                async def start(self):
+                    note(began=True)
+                    await asyncio.sleep(3600)
+                    yield
+
+                def parse(self, response):
+                    for n in range(3):
+                        yield Request("{site.url("/static/")}" + str(n), method="POST", callback=self.ended)
+
+                def ended(self, response):
+                    pass
+        """
+        with crawl(first) as running:
+            running.until(lambda: site.fetches)
+            running.stop()
+        known = len(site.fetches)
+        with crawl(silent, of_HOST_DELAY=0.4, of_MIN_INTERVAL=600) as running:
+            running.until(lambda: any("began" in line for line in running.record))
+            assert len(site.fetches) == known
+            running.until(lambda: len(site.fetches) == known + 4)
+            running.stop()
+    assert "start() has yielded nothing for 2 s; stored pages are fetched meanwhile" in running.log
+    posts = [fetch.at for fetch in site.fetches[known:] if fetch.method == "POST"]
+    assert min(later - earlier for earlier, later in pairwise(posts)) >= 0.35

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+import time
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from optimal_frontier.detection import parse_lastmod
@@ -14,6 +15,9 @@ from optimal_frontier.integrations.scrapy.local_requests import Local, LocalRequ
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
+
+#: Seconds that a crawl which is complete stays open for pages that are wanted now, after the last one of them: others may have them.
+AWAITED_S: Final = 30.0
 
 
 class IncomingRequests:
@@ -40,6 +44,9 @@ class IncomingRequests:
         self._warned: set[str] = set()
         #: Identities of start requests with dont_filter, in this run.
         self._wanted: set[bytes] = set()
+        #: Those of them that were not handed out yet, and how long the crawl stays open for them.
+        self._awaited: set[bytes] = set()
+        self._awaited_until = 0.0
 
     def note_parent(self, request: Any, parent: Any) -> None:
         """Remember the request on whose page ``request`` was found."""
@@ -48,6 +55,17 @@ class IncomingRequests:
     def __bool__(self) -> bool:
         """Whether any wait to be passed on."""
         return bool(self._found)
+
+    def note_handed_out(self, request: Any) -> None:
+        """Note that a request came back from the frontier."""
+        if self._awaited:
+            self._awaited.discard(self._fingerprint(request))
+            self._awaited_until = time.monotonic() + AWAITED_S
+
+    @property
+    def awaits_any(self) -> bool:
+        """Whether pages that are wanted now have still to be handed out, and it is likely that they will be."""
+        return bool(self._awaited) and time.monotonic() < self._awaited_until
 
     def add(self, request: Any) -> bool:
         """Take a request; False if it is not fetched, as it was before.
@@ -79,6 +97,8 @@ class IncomingRequests:
             if identity in self._wanted:
                 return False
             self._wanted.add(identity)
+            self._awaited.add(identity)
+            self._awaited_until = time.monotonic() + AWAITED_S
         kind = TRANSIENT if request.dont_filter and (not start or is_once) else ONCE if is_once else ACTIVE
         frontier_request = self._requests.to_frontier(request, kind)
         if is_wanted:

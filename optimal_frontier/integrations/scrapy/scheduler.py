@@ -277,7 +277,7 @@ class OptimalScheduler(BaseScheduler):
             self.backend.give_back()
             return None
         # What was handed out before the crawl was complete goes back when the spider closes.
-        while self._session.courier.ready and not self._session.courier.complete:
+        while self._session.courier.ready and not self._is_over():
             given = self._manager.get_next_requests(1, key_type="domain", overused_keys=[])
             if not given:  # Frontera's MAX_REQUESTS is reached
                 break
@@ -295,6 +295,7 @@ class OptimalScheduler(BaseScheduler):
             self.incoming.warn_once("callback", "%s: %s; it is not fetched", frontier_request.url, error)
             self._manager.request_error(frontier_request, "IgnoreRequest")
             return None
+        self.incoming.note_handed_out(request)
         added: set[str] = set()
         visits = handout.row.visits
         if visits > 0 or handout.row.failures > 0:
@@ -430,7 +431,7 @@ class OptimalScheduler(BaseScheduler):
 
     def _is_over(self) -> bool:
         assert self._session is not None  # the callers looked
-        return self._session.courier.complete or self._manager.finished
+        return (self._session.courier.complete and not self.incoming.awaits_any) or self._manager.finished
 
     def _wake(self) -> None:
         """Called from the courier's thread."""
