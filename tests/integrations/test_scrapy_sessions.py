@@ -100,7 +100,8 @@ def test_session_that_ends_is_begun_again(crawl: Crawler, site: MemberSite, stat
         running.until(lambda: site.sessions >= 4 and min(_visits(state, site)) >= 10)
         running.stop()
     assert {line["changed"] for line in running.record} == {None, False}
-    assert len(running.record) == sum(_visits(state, site))
+    # Good ones that were under way when the session ended are made again.
+    assert 0 <= len(running.record) - sum(_visits(state, site)) <= len(PAGES) * site.sessions
     # The first 20 pages of each session were served, and one round of requests refused.
     assert all(served == 20 for session, served in site.served.items() if int(session) < site.sessions)
     assert len(site.refused) <= len(PAGES) * site.sessions

@@ -288,7 +288,7 @@ class Courier:
         elif outcome.wait is not None and not self.has_nothing_due and began >= self._next_idle:
             self._next_idle = began + _IDLE_S
             try:
-                pending = self.dispatcher.namespace.counts().get("pending", 0)
+                pending = self.dispatcher.pending()
             except OptimalFrontierError as error:
                 logger.debug("cannot tell whether anything is due: %s", error)  # the next exchange meets the same outage
                 return

@@ -169,6 +169,10 @@ class Dispatcher:
         outcome.waits_for_room = any(known.waits_for_room for known in self._partitions)
         return outcome
 
+    def pending(self) -> int:
+        """Return how many pages wait for their first visit, in all partitions."""
+        return self.namespace.counts().get("pending", 0)
+
     def leave(self, leases: Sequence[Lease]) -> None:
         """Give leases back at once."""
         released = [(Observation(lease.handout, RELEASE, lease.handout.row, counters={"leases_released": 1}), lease) for lease in leases]
