@@ -479,5 +479,5 @@ def test_nothing_is_due_where_no_first_visit_waits(courier, fake):
     assert not courier.has_nothing_due
     fake.first_visits = 0
     eventually(lambda: courier.has_nothing_due)
-    courier.add([page(1)])
+    courier.add([page_of("a/1")])
     assert not courier.has_nothing_due
