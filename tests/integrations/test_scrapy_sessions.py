@@ -81,9 +81,9 @@ def _shows_no_trace(running: Crawl, state: State) -> None:
 
 
 def test_nothing_stored_is_fetched_before_the_log_in(crawl: Crawler, site: MemberSite, state: State) -> None:
-    """Neither at the first start, nor at one that finds stored pages due; after kill -9 too."""
+    """Neither at the first start, nor at one that finds stored pages due; after kill -9 too. A cache answers no log-in."""
     for start in (1, 2, 3):
-        with crawl(SPIDER) as running:
+        with crawl(SPIDER, HTTPCACHE_ENABLED=True) as running:
             running.until(lambda least=2 * start: min(_visits(state, site)) >= least)
             assert site.sessions == start
             running.kill() if start == 1 else running.stop()
