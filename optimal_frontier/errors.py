@@ -28,6 +28,10 @@ class ConvergenceError(OptimalFrontierError):
     """An iteration did not reach its tolerance; never expected on valid input."""
 
 
+class LoggedOut(OptimalFrontierError):  # noqa: N818  # says what a callback has found, not what went wrong with us
+    """For callbacks to raise: the response shows that the spider is logged out. It counts as no visit, and the spider logs in again."""
+
+
 class StateError(OptimalFrontierError):
     """The state in Redis cannot be used."""
 

@@ -45,6 +45,8 @@ class NewPage:
         When a sitemap says that it last changed (seconds since the epoch), and the resolution of that (s).
     announcement : Announcement or None
         Which source says so.
+    is_wanted : bool
+        It is to be fetched now, also where it is known.
     """
 
     page: bytes
@@ -57,6 +59,7 @@ class NewPage:
     pattern_limit: int = 0
     lastmod: tuple[float, float] | None = None
     announcement: Announcement | None = None
+    is_wanted: bool = False
 
 
 @dataclass(slots=True)

@@ -14,11 +14,11 @@ from misbehaving_site import MisbehavingSite
 
 
 def test_restart_fetches_no_page_early(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
-    """What is not due is not fetched, whatever the start requests say; what is new is."""
+    """What is not due is not fetched because start() yields it; what is new is."""
     spider = """
         class Tester(Base):
             def first(self):
-                yield Request(SITE + "/pages/10", dont_filter=True)
+                yield Request(SITE + "/pages/10")
                 if os.path.exists("again"):
                     yield Request(SITE + "/static/new")
                 open("again", "w").close()

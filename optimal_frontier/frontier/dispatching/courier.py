@@ -44,6 +44,8 @@ _AHEAD_S: Final = 0.04
 _SPEED_S: Final = 0.5
 #: Least seconds between two looks whether the crawl is complete.
 _LOOK_S: Final = 0.25
+#: Least seconds between two looks whether first visits wait while nothing can be handed out.
+_IDLE_S: Final = 0.5
 #: Seconds between attempts to reach Redis again, first and longest.
 _RETRY_FIRST_S: Final = 0.1
 _RETRY_LONGEST_S: Final = 2.0
@@ -108,6 +110,9 @@ class Courier:
         self.generation = 0
         #: Grows with every exchange after which no partition has anything to hand out.
         self.idle_exchanges = 0
+        #: Nothing can be handed out now, and no page waits for its first visit.
+        self.has_nothing_due = False
+        self._next_idle = 0.0
         #: Links that were not followed, as far as this process has seen them.
         self.traps = TrapLog()
         self._wake = wake
@@ -154,7 +159,7 @@ class Courier:
     def add(self, pages: Sequence[NewPage], stored: Callable[[], None] | None = None) -> None:
         """Store pages, soon; ``stored`` is called on the courier's thread when they are."""
         with self._condition:
-            self.complete = False
+            self.complete = self.has_nothing_due = False
             self._next.pages.extend(pages)
             if stored is not None:
                 self._next.stored.append(stored)
@@ -295,6 +300,7 @@ class Courier:
             done = [(page, before, lease.token, lease.handout.partition) for page, before, lease in renewals if lease.token != before]
             self._deliver(carried, outcome, done)
             carried = Exchange()
+            self._look_whether_idle(outcome)
             self._look_whether_complete()
             # A caller that waits for each exchange has nothing to ask for meanwhile.
             time.sleep(_BUSY_SPACING_S if self.ahead and not self._stopping else _SPACING_S)
@@ -312,6 +318,22 @@ class Courier:
             self.failure = error
             self._condition.notify_all()
         self._wake()
+
+    def _look_whether_idle(self, outcome: Outcome) -> None:
+        began = time.monotonic()
+        if outcome.handouts or outcome.wait == 0.0:
+            self.has_nothing_due = False
+        elif outcome.wait is not None and not self.has_nothing_due and began >= self._next_idle:
+            self._next_idle = began + _IDLE_S
+            try:
+                pending = self.dispatcher.pending()
+            except OptimalFrontierError as error:
+                logger.debug("cannot tell whether anything is due: %s", error)  # the next exchange meets the same outage
+                return
+            with self._condition:
+                self.has_nothing_due = pending == 0 and not self._next.pages
+            if self.has_nothing_due:
+                self._wake()
 
     def _look_whether_complete(self) -> None:
         began = time.monotonic()

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 from optimal_frontier.frontier.admitting.announcing import settle, take_in
 from optimal_frontier.frontier.admitting.revival import revived
 from optimal_frontier.frontier.dispatching.moving import carry_out
-from optimal_frontier.frontier.dispatching.revising import bring_back
+from optimal_frontier.frontier.dispatching.revising import bring_back, force_wanted
 from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.recent import Recent
@@ -173,6 +173,10 @@ class Dispatcher:
             outcome.wait = max(0.0, min(min(known.open_at, known.look_at) for known in self._partitions) - now)
         outcome.waits_for_room = any(known.waits_for_room for known in self._partitions)
         return outcome
+
+    def pending(self) -> int:
+        """Return how many pages wait for their first visit, in all partitions."""
+        return self.namespace.counts().get("pending", 0)
 
     def leave(self, leases: Sequence[Lease]) -> None:
         """Give leases back at once."""
@@ -375,6 +379,7 @@ class Dispatcher:
             if back is not None:
                 self.namespace.run(revise_calls(partition, [(page, row.b, back, None)], "retired=-1 revived=1"))
         outcome.announced = take_in(self.namespace, [new for new in work.pages if new.lastmod is not None])
+        force_wanted(self.namespace, work.pages)
         for observation in counted:
             if observation.announced is not None:
                 settle(self.namespace, *observation.announced)

@@ -10,7 +10,7 @@ from optimal_frontier.frontier.admitting.revival import due_at, forced
 from optimal_frontier.frontier.judging.backoff import backoff_s
 from optimal_frontier.frontier.judging.gone import HELD_FAILURES
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.messages import PAGE_BYTES, NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.rows import ACTIVE, RETIRED, Row
@@ -96,19 +96,25 @@ def force(namespace: Namespace, fingerprints: Sequence[bytes]) -> list[int]:
     list of int
         Per fingerprint 1 (due), 2 (under way, waiting for its first visit, or fetched once only), 0 (not known).
     """
-    results = []
-    for place in locate(namespace, fingerprints):
-        if place is None:
-            results.append(0)
-            continue
-        row = Row.unpack(place.value)
-        if row.state not in (ACTIVE, RETIRED):
-            results.append(2)
-            continue
-        counters = "retired=-1" if row.state == RETIRED else ""
-        ((done,),) = namespace.run(revise_calls(place.partition, [(place.page, row.b, forced(row), None)], counters))
-        results.append(done or 2)
-    return results
+    return [_force(namespace, place) for place in locate(namespace, fingerprints)]
+
+
+def force_wanted(namespace: Namespace, pages: Iterable[NewPage]) -> None:
+    """Make pages due now that were just added, or known, and are wanted now."""
+    for new in pages:
+        if new.is_wanted:
+            _force(namespace, follow(namespace, namespace.partition_of(new.host), new.page))
+
+
+def _force(namespace: Namespace, place: Place | None) -> int:
+    if place is None:
+        return 0
+    row = Row.unpack(place.value)
+    if row.state not in (ACTIVE, RETIRED):
+        return 2
+    counters = "retired=-1" if row.state == RETIRED else ""
+    ((done,),) = namespace.run(revise_calls(place.partition, [(place.page, row.b, forced(row), None)], counters))
+    return int(done) or 2
 
 
 def bring_back(namespace: Namespace, partition: int, host: int) -> int:

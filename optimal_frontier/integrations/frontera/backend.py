@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +38,7 @@ from optimal_frontier.integrations.frontera.requests import (
     HANDOUT,
     IMPORTANCE,
     IS_LINK,
+    IS_WANTED,
     KIND,
     LASTMOD,
     OBSERVATION,
@@ -47,7 +49,7 @@ from optimal_frontier.integrations.frontera.requests import (
 )
 from optimal_frontier.integrations.frontera.url_identity import DOMAIN, URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
-from optimal_frontier.state.messages import PAGE_BYTES, Handout, Move, NewPage, Observation
+from optimal_frontier.state.messages import PAGE_BYTES, RELEASE, Handout, Move, NewPage, Observation
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
@@ -200,9 +202,11 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     def _kind_of(self, request: Any) -> int:
         kind = request.meta.get(KIND)
         if kind is not None:
-            return int(kind)
+            # Wanted once in every run, where others are fetched once.
+            is_once = IS_WANTED in request.meta and not self.settings.rules.of(request.url).revisit
+            return TRANSIENT if is_once else int(kind)
         if self._attached:
-            return ACTIVE if to_bytes(request.method) == b"GET" else ONCE
+            return ACTIVE if to_bytes(request.method) == b"GET" else TRANSIENT
         # To Frontera a page is a URL, whatever it is asked for with.
         return ONCE if request.meta.get(b"revisit", request.meta.get("revisit")) is False else ACTIVE
 
@@ -219,7 +223,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         identity = self._identity_of(request)
         lastmod = self._lastmod(request) if kind == ACTIVE else None
         # A sitemap's word is news also where it is the old one: the page has not changed since.
-        if kind != TRANSIENT and lastmod is None and self._known.has(identity, importance):
+        is_wanted = IS_WANTED in request.meta
+        if kind != TRANSIENT and lastmod is None and not is_wanted and self._known.has(identity, importance):
             return None
         self._hosts.note(request.url)
         if is_link and self._is_trapped(request):
@@ -240,7 +245,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         )
         if kind != TRANSIENT:
             self._known.note(identity, importance)  # last, as what cannot be stored is not known
-        return new
+        return replace(new, is_wanted=True) if is_wanted and kind == ACTIVE else new
 
     def page_of(self, request: Any) -> NewPage:
         """Return the page of a request that is no link, whether it is known or not.
@@ -344,6 +349,13 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
                 waiting = courier.ready.popleft()
                 if waiting is not handout:
                     courier.ready.append(waiting)
+
+    def give_back(self) -> None:
+        """End the leases of what was handed out and not taken yet: another crawler may have it."""
+        courier = self.session.courier
+        while courier.ready:
+            handout = courier.ready.popleft()
+            courier.observe(Observation(handout, RELEASE, handout.row, counters={"leases_released": 1}))
 
     def hosts_of(self, hostname: str) -> list[str]:
         """Return the hosts (with ports) of a host name that were seen; what Scrapy's downloader takes for one slot."""

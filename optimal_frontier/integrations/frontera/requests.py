@@ -32,6 +32,8 @@ IS_LINK: Final = b"optimal_frontier_is_link"
 #: In the meta of a response, by whoever fetched it: why each redirect was made (301, 302 ...), oldest first, and the URLs before the last.
 REDIRECT_REASONS: Final = b"redirect_reasons"
 REDIRECT_URLS: Final = b"redirect_urls"
+#: There where it is to be fetched now, whatever is known of the page.
+IS_WANTED: Final = b"optimal_frontier_is_wanted"
 
 #: Headers with which a request states conditions or asks for a part; who sets one of them is left alone.
 CONDITIONS: Final = (b"If-None-Match", b"If-Modified-Since", b"If-Match", b"If-Unmodified-Since", b"If-Range", b"Range")
@@ -56,6 +58,7 @@ _TRANSIENT_META: Final = {
     REDIRECT_URLS,
     b"redirect_fingerprints",
     b"redirect_domains",
+    IS_WANTED,
     b"state",
     b"content_hash",
     b"origin_is_frontier",

@@ -17,7 +17,8 @@ from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validato
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, not_modified_visit, visit_of
 from optimal_frontier.integrations.canonical_links import other_page
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
-from optimal_frontier.integrations.scrapy.lease import LEASE, META, Lease
+from optimal_frontier.integrations.scrapy.lease import LEASE, LOCAL, META, Lease
+from optimal_frontier.integrations.scrapy.local_requests import Local, note_callback_error
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.integrations.scrapy.sources import ANNOUNCES
 from optimal_frontier.state.messages import KEEP
@@ -112,13 +113,20 @@ class ChangeDetectionMiddleware:
     def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
         """Have the response judged that the engine gets."""
         lease: Lease | None = request.meta.get(LEASE)
+        local: Local | None = request.meta.get(LOCAL)
         if self.scheduler is None:
             return response
+        if local is not None and local.request is request:
+            if local.is_repeated:
+                self._not_counted(request)
+            local.answer(error_of_response(response.status, response.flags))
         if lease is None:
             request.meta[META] = dict(NOTHING_KNOWN)
             return response
         if lease.request is not request:  # a spider's own download with a copy of the page's meta
             return response
+        if lease.is_given_back or lease.error:
+            self._not_counted(request)
         context = self.scheduler.context(lease.handout)
         lease.response = response
         sent = self.conditional.forget(lease, request)
@@ -137,6 +145,12 @@ class ChangeDetectionMiddleware:
             request.callback = _unchanged
             self.crawler.stats.inc_value("optimal_frontier/callbacks_spared")
         return response
+
+    @staticmethod
+    def _not_counted(request: Any) -> None:
+        """Keep a response of an ended session from the spider."""
+        request.errback = _unchanged
+        raise IgnoreRequest("the session has ended")
 
     def _visit(self, lease: Lease, request: Any, response: Any, sent: Validators | None) -> Visit:
         """Return what came: what the response says, and what only Scrapy knows."""
@@ -203,6 +217,9 @@ class ChangeDetectionMiddleware:
     def process_exception(self, request: Any, exception: Exception, spider: Any = None) -> None:
         """Note why the request failed; its lease ends when the engine is done with it."""
         lease: Lease | None = request.meta.get(LEASE)
+        local: Local | None = request.meta.get(LOCAL)
+        if local is not None and local.request is request:
+            local.answer(error_of_exception(exception))
         if lease is not None:
             if self.scheduler is not None:
                 self.conditional.forget(lease, request)
@@ -210,6 +227,7 @@ class ChangeDetectionMiddleware:
 
     def callback_failed(self, response: Any) -> None:
         """Have a page fetched in full again whose callback or item pipeline raised: its items may be lost."""
+        note_callback_error(response)
         lease: Lease | None = getattr(response, "request", None) and response.request.meta.get(LEASE)
         if lease is not None and lease.observation is not None and lease.observation.op == KEEP:
             lease.observation = after_callback_error(lease.observation)

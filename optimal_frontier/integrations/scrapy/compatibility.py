@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import inspect
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final
 
 from scrapy import signals
@@ -11,6 +13,9 @@ from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.extensions.httpcache import DummyPolicy
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import CancelledError, Deferred
+
+logger = logging.getLogger(__name__)
 
 #: Seconds between two looks whether the engine runs.
 _ENGINE_START_S: Final = 0.02
@@ -100,3 +105,43 @@ def fail_crawl(crawler: Any) -> None:
         crawler.spider = None
 
     crawler.signals.connect(leave_without_spider, signals.engine_stopped, weak=False)
+
+
+def is_closing(engine: Any) -> bool:
+    """Tell whether the spider is closed, or about to be."""
+    slot = engine_slot(engine)
+    return slot is None or slot.closing is not None
+
+
+async def start_of(crawler: Any) -> AsyncIterator[Any]:
+    """Return what the spider's ``start()`` yields when it is asked anew, through all spider middlewares."""
+    process_start = crawler.engine.scraper.spidermw.process_start
+    # Up to Scrapy 2.13 the spider is an argument.
+    argument = inspect.signature(process_start).parameters.get("spider")
+    is_needed = argument is not None and argument.default is inspect.Parameter.empty
+    start: AsyncIterator[Any] = await (process_start(crawler.spider) if is_needed else process_start())
+    return start
+
+
+def run_soon(coroutine: Coroutine[Any, Any, None]) -> Any:
+    """Run a coroutine on the loop that runs the crawl; return what has ``cancel``. Its errors are logged."""
+    running = deferred_from_coro(coroutine)
+    running.addErrback(_log_error)
+    return running
+
+
+def _log_error(failure: Any) -> None:
+    if not failure.check(CancelledError, asyncio.CancelledError):
+        logger.error("start() failed when it was asked anew", exc_info=(failure.type, failure.value, failure.getTracebackObject()))
+
+
+async def breathe() -> None:
+    """Let the loop that runs the crawl do what else it has to."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pause: Deferred[None] = Deferred()
+        _reactor().callLater(0, pause.callback, None)
+        await pause
+    else:
+        await asyncio.sleep(0)

@@ -11,16 +11,16 @@ from scrapy import Request
 from w3lib.util import to_bytes, to_unicode
 
 from optimal_frontier.integrations.frontera.requests import ANNOUNCEMENT, FINGERPRINT, IMPORTANCE, KIND, LASTMOD
-from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, META
+from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, GATE, LEASE, LOCAL, META
 
 #: Runtime companions that Scrapy and we put into meta; they say nothing about the next fetch.
-RUNTIME_META = frozenset({LEASE, META, "download_latency", "download_slot", b"frontier_request"})
+RUNTIME_META = frozenset({LEASE, LOCAL, META, "download_latency", "download_slot", b"frontier_request"})
 
 
 def forget_runtime(meta: dict[Any, Any]) -> None:
     """Take out of a copied ``meta`` what belongs to the fetch that it was copied from."""
-    lease = meta.get(LEASE)
-    for name in RUNTIME_META | (lease.added if lease is not None else frozenset()):
+    added = (companion.added for companion in (meta.get(LEASE), meta.get(LOCAL)) if companion is not None)
+    for name in RUNTIME_META.union(*added):
         meta.pop(name, None)
 
 
@@ -56,7 +56,7 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             function = getattr(scrapy_request, name)
             if function is not None:
                 meta[to_bytes(f"scrapy_{name}")] = self._name_of(function, name)
-        plain = {k: v for k, v in scrapy_request.meta.items() if k not in RUNTIME_META and k != ANNOUNCED}
+        plain = {k: v for k, v in scrapy_request.meta.items() if k not in RUNTIME_META and k not in (ANNOUNCED, GATE)}
         if plain:
             meta[b"scrapy_meta"] = plain
         rest: dict[str, Any] = {}

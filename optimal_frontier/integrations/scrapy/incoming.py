@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+import time
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from optimal_frontier.detection import parse_lastmod
-from optimal_frontier.integrations.frontera.requests import IS_LINK, SOURCE
+from optimal_frontier.integrations.frontera.requests import IS_LINK, IS_WANTED, SOURCE
 from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter
-from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
-from optimal_frontier.integrations.scrapy.unstored import UnstoredRequests
+from optimal_frontier.integrations.scrapy.lease import GATE, LEASE, LOCAL, Lease
+from optimal_frontier.integrations.scrapy.local_requests import Local, LocalRequests
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
 
+#: Seconds that a crawl which is complete stays open for pages that are wanted now, after the last one of them: others may have them.
+AWAITED_S: Final = 30.0
+
 
 def kind_of(request: Any, *, start: bool = False) -> int:
     """Return what a request is to the frontier: a page, a fetch that is made once, or one that is made whatever is known."""
-    if request.dont_filter and not start:
+    is_once = request.meta.get("revisit", True) is False
+    if request.method != "GET" or (request.dont_filter and (is_once or not start)):
         return TRANSIENT
-    return ONCE if request.method != "GET" or request.meta.get("revisit", True) is False else ACTIVE
+    return ONCE if is_once else ACTIVE
 
 
 class IncomingRequests:
@@ -32,16 +37,24 @@ class IncomingRequests:
         Its fingerprinter and stats.
     manager : FrontierManager
     converter : OptimalRequestConverter
-    unstored : UnstoredRequests
-        Takes what cannot be stored.
+    local : LocalRequests
+        Takes what is of this process, and what cannot be stored.
+    is_cached : bool
+        Scrapy's cache answers whatever it has, also what logs in.
     """
 
-    def __init__(self, crawler: Any, manager: Any, converter: OptimalRequestConverter, unstored: UnstoredRequests) -> None:
+    def __init__(self, crawler: Any, manager: Any, converter: OptimalRequestConverter, local: LocalRequests, is_cached: bool) -> None:
         self._fingerprint, self._stats = crawler.request_fingerprinter.fingerprint, crawler.stats
-        self._manager, self._requests, self._unstored = manager, converter, unstored
+        self._manager, self._requests, self._local = manager, converter, local
+        self._added = frozenset({"dont_cache"} if is_cached else ())
         self._found: dict[Lease | None, list[Any]] = {}
         self._parents: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self._warned: set[str] = set()
+        #: Identities of start requests with dont_filter, in this run.
+        self._wanted: set[bytes] = set()
+        #: Those of them that were not handed out yet, and how long the crawl stays open for them.
+        self._awaited: set[bytes] = set()
+        self._awaited_until = 0.0
 
     def note_parent(self, request: Any, parent: Any) -> None:
         """Remember the request on whose page ``request`` was found."""
@@ -51,8 +64,19 @@ class IncomingRequests:
         """Whether any wait to be passed on."""
         return bool(self._found)
 
-    def add(self, request: Any) -> None:
-        """Take a request.
+    def note_handed_out(self, request: Any) -> None:
+        """Note that a request came back from the frontier."""
+        if self._awaited:
+            self._awaited.discard(self._fingerprint(request))
+            self._awaited_until = time.monotonic() + AWAITED_S
+
+    @property
+    def awaits_any(self) -> bool:
+        """Whether pages that are wanted now have still to be handed out, and it is likely that they will be."""
+        return bool(self._awaited) and time.monotonic() < self._awaited_until
+
+    def add(self, request: Any) -> bool:
+        """Take a request; False if it is not fetched, as it was before.
 
         Raises
         ------
@@ -61,6 +85,9 @@ class IncomingRequests:
         """
         start = self._is_start(request)
         parent = self._parents.pop(request, None)
+        above: Local | None = parent.meta.get(LOCAL) if parent is not None else None
+        if self._is_gated(request, above) or request.method != "GET":
+            return self._add_local(request, parent, again=request.dont_filter and not start)
         importance = request.meta.get("importance", 1.0)
         if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance < float("inf"):
             self.warn_once("importance", "meta['importance'] = %r of %s: expected a number above 0; 1.0 is used", importance, request)
@@ -71,12 +98,44 @@ class IncomingRequests:
             except ValueError as error:
                 self.warn_once("lastmod", "meta['lastmod'] = %r of %s: %s; it is ignored", request.meta["lastmod"], request.url, error)
                 request = request.replace(meta={k: v for k, v in request.meta.items() if k != "lastmod"})
+        is_wanted = start and request.dont_filter
+        if is_wanted:
+            identity = self._fingerprint(request)
+            if identity in self._wanted:
+                return False
+            self._wanted.add(identity)
+            self._awaited.add(identity)
+            self._awaited_until = time.monotonic() + AWAITED_S
         frontier_request = self._requests.to_frontier(request, kind_of(request, start=start))
+        if is_wanted:
+            frontier_request.meta[IS_WANTED] = True
         lease = parent.meta.get(LEASE) if parent is not None else None
         frontier_request.meta[SOURCE] = request
         if parent is not None:
             frontier_request.meta[IS_LINK] = True
         self._found.setdefault(lease, []).append(frontier_request)
+        return True
+
+    def _is_gated(self, request: Any, above: Local | None) -> bool:
+        """Tell whether a request is gated: what is found by one that is inherits the gate."""
+        if above is not None and above.is_gated:
+            request.meta.setdefault(GATE, True)
+        return bool(request.meta.get(GATE))
+
+    def _add_local(self, request: Any, parent: Any, *, again: bool) -> bool:
+        above: Local | None = parent.meta.get(LOCAL) if parent is not None else None
+        holder: Lease | None = parent.meta.get(LEASE) if parent is not None else None
+        if above is not None:
+            holder = above.parent
+        if holder is not None and holder.frontier_request is None:
+            holder = None  # it has ended
+        added = self._added - request.meta.keys()
+        request.meta.update(dict.fromkeys(added, True))
+        local = Local(request, holder, bool(request.meta.get(GATE)), added=added)
+        if not self._local.add(local, self._fingerprint(request), again=again):
+            return False
+        self._stats.inc_value("optimal_frontier/enqueued")
+        return True
 
     def pass_on(self) -> None:
         """Pass on what was enqueued since the last look, the links of a page together."""
@@ -96,8 +155,8 @@ class IncomingRequests:
 
     def keep_in_memory(self, request: Any, error: Exception) -> bool:
         """Take a request that cannot be stored, for the reason ``error``; False if it was taken before."""
-        identity = self._fingerprint(request)
-        if not self._unstored.add(request, identity, again=request.dont_filter and not self._is_start(request)):
+        again = request.dont_filter and not self._is_start(request)
+        if not self._local.add(Local(request), self._fingerprint(request), again=again):
             return False
         self.warn_once(
             "unstorable", "%s cannot be stored (%s); it is fetched once, from memory, and lost if the process ends", request, error

@@ -14,6 +14,10 @@ from optimal_frontier.state.messages import Handout, Observation
 LEASE: Final = "_optimal_frontier_lease"
 #: In the meta of a request that a source yields: its `Announcement`. Not stored with the request.
 ANNOUNCED: Final = "_optimal_frontier_announced"
+#: Where the companion of a request stands that is fetched from memory: see `local_requests`. Never stored.
+LOCAL: Final = "_optimal_frontier_local"
+#: In the meta of a request: nothing stored is handed out before it has ended. Not stored with the request.
+GATE: Final = "frontier_gate"
 #: What callbacks read in ``response.meta``.
 META: Final = "optimal_frontier"
 
@@ -56,6 +60,12 @@ class Lease:
         What was read of the response, if the page is a source.
     status, size : int
         Of the last response that was downloaded: its status, and the bytes of its body as they came.
+    children : int
+        Requests found on the page that this process fetches from memory: the page is not done before they are.
+    session : int
+        Number of the log-in that it was handed out in.
+    is_given_back : bool
+        Its response does not count: the session had ended.
     """
 
     handout: Handout
@@ -76,6 +86,9 @@ class Lease:
     status: int = 0
     size: int = 0
     source: Source | None = None
+    children: int = 0
+    session: int = 0
+    is_given_back: bool = False
 
     @property
     def is_judged(self) -> bool:

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from frontera.contrib.scrapy.settings_adapter import ScrapySettingsAdapter
 from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.misc import load_object
@@ -29,7 +28,7 @@ from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.outcomes import CAUSES, DROPPED, RELEASED, error_of_dropped
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
-from optimal_frontier.integrations.frontera.configuration import given, manager_of, settings_of, whole_number_of
+from optimal_frontier.integrations.frontera.configuration import manager_of, settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION
 from optimal_frontier.integrations.scrapy.asking import Asking
@@ -48,20 +47,21 @@ from optimal_frontier.integrations.scrapy.converters import (
     UnstorableRequestError,
     forget_runtime,
 )
-from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter, describe
+from optimal_frontier.integrations.scrapy.fingerprinter import describe
+from optimal_frontier.integrations.scrapy.foreign_settings import FronteraSettings, is_cached_blindly, quieten_frontera, warn_of_unused
+from optimal_frontier.integrations.scrapy.gate import Gate
+from optimal_frontier.integrations.scrapy.idling import Idling
 from optimal_frontier.integrations.scrapy.incoming import IncomingRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
+from optimal_frontier.integrations.scrapy.local_requests import LocalRequests
+from optimal_frontier.integrations.scrapy.log_in import LogIn
 from optimal_frontier.integrations.scrapy.pushed_requests import PushedRequests
 from optimal_frontier.integrations.scrapy.sources import Sources
-from optimal_frontier.integrations.scrapy.unstored import UnstoredRequests
-from optimal_frontier.settings import PREFIX, FrontierSettings
+from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import Handout, Observation
 
 logger = logging.getLogger(__name__)
 
-BACKEND: Final = "optimal_frontier.integrations.frontera.OptimalBackend"
-#: What has to be set for URLs to be folded.
-CANONICAL: Final = "optimal_frontier.integrations.scrapy.CanonicalFingerprinter"
 #: Stands for "no limit" in CONCURRENT_REQUESTS.
 _UNLIMITED: Final = 256
 #: Used when a crawler has no Scrapy project around it.
@@ -77,24 +77,6 @@ _COUNTED: Final = (
     "moves_held",
     "not_modified",
 )
-
-
-class _ManagerSettings(ScrapySettingsAdapter):  # type: ignore[misc]  # frontera is untyped
-    """Frontera's settings as the project has them, with our backend, started by us."""
-
-    def get(self, key: str, default_value: Any = None) -> Any:
-        if key == "BACKEND":
-            return BACKEND
-        if key == "AUTO_START":
-            return False
-        if key in ("MAX_REQUESTS", "MAX_NEXT_REQUESTS"):  # text, where the command line gives them
-            return whole_number_of(self, key) or 0
-        return super().get(key, default_value)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("BACKEND", "AUTO_START"):
-            return self.get(name)
-        return super().__getattr__(name)
 
 
 class OptimalScheduler(BaseScheduler):
@@ -114,7 +96,9 @@ class OptimalScheduler(BaseScheduler):
         self._leases: set[Lease] = set()
         self._pending: deque[Any] = deque()
         self._asking: Asking
-        self._unstored: UnstoredRequests
+        self._local: LocalRequests
+        self.gate: Gate
+        self._log_in: LogIn
         self.incoming: IncomingRequests
         self._session: Session | None = None
         self._manager: Any = None
@@ -162,29 +146,31 @@ class OptimalScheduler(BaseScheduler):
         """Connect and start; what prevents it is logged in one line, and the spider is closed."""
         self._call = thread_safe_caller()
         try:
-            adapter = _ManagerSettings(self.crawler.settings)
+            adapter = FronteraSettings(self.crawler.settings)
             self.settings = settings_of(adapter, spider.name)
             self._asking = Asking(adapter, self._look)
-            self._unstored = UnstoredRequests(self.settings.crawl_rate, self._look)
+            self._local = LocalRequests(self.settings.crawl_rate, self.settings.host_delay, self._look)
+            self.gate = Gate(self._local, self._look)
+            self._log_in = LogIn(self.crawler, self.gate, self._local, self._leases, self._look)
             self.sources = Sources(spider, self.settings)
-            self._http_cache = self._dummy_cache()
+            self._http_cache = is_cached_blindly(self.crawler.settings)
             # .scrapy beside scrapy.cfg, or where the process stands.
             project_dir = Path(data_path(_DATA_DIR)).absolute().parent.parent if closest_scrapy_cfg() else Path.cwd()
             identity = describe(self.crawler.request_fingerprinter)
             # before the session: it refuses what counts as content, if that cannot be imported
-            _quieten_frontera()
+            quieten_frontera()
             self._manager = manager_of(adapter)
             self.backend: OptimalBackend = self._manager.backend
-            self._warn_of_unused_folding()
-            if given(adapter, "BACKEND") not in (None, BACKEND):
-                logger.warning("BACKEND = %r is not used: %s is", given(adapter, "BACKEND"), BACKEND)
+            warn_of_unused(self.crawler)
             self._session = Session(self.settings, project_dir, spider.name, self._wake, identity)
             fingerprinter = self.crawler.request_fingerprinter.fingerprint
             self._requests = OptimalRequestConverter(spider, fingerprinter)
-            self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self._unstored)
+            self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self._local, self._http_cache)
             self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
             self._manager.start()
+            self.gate.begin_start()
+            self._idling = Idling(self.crawler, self._session.courier, self._is_over)
             self._session.take_urls(PushedRequests(self.crawler, self._requests, self.backend), self._call)
         except OptimalFrontierError as error:
             self._refuse(str(error))
@@ -203,6 +189,7 @@ class OptimalScheduler(BaseScheduler):
         if self._session is None:
             return
         self._closing = True
+        self._log_in.stop()
         gc.unfreeze()
         self.incoming.pass_on()
         self._reap()
@@ -231,18 +218,14 @@ class OptimalScheduler(BaseScheduler):
         fail_crawl(self.crawler)
         self._call(lambda: close_spider(self.crawler.engine, self.crawler.spider, "optimal_frontier_error"))
 
-    def _warn_of_unused_folding(self) -> None:
-        if isinstance(self.crawler.request_fingerprinter, CanonicalFingerprinter):
-            return
-        for name in ("IGNORED_PARAMETERS", "FOLD_URLS"):
-            if self.crawler.settings.get(PREFIX + name):
-                logger.warning("%s%s counts with REQUEST_FINGERPRINTER_CLASS = %r only", PREFIX, name, CANONICAL)
+    def log_in_again(self, of: Any) -> None:
+        """Have the spider log in again, as ``of``, a response or its request, shows that it is logged out.
 
-    def _dummy_cache(self) -> bool:
-        settings = self.crawler.settings
-        policy = settings.get("HTTPCACHE_POLICY")
-        name = policy if isinstance(policy, str) else getattr(policy, "__name__", "")
-        return settings.getbool("HTTPCACHE_ENABLED") and name.endswith("DummyPolicy")
+        What this process has of the ended session counts as not visited; then ``start()`` is asked anew for its requests with
+        ``meta["frontier_gate"]``, and the crawl goes on after them.
+        """
+        if self._session is not None and not self._closing:
+            self._log_in.again(of)
 
     # Requests come in.
 
@@ -250,6 +233,8 @@ class OptimalScheduler(BaseScheduler):
         """Take a request of the engine's: redirect and retry copies go straight on, everything else to the frontier."""
         if self._refusal or self._session is None:
             return False
+        if self._local.follow(request):
+            return True
         lease: Lease | None = request.meta.get(LEASE)
         if lease is not None:
             if lease in self._leases and not lease.is_judged:
@@ -263,10 +248,9 @@ class OptimalScheduler(BaseScheduler):
             self._pending.append(request)
             return True
         try:
-            self.incoming.add(request)
+            return self.incoming.add(request)
         except UnstorableRequestError as error:
             return self.incoming.keep_in_memory(request, error)
-        return True
 
     # Requests go out.
 
@@ -278,6 +262,7 @@ class OptimalScheduler(BaseScheduler):
         self.incoming.pass_on()
         self._reap()
         self._drop_lost()
+        self._log_in.look()
         if self._session.courier.failure is not None:
             if not self._refusal:
                 self._refuse(str(self._session.courier.failure))
@@ -294,11 +279,15 @@ class OptimalScheduler(BaseScheduler):
             if lease is not None:
                 lease.handed = True
             return request
-        unstored = self._unstored.take()
-        if unstored is not None:
-            return unstored
+        is_shut = self.gate.is_shut
+        local = self._local.take(is_shut=is_shut)
+        if local is not None:
+            return local
+        if is_shut:
+            self.backend.give_back()
+            return None
         # What was handed out before the crawl was complete goes back when the spider closes.
-        while self._session.courier.ready and not self._session.courier.complete:
+        while self._session.courier.ready and not self._is_over():
             given = self._manager.get_next_requests(1, key_type="domain", overused_keys=[])
             if not given:  # Frontera's MAX_REQUESTS is reached
                 break
@@ -316,6 +305,7 @@ class OptimalScheduler(BaseScheduler):
             self.incoming.warn_once("callback", "%s: %s; it is not fetched", frontier_request.url, error)
             self._manager.request_error(frontier_request, "IgnoreRequest")
             return None
+        self.incoming.note_handed_out(request)
         added: set[str] = set()
         visits = handout.row.visits
         if visits > 0 or handout.row.failures > 0:
@@ -324,6 +314,7 @@ class OptimalScheduler(BaseScheduler):
             added -= request.meta.keys()
             request.meta.update(dict.fromkeys(added, True))
         lease = Lease(handout, frontier_request, request, handed=True, added=frozenset(added))
+        lease.session = self._log_in.session
         request.meta[LEASE] = lease
         self._leases.add(lease)
         self.stats.inc_value("optimal_frontier/dispatched")
@@ -343,7 +334,7 @@ class OptimalScheduler(BaseScheduler):
             if slot.active:
                 room = slot.concurrency + (extra if slot.concurrency >= total else 0) - len(slot.active)
                 slots[key] = SlotRoom(self.backend.hosts_of(key) or [key], max(0, room))
-        done = self._closing or courier.complete or self._manager.finished
+        done = self._closing or self.gate.is_shut or self._is_over()
         wanted = self._asking.bounded(max(0, free), courier.idle_exchanges)
         courier.ask(0 if done else wanted, slots, per_host + extra)
 
@@ -357,20 +348,23 @@ class OptimalScheduler(BaseScheduler):
         """Leave the host of ``url`` alone for a while, in every crawler of the namespace."""
         if self._session is not None:
             self._session.courier.hold(host_of(url), seconds)
+            self._local.hold(host_of(url), seconds)
             self.stats.inc_value("optimal_frontier/host_holds")
 
     # Leases end.
 
     def _reap(self) -> None:
         """End the leases of requests that the engine has finished with."""
+        alive = in_progress(self.crawler.engine)
+        for local in self._local.reap(alive):
+            self._log_in.note_end(local)
         if not self._leases:
             return
-        alive = in_progress(self.crawler.engine)
         waiting = self._pending
         ended = [lease for lease in self._leases if lease.request not in alive and not (waiting and lease.request in waiting)]
         for lease in ended:
             # The engine takes a request over right after next_request returned it.
-            if lease.handed:
+            if lease.handed and not lease.children:
                 self._end(lease)
 
     def _drop_lost(self) -> None:
@@ -392,6 +386,8 @@ class OptimalScheduler(BaseScheduler):
     def _end(self, lease: Lease) -> None:
         self._leases.discard(lease)
         request, response, observation = lease.frontier_request, lease.response, lease.observation
+        if lease.is_given_back or lease.children:  # children are left at the end of the crawl
+            lease.error, observation = RELEASED, None
         error = lease.error or self._error_of(lease)
         if lease.is_lost and not lease.reached:
             request.meta.pop(HANDOUT)  # it ends no lease
@@ -403,6 +399,7 @@ class OptimalScheduler(BaseScheduler):
         try:
             if response is not None and not error:
                 self._manager.page_crawled(self._responses.to_frontier(response, request))
+                self._log_in.note_good(lease)
                 self.stats.inc_value("optimal_frontier/crawled")
                 if observation is not None and observation.bit >= 0:
                     self.stats.inc_value("optimal_frontier/observations")
@@ -438,14 +435,18 @@ class OptimalScheduler(BaseScheduler):
     # Staying open.
 
     def has_pending_requests(self) -> bool:
-        """Tell whether the spider has a reason to stay open: always, until CLOSE_AFTER or Frontera's MAX_REQUESTS is reached."""
+        """Tell whether something is under way or due; if nothing is, handlers of ``spider_idle`` have their turn: see `Idling`."""
         if self._refusal:
             return True  # it is being closed, for a reason other than "finished"
         if self._session is None:
             return False
-        if self._pending or self._unstored or self._leases or self.incoming:
+        if self._pending or self._local or self._leases or self.incoming or self.gate.is_shut:
             return True
-        return not (self._session.courier.complete or self._manager.finished)
+        return not self._idling.is_idle
+
+    def _is_over(self) -> bool:
+        assert self._session is not None  # the callers looked
+        return (self._session.courier.complete and not self.incoming.awaits_any) or self._manager.finished
 
     def _wake(self) -> None:
         """Called from the courier's thread."""
@@ -465,12 +466,3 @@ class OptimalScheduler(BaseScheduler):
         self._count_traps()
         if self._session is not None and self.crawler.engine is not None:
             schedule_next_call(self.crawler.engine)
-
-
-def _quieten_frontera() -> None:
-    # Frontera writes debug records of kilobytes for every page, which cost a tenth of a crawl to make even where no handler wants them, and
-    # LOG_LEVEL is DEBUG unless set. Who wants them gives these loggers a level.
-    for name in ("manager", "manager.components"):
-        frontera_logger = logging.getLogger(name)
-        if frontera_logger.level == logging.NOTSET:
-            frontera_logger.setLevel(logging.WARNING)

@@ -8,6 +8,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 
+from optimal_frontier.errors import LoggedOut
 from optimal_frontier.integrations.scrapy.converters import forget_runtime
 from optimal_frontier.integrations.scrapy.item_marks import ItemMarks
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
@@ -35,8 +36,16 @@ class FrontierSpiderMiddleware:
         if scheduler is not None:
             for request in scheduler.sources.start():
                 yield request
-        async for element in start:
-            yield element
+        if scheduler is None:
+            async for element in start:
+                yield element
+            return
+        try:
+            async for element in start:
+                scheduler.gate.note_start()
+                yield element
+        finally:
+            scheduler.gate.end_start()
 
     def process_spider_output(self, response: Any, result: Iterable[Any], spider: Any = None) -> Iterator[Any]:
         """Mark the requests in ``result``."""
@@ -49,6 +58,14 @@ class FrontierSpiderMiddleware:
         scheduler = OptimalScheduler.of(self.crawler)
         async for element in result:
             yield self._marked(element, response, scheduler)
+
+    def process_spider_exception(self, response: Any, exception: Exception, spider: Any = None) -> list[Any] | None:
+        """Have the spider log in again where its callback found that it has to."""
+        scheduler = OptimalScheduler.of(self.crawler)
+        if not isinstance(exception, LoggedOut) or scheduler is None:
+            return None
+        scheduler.log_in_again(response)
+        return []
 
     def _marked(self, element: Any, response: Any, scheduler: OptimalScheduler | None) -> Any:
         if isinstance(element, Request):

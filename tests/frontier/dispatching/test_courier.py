@@ -55,6 +55,7 @@ class FakeDispatcher:
         self.answers: list[Callable[[Exchange], Outcome]] = []
         self.left: list[list[Lease]] = []
         self.reconnects = 0
+        self.first_visits = 0
 
     def exchange(self, work: Exchange) -> Outcome:
         self.exchanges.append((time.monotonic(), deepcopy(work)))
@@ -67,6 +68,9 @@ class FakeDispatcher:
 
     def reconnect(self) -> None:
         self.reconnects += 1
+
+    def pending(self) -> int:
+        return self.first_visits
 
 
 @pytest.fixture
@@ -503,3 +507,16 @@ def test_a_lease_is_renewed_no_longer_than_the_caller_is_waited_for(store):
     assert courier.live == 0
     assert courier.stop(PATIENCE_S)
     assert "leases_released" not in store.counts()  # it is the server's to end
+
+
+def test_nothing_is_due_where_no_first_visit_waits(courier, fake):
+    """An exchange that brought nothing is not enough: pages may wait for their host."""
+    fake.first_visits = 3
+    courier.ask(1, {}, 0)
+    eventually(lambda: courier.idle_exchanges)
+    time.sleep(0.1)
+    assert not courier.has_nothing_due
+    fake.first_visits = 0
+    eventually(lambda: courier.has_nothing_due)
+    courier.add([page_of("a/1")])
+    assert not courier.has_nothing_due

@@ -1,0 +1,67 @@
+"""Settings that are Scrapy's or Frontera's: what of them is not used, what follows from them, and what Frontera gets."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+from frontera.contrib.scrapy.settings_adapter import ScrapySettingsAdapter
+
+from optimal_frontier.integrations.frontera.configuration import whole_number_of
+from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter
+from optimal_frontier.settings import PREFIX
+
+logger = logging.getLogger(__name__)
+
+BACKEND: Final = "optimal_frontier.integrations.frontera.OptimalBackend"
+#: What has to be set for URLs to be folded.
+CANONICAL: Final = "optimal_frontier.integrations.scrapy.CanonicalFingerprinter"
+
+
+class FronteraSettings(ScrapySettingsAdapter):  # type: ignore[misc]  # frontera is untyped
+    """Frontera's settings as the project has them, with our backend, started by us."""
+
+    def get(self, key: str, default_value: Any = None) -> Any:
+        if key == "BACKEND":
+            return BACKEND
+        if key == "AUTO_START":
+            return False
+        if key in ("MAX_REQUESTS", "MAX_NEXT_REQUESTS"):  # text, where the command line gives them
+            return whole_number_of(self, key) or 0
+        return super().get(key, default_value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("BACKEND", "AUTO_START"):
+            return self.get(name)
+        return super().__getattr__(name)
+
+
+def quieten_frontera() -> None:
+    """Give Frontera's talkative loggers a level, unless they have one."""
+    # Frontera writes debug records of kilobytes for every page, which cost a tenth of a crawl to make even where no handler wants them, and
+    # LOG_LEVEL is DEBUG unless set. Who wants them gives these loggers a level.
+    for name in ("manager", "manager.components"):
+        frontera_logger = logging.getLogger(name)
+        if frontera_logger.level == logging.NOTSET:
+            frontera_logger.setLevel(logging.WARNING)
+
+
+def warn_of_unused(crawler: Any) -> None:
+    """Say which settings of the project do not count."""
+    settings = crawler.settings
+    if settings.get("BACKEND") not in (None, BACKEND):
+        logger.warning("BACKEND = %r is not used: %s is", settings["BACKEND"], BACKEND)
+    if (settings.getpriority("DUPEFILTER_CLASS") or 0) > 0:
+        logger.info("DUPEFILTER_CLASS = %r is not used: the frontier knows its pages", settings["DUPEFILTER_CLASS"])
+    if isinstance(crawler.request_fingerprinter, CanonicalFingerprinter):
+        return
+    for name in ("IGNORED_PARAMETERS", "FOLD_URLS"):
+        if settings.get(PREFIX + name):
+            logger.warning("%s%s counts with REQUEST_FINGERPRINTER_CLASS = %r only", PREFIX, name, CANONICAL)
+
+
+def is_cached_blindly(settings: Any) -> bool:
+    """Tell whether Scrapy's cache answers with whatever it holds (DummyPolicy)."""
+    policy = settings.get("HTTPCACHE_POLICY")
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", "")
+    return settings.getbool("HTTPCACHE_ENABLED") and name.endswith("DummyPolicy")

@@ -1,0 +1,145 @@
+"""Scrapy's habits around the crawl: spider_idle, several spiders in a process, what is said and what a command exits with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crawler import Crawler
+from crawls import PATIENCE_S, State
+from misbehaving_site import MisbehavingSite
+
+IDLE = """
+    import time
+
+    class Tester(Base):
+        paths = ["/slow/0.3"]
+
+        @classmethod
+        def from_crawler(cls, crawler, *arguments, **keywords):
+            spider = super().from_crawler(crawler, *arguments, **keywords)
+            crawler.signals.connect(spider.fed, signals.spider_idle)
+            return spider
+
+        def fed(self, spider):
+            known = len(self.crawler.engine.downloader.active)
+            note(idle=time.monotonic(), active=known)
+            fed = self.crawler.stats.get_value("idle", 0)
+            if fed < self.crawler.settings.getint("FED"):
+                self.crawler.engine.crawl(Request(SITE + f"/static/{fed}"))
+            self.crawler.stats.inc_value("idle")
+"""
+
+
+def test_handlers_of_spider_idle_feed_the_crawl(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """It is sent whenever nothing is due and nothing under way, once a second at most, and does not close the spider."""
+    with crawl(IDLE, of_MIN_INTERVAL=600, FED=100) as running:
+        running.until(lambda: site.count("/static/2"))
+        running.stop()
+    times = [line["idle"] for line in running.record if "idle" in line]
+    assert min(later - earlier for earlier, later in pairwise(times)) >= 0.99
+    assert times[0] >= site.of("/slow/0.3")[0].at + 0.3
+    assert {line["active"] for line in running.record if "idle" in line} == {0}
+    assert state.counts["pages"] >= 4
+
+
+def test_crawl_that_is_complete_closes_when_it_is_idle(crawl: Crawler, site: MisbehavingSite) -> None:
+    """CLOSE_AFTER closes the spider by spider_idle as Scrapy does, so a handler may still feed it."""
+    with crawl(IDLE, of_CLOSE_AFTER=1, of_MIN_INTERVAL=600, FED=2) as running:
+        assert running.wait() == 0
+    assert sorted(site.paths()) == ["/slow/0.3", "/static/0", "/static/1"]
+    assert running.stats["reason"] == "finished"
+
+
+TWO = """
+import json, os, sys
+from scrapy import Request, Spider
+from scrapy.crawler import CrawlerProcess
+
+class One(Spider):
+    name = "one"
+    custom_settings = {"OPTIMAL_FRONTIER_NAMESPACE": "one"}
+    async def start(self):
+        yield Request(os.environ["SITE"] + "/static/" + self.name)
+    def parse(self, response):
+        print("seen", self.name, response.url, flush=True)
+
+class Two(One):
+    name = "two"
+    custom_settings = {"OPTIMAL_FRONTIER_NAMESPACE": "two"}
+
+settings = json.loads(os.environ["SETTINGS"])
+process = CrawlerProcess(settings)
+for spider in (One, Two):
+    process.crawl(spider)
+process.start()
+sys.exit(process.bootstrap_failed)
+"""
+
+
+def _run(folder: Path, site: MisbehavingSite, redis_socket: str, command: list[str], **settings: Any) -> subprocess.CompletedProcess[str]:
+    given = {
+        "ADDONS": {"optimal_frontier.Addon": 500},
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_LEVEL": "INFO",
+        "OPTIMAL_FRONTIER_REDIS_URL": f"unix://{redis_socket}",
+        **settings,
+    }
+    environment = {**os.environ, "SITE": site.url(""), "SETTINGS": json.dumps(given)}
+    return subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+
+
+def test_two_spiders_in_a_process(tmp_path: Path, site: MisbehavingSite, redis_socket: str) -> None:
+    """Each has a namespace of its own; one embedded server serves both."""
+    (tmp_path / "two.py").write_text(TWO)
+    (tmp_path / "scrapy.cfg").write_text("[settings]\n")
+    ended = _run(
+        tmp_path,
+        site,
+        redis_socket,
+        ["two.py"],
+        OPTIMAL_FRONTIER_REDIS_URL="embedded",
+        OPTIMAL_FRONTIER_CLOSE_AFTER=2,
+        OPTIMAL_FRONTIER_MIN_INTERVAL=0.2,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "Traceback" not in ended.stderr
+    for name in ("one", "two"):
+        assert ended.stdout.count(f"seen {name}") == site.count(f"/static/{name}") >= 2
+
+
+SCRIPT = TWO.replace("(One, Two)", "(One,)")
+SPIDER_FILE = SCRIPT[: SCRIPT.index("class Two")] + "    custom_settings = json.loads(os.environ['SETTINGS'])\n"
+
+
+@pytest.mark.parametrize("command", ["script", "runspider", "crawl"])
+def test_refused_spider_is_a_failed_command(command: str, tmp_path: Path, site: MisbehavingSite, redis_socket: str) -> None:
+    """scrapy crawl, scrapy runspider, and a script that asks its CrawlerProcess; one line says why."""
+    (tmp_path / "one.py").write_text(SCRIPT if command == "script" else SPIDER_FILE.replace('class Two(One):\n    name = "two"\n\n', ""))
+    (tmp_path / "settings_of_it.py").write_text('SPIDER_MODULES = ["one"]\n')
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings_of_it\n" if command == "crawl" else "[settings]\n")
+    arguments = {"script": ["one.py"], "runspider": ["-m", "scrapy", "runspider", "one.py"], "crawl": ["-m", "scrapy", "crawl", "one"]}
+    ended = _run(tmp_path, site, redis_socket, arguments[command], OPTIMAL_FRONTIER_CRAWL_RATE="fast")
+    assert ended.returncode == 1, ended.stderr
+    assert ended.stderr.count("OPTIMAL_FRONTIER_CRAWL_RATE = 'fast'") >= 1
+    assert "Traceback" not in ended.stderr
+    assert not site.fetches
+
+
+def test_dupefilter_that_is_ignored_is_said_so(crawl: Crawler, site: MisbehavingSite) -> None:
+    """In one line."""
+    spider = """
+        class Tester(Base):
+            paths = ["/static/0"]
+    """
+    with crawl(spider, of_CLOSE_AFTER=1, DUPEFILTER_CLASS="scrapy.dupefilters.BaseDupeFilter") as running:
+        assert running.wait() == 0
+    assert running.log.count("DUPEFILTER_CLASS = 'scrapy.dupefilters.BaseDupeFilter' is not used") == 1
