@@ -11,6 +11,7 @@ from redis.exceptions import NoScriptError, RedisError
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError
 from optimal_frontier.state.connection import Connection, translated
+from optimal_frontier.state.host_names import HostNames
 from optimal_frontier.state.keys import KEY_TYPES
 from optimal_frontier.state.scripts import source
 
@@ -48,6 +49,8 @@ class Namespace:
         self.connection = connection
         self.name = name
         self.partitions = 1
+        #: Of hosts that were handed out.
+        self.host_names = HostNames(self._names_of)
         self._digests: dict[str, str] = {}
 
     def prefix(self, partition: int) -> str:
@@ -227,3 +230,8 @@ class Namespace:
             digest = client.script_load(source(name))
             self._digests[name] = digest if isinstance(digest, str) else digest.decode()
             loaded.add(name)
+            # Another server than before, or one that was started anew: it may not know the last hosts.
+            self.host_names.forget()
+
+    def _names_of(self, partition: int, numbers: list[int]) -> list[bytes | None]:
+        return list(self.command("HMGET", self.key("hosts:names", partition), *numbers, partition=partition))

@@ -319,7 +319,7 @@ class Dispatcher:
 
     def _read_dispatch(self, partition: int, replies: list[Any], work: Exchange, outcome: Outcome) -> None:
         known = self._partitions[partition]
-        told = [parse_dispatch(partition, reply) for reply in replies]
+        told = [parse_dispatch(partition, reply, self.namespace.host_names) for reply in replies]
         for reply in told:
             outcome.handouts += reply.handouts
             for page in reply.damaged:
