@@ -6,14 +6,14 @@
 --          lists: pages, lateness (us; below 0: early), stored values, memories (or nil), and words (or nil) of each host in the order of
 --          these pages}. O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
-local min, max, ceil, format = math.min, math.max, math.ceil, string.format
+local min, max, number, format = math.min, math.max, tonumber, string.format
 local n, per_host, lease, budget, share, delay, period = up('<I4I4ddddd', ARGV[1])
 local d = read_state()
 local now, discovery, L, step = clock(d[1]), d[3], d[4], d[5]
 -- Pages looked at beyond one a request; pages of a shut host at one of its turns; microseconds by which a host may catch up.
 local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
 -- A page whose update time has come goes before pages worth the price times e or less: its lateness is no share of an interval.
-local TIMED, AT_ITS_TIME, COLUMN = ${TIMED}, 1, 1024
+local TIMED, AT_ITS_TIME, COLUMN, FLAGS, FLAGS_AT = ${TIMED}, 1, 1024, '<Bdffff', ${STATE_AT} + 1
 local tokens = budget > 0 and min(max(1, 0.1 * budget), d[2] + budget * (now - d[1]) / 1e6) or n
 local want, pause = min(n, floor(tokens + 1e-9)), max(delay, period) * 1e6
 local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
@@ -31,17 +31,23 @@ local function learn_hosts(hosts)
   for i = 1, #told do if told[i] then free[asked[i]], turn[asked[i]] = up('<dd', told[i]) end end
 end
 local is_bound = is_paced or per_host < FAR or #ARGV[2] > 0
-local function is_open(host) return (free[host] or 0) <= now and (room[host] or per_host) >= 1 end
+local function is_open(host)
+  local at = free[host]
+  return (not at or at <= now) and (room[host] or per_host) > 0
+end
 local function take_turn(host)
   local mine = max(turn[host] or 0, free[host] or 0, now + 10000)
   turn[host], moved[host] = mine + max(pause / RIVALS, 10000), true
   return mine
 end
+local delay_us, period_us = delay * 1e6, period * 1e6
 local function start(host)
   room[host] = (room[host] or per_host) - 1
   if pause <= 0 then return end
-  local late = free[host] > 0 and min(now - free[host], CATCH_UP) or 0
-  free[host], moved[host] = now + max(delay * 1e6, period * 1e6 - min(period * 1e6, late)), true
+  local late = now - free[host]
+  if late > CATCH_UP then late = free[host] > 0 and CATCH_UP or 0 end
+  local rest = period_us - late
+  free[host], moved[host] = now + (rest > delay_us and rest or delay_us), true
 end
 -- Candidates among pages that were attempted before, or whose lease ran out: columns, as a table of each costs more than all the rest.
 local wait, queue, m, c, from = want > 0 and FAR or 0, {}, 0, 0, 0
@@ -54,7 +60,7 @@ end
 while want > 0 and c < want and from < 4 * want + 256 do
   local some, ids, scores, hosts, k = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES'), {}, {}, {}, 0
   for i = 1, #some, 2 do
-    local score = tonumber(some[i + 1])
+    local score = number(some[i + 1])
     if score <= now or score % 2 == 0 then k, ids[k + 1], scores[k + 1] = k + 1, some[i], score
     elseif score - now < wait then wait = score - now end
   end
@@ -62,28 +68,29 @@ while want > 0 and c < want and from < 4 * want + 256 do
   for i = 1, is_bound and k or 0 do hosts[i] = sub(rows[i] or '', 1, 4) end
   if is_paced then learn_hosts(hosts) end
   for i = 1, k do
-    local value, score = rows[i], scores[i]
-    if not value or #value < HEAD then call('ZREM', P .. 'q', ids[i]) else
-      local _, _, flags, b, a, s, e, l = up(QUEUE, value)
-      local lost, host = score % 2 == 1, hosts[i]
-      local first = lost and now or b + e * 1e6
-      if is_bound and not is_open(host) then put_off(ids[i], host, score)
-      elseif first > now then
+    local value, score, host = rows[i], scores[i], hosts[i]
+    if not value or #value < HEAD then call('ZREM', P .. 'q', ids[i])
+    elseif is_bound and not is_open(host) then put_off(ids[i], host, score)
+    else
+      local flags, b, a, s, e, l = up(FLAGS, value, FLAGS_AT)
+      local at, late, moves, first = now, 1e6, false, b + e * 1e6
+      if score % 2 == 0 then
+        local free_wait = a + s * L
+        at, moves = deadline(L, b, a, s, e, l), s > 0 and free_wait > e and free_wait < l
+        late = moves and (now - at) / 1e6 / s or 2 * (now - at) / (at - b + 1)
+        moves = moves or late > ${STARVED} and e < l and free_wait <= e
+        if late >= 0 and flags % (2 * TIMED) >= TIMED then late = late + AT_ITS_TIME end
+      else first = now end
+      if first > now then
         if first - now < wait then wait = first - now end
         if first > score then put(ids[i], place(first)) end
       else
-        local at, late, moves = now, 1e9, false
-        if not lost then
-          at, moves = deadline(L, b, a, s, e, l), s > 0 and a + s * L > e and a + s * L < l
-          late = moves and (now - at) / 1e6 / s or 2 * (now - at) / (at - b + 1)
-          moves = moves or late > ${STARVED} and e < l and a + s * L <= e
-          if late >= 0 and flags % (2 * TIMED) >= TIMED then late = late + AT_ITS_TIME end
-        end
         c = c + 1
         id[c], row[c], score_of[c], due[c], host_of[c] = ids[i], value, score, at, host
-        gain[c] = moves and max(-step, min(step, late)) or 0
+        if moves then gain[c] = late > step and step or late < -step and -step or late end
         -- By lateness in millionths, then as they stand in the queue: one number each, as sorting by a function takes longer.
-        ready[c] = ceil(max(-1e6, min(1e6, -late)) * 1e6) * COLUMN + c
+        late = late > 1e6 and -1e12 or late < -1e6 and 1e12 or -1e6 * late
+        ready[c] = (late - late % 1) * COLUMN + c
       end
     end
   end
@@ -134,7 +141,7 @@ while got < want do
     r, got = r + 1, got + 1
     ids[got], late[got], values[got] = id[i], now - due[i], row[i]
     -- A page that waited for its host says nothing about the price of the others.
-    if not (gain[i] > 0 and due[i] < (is_paced and free[host_of[i]] or 0)) then L = L + gain[i] end
+    if gain[i] and not (is_paced and gain[i] > 0 and due[i] < free[host_of[i]]) then L = L + gain[i] end
     if score_of[i] % 2 == 1 then call('HINCRBY', P .. 'stats', 'leases_expired', 1) end
     if is_bound then start(host_of[i]) end
   else break end

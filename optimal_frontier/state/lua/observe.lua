@@ -8,7 +8,7 @@
 -- then "name=by name=by", numbers of the leases ("<I2", from 1) that they are of; number of a lease, memory (empty: nothing is remembered);
 --      number of a lease, change (previous and new fingerprint in hexadecimal, URL)
 -- Returns  per lease 1 if it was counted, 0 if it is not this token's any more. Variadic commands, O(log n) a page; idempotent by token.
-local n, n_counters, n_memories = up('<I2I2I2I2', ARGV[4])
+local format, n, n_counters, n_memories = string.format, up('<I2I2I2I2', ARGV[4])
 local L, result, ids, tokens, ops = read_state()[4], {}, {}, {}, {}
 local at = 1
 for j = 1, n do ids[j], ops[j], tokens[j], at = up('<c${PAGE_BYTES}BBc0', ARGV[5], at) end
@@ -24,8 +24,8 @@ for j = 1, n do
       values[v + 1], values[v + 2], v = id, value, v + 2
     end
     if op == 0 then
-      local _, _, _, b, a, s, e, l = up(QUEUE, value)
-      queue[q + 1], queue[q + 2], q = string.format('%d', place(deadline(L, b, a, s, e, l))), id, q + 2
+      local b, a, s, e, l = up('<dffff', value, ${NUMBERS_AT})
+      queue[q + 1], queue[q + 2], q = format('%d', place(deadline(L, b, a, s, e, l))), id, q + 2
     elseif op == 1 then
       local row = call('HGET', P .. 'pages', id)
       local _, _, _, b = up(QUEUE, row)
