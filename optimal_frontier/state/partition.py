@@ -146,7 +146,7 @@ def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispat
     now, wait, log_price, plan, forgotten, token, known_hosts = _STATE.unpack(header)
     at = now / 1e6
     result = Dispatched(at, wait / 1e6 if wait < FAR_US else math.inf, log_price, int(plan), int(forgotten), [], [])
-    numbers = [int.from_bytes(value[: _HOST.size], "little") for value in values]
+    numbers = [_HOST.unpack_from(value)[0] if len(value) >= _HOST.size else 0 for value in values]
     host_of = names.look_up(partition, numbers, int(known_hosts))
     said: dict[int, HostWords] = {}
     for i, (page, value, number) in enumerate(zip(pages, values, numbers, strict=True)):

@@ -22,39 +22,26 @@ for i = 1, #ARGV[2], 8 do room[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 
 -- When hosts (by 4 bytes, as rows have them) are free, and the last turn that is taken there; written once, if it moved.
 local free, turn, moved = {}, {}, {}
 local function learn_hosts(hosts)
-  local asked, n_asked = {}, 0
-  for i = 1, #hosts do
-    local host = hosts[i]
-    if not free[host] then asked[n_asked + 1], n_asked, free[host] = host, n_asked + 1, 0 end
-  end
-  local told = is_paced and n_asked > 0 and call('HMGET', P .. 'opens', unpack(asked)) or {}
+  local asked, k = {}, 0
+  for i = 1, #hosts do if not free[hosts[i]] then asked[k + 1], k, free[hosts[i]] = hosts[i], k + 1, 0 end end
+  local told = is_paced and k > 0 and call('HMGET', P .. 'opens', unpack(asked)) or {}
   for i = 1, #told do if told[i] then free[asked[i]], turn[asked[i]] = up('<dd', told[i]) end end
 end
 local is_bound = is_paced or per_host < FAR or #ARGV[2] > 0
-local function is_open(host)
-  local at = free[host]
-  return (not at or at <= now) and (room[host] or per_host) > 0
-end
-local function take_turn(host)
-  local mine = max(turn[host] or 0, free[host] or 0, now + 10000)
-  turn[host], moved[host] = mine + max(pause / RIVALS, 10000), true
-  return mine
-end
-local delay_us, period_us = delay * 1e6, period * 1e6
+local function is_open(host) return (free[host] or 0) <= now and (room[host] or per_host) > 0 end
 local function start(host)
   room[host] = (room[host] or per_host) - 1
   if pause <= 0 then return end
-  local late = now - free[host]
-  if late > CATCH_UP then late = free[host] > 0 and CATCH_UP or 0 end
-  local rest = period_us - late
-  free[host], moved[host] = now + (rest > delay_us and rest or delay_us), true
+  local late = free[host] > 0 and min(now - free[host], CATCH_UP) or 0
+  free[host], moved[host] = now + max(delay * 1e6, period * 1e6 - min(period * 1e6, late)), true
 end
 -- Candidates among pages that were attempted before, or whose lease ran out: columns, as a table of each costs more than all the rest.
 local wait, queue, m, c, from = want > 0 and FAR or 0, {}, 0, 0, 0
 local ready, id, host_of, row, score_of, due, gain = {}, {}, {}, {}, {}, {}, {}
 local function put(page, score) queue[m + 1], queue[m + 2], m = format('%d', score), page, m + 2 end
 local function put_off(page, host, score)
-  if score <= now then put(page, place(take_turn(host)) + score % 2) end
+  local at = max(turn[host] or 0, free[host] or 0, now + 10000)
+  if score <= now then put(page, place(at) + score % 2); turn[host], moved[host] = at + max(pause / RIVALS, 10000), true end
   wait = min(wait, max((free[host] or 0) - now, 10000))
 end
 while want > 0 and c < want and from < 4 * want + 256 do
@@ -73,14 +60,14 @@ while want > 0 and c < want and from < 4 * want + 256 do
     elseif is_bound and not is_open(host) then put_off(ids[i], host, score)
     else
       local flags, b, a, s, e, l = up(FLAGS, value, FLAGS_AT)
-      local at, late, moves, first = now, 1e6, false, b + e * 1e6
+      local at, late, moves, first = now, 1e6, false, score % 2 == 1 and now or b + e * 1e6
       if score % 2 == 0 then
         local free_wait = a + s * L
         at, moves = deadline(L, b, a, s, e, l), s > 0 and free_wait > e and free_wait < l
         late = moves and (now - at) / 1e6 / s or 2 * (now - at) / (at - b + 1)
         moves = moves or late > ${STARVED} and e < l and free_wait <= e
         if late >= 0 and flags % (2 * TIMED) >= TIMED then late = late + AT_ITS_TIME end
-      else first = now end
+      end
       if first > now then
         if first - now < wait then wait = first - now end
         if first > score then put(ids[i], place(first)) end
@@ -89,7 +76,7 @@ while want > 0 and c < want and from < 4 * want + 256 do
         id[c], row[c], score_of[c], due[c], host_of[c] = ids[i], value, score, at, host
         if moves then gain[c] = late > step and step or late < -step and -step or late end
         -- By lateness in millionths, then as they stand in the queue: one number each, as sorting by a function takes longer.
-        late = late > 1e6 and -1e12 or late < -1e6 and 1e12 or -1e6 * late
+        late = late > 1e6 and -1e12 or late > -1e6 and -1e6 * late or 1e12
         ready[c] = (late - late % 1) * COLUMN + c
       end
     end
@@ -108,22 +95,20 @@ local function line_up(host, at)
   table.insert(firsts, i, one)
 end
 if want > 0 and (share >= 1 or discovery + share * want >= 1 or c < want or ready[1] >= COLUMN) then
-  local hosts = call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', 0, want + #ARGV[2] / 8 + SPARE)
-  for i = 1, #hosts do hosts[i] = pk('<I4', hosts[i]) end
+  local hosts, numbers = {}, call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', 0, want + #ARGV[2] / 8 + SPARE)
+  for i = 1, #numbers do hosts[i] = pk('<I4', numbers[i]) end
   learn_hosts(hosts)
-  for _, host in ipairs(hosts) do
-    local number = up('<I4', host)
-    if free[host] > now then call('ZADD', P .. 'f', free[host], number)
+  for i, host in ipairs(hosts) do
+    if free[host] > now then call('ZADD', P .. 'f', free[host], numbers[i])
     elseif is_open(host) then
-      begun[host] = {number = number, list = call('ZRANGE', P .. 'f:' .. number, 0, pause > 0 and 0 or want, 'WITHSCORES'), n = 0}
-      if begun[host].list[1] then line_up(host, 1) else call('ZREM', P .. 'f', number) end
+      begun[host] = {number = numbers[i], list = call('ZRANGE', P .. 'f:' .. numbers[i], 0, pause > 0 and 0 or want, 'WITHSCORES'), n = 0}
+      if begun[host].list[1] then line_up(host, 1) else call('ZREM', P .. 'f', numbers[i]) end
     end
   end
 end
 local ids, late, values, fresh, r, got = {}, {}, {}, {}, 1, 0
 while got < want do
-  local i, first = ready[r], firsts[1]
-  local due_now = i and i < COLUMN
+  local i, first, due_now = ready[r], firsts[1], (ready[r] or COLUMN) < COLUMN
   i = i and i % COLUMN
   if i and is_bound and not is_open(host_of[i]) then
     put_off(id[i], host_of[i], score_of[i])
@@ -164,27 +149,22 @@ for host, one in pairs(begun) do
 end
 local rows = fresh[1] and call('HMGET', P .. 'pages', unpack(fresh)) or {}
 for i = 1, #fresh do fresh[fresh[i]] = rows[i] or '' end
-local until_, memories, words = floor((now + lease * 1e6) / 2) * 2 + 1, {}, {}
-local token = format('%d', until_)
+local until_, has_words, hosts, seen = floor((now + lease * 1e6) / 2) * 2 + 1, call('EXISTS', P .. 'hosts:words') == 1, {}, {}
+local token, memories, words = format('%d', until_), {}, {}
 for i = 1, got do
   values[i] = values[i] or fresh[ids[i]]
   queue[m + 1], queue[m + 2], m = token, ids[i], m + 2
+  local host = has_words and #values[i] >= 4 and up('<I4', values[i]) or 0
+  if has_words and not seen[host] then hosts[#hosts + 1], seen[host] = host, true end
 end
 many('ZADD', P .. 'q', queue)
-local turns = {}
-for host in pairs(moved) do turns[#turns + 1], turns[#turns + 2] = host, pk('<dd', free[host] or 0, turn[host] or 0) end
+local turns, k = {}, 0
+for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk('<dd', free[host] or 0, turn[host] or 0), k + 2 end
 many('HSET', P .. 'opens', turns)
 for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and at <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
 if got > 0 then
   memories = call('HMGET', P .. 'memory', unpack(ids))
-  if call('EXISTS', P .. 'hosts:words') == 1 then
-    local hosts, seen = {}, {}
-    for i = 1, got do
-      local host = #values[i] >= HEAD and up('<I4', values[i]) or 0
-      if not seen[host] then hosts[#hosts + 1], seen[host] = host, true end
-    end
-    words = call('HMGET', P .. 'hosts:words', unpack(hosts))
-  end
+  words = has_words and call('HMGET', P .. 'hosts:words', unpack(hosts)) or {}
   call('HINCRBY', P .. 'stats', 'dispatched', got)
 end
 local opens = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
