@@ -142,6 +142,13 @@ class Namespace:
         StateError, StateUnavailableError
             What Redis reports. Calls of other nodes may have run all the same.
         """
+        try:
+            return self._run(calls)
+        except StateError:
+            self.host_names.forget()
+            raise
+
+    def _run(self, calls: Sequence[Call]) -> list[Any]:
         results: list[Any] = [None] * len(calls)
         todo = list(range(len(calls)))
         with translated(self.connection.spec):
@@ -162,6 +169,8 @@ class Namespace:
                             again.append(i)
                 if not again:
                     break
+                # Another server than before, or one that was started anew: it may not know the last hosts.
+                self.host_names.forget()
                 todo = again
             for result in results:
                 if isinstance(result, RedisError):
@@ -230,8 +239,6 @@ class Namespace:
             digest = client.script_load(source(name))
             self._digests[name] = digest if isinstance(digest, str) else digest.decode()
             loaded.add(name)
-            # Another server than before, or one that was started anew: it may not know the last hosts.
-            self.host_names.forget()
 
     def _names_of(self, partition: int, numbers: list[int]) -> list[bytes | None]:
         return list(self.command("HMGET", self.key("hosts:names", partition), *numbers, partition=partition))
