@@ -1,7 +1,8 @@
 """What a visit (dispatch and observe) costs the server: the state layer, the first edition, and a bare loop over Redis' commands.
 
 Each has a server of its own; they are measured in turn, so that what else the machine does meets all. CPU is user and system time of the
-server by INFO; batches above 64 go as calls of 64 in one pipeline. Every figure is the median of the rounds.
+server by INFO; batches above 64 go as calls of 64 in one pipeline. Every figure is the median of the rounds. Calls over a millisecond are
+counted by SLOWLOG, at last while a plan is written between the batches.
 
     python benchmarks/state_visits.py [--server PROGRAM] [--pages N] [--hosts N] [--rounds N] [--only NAME ...]
 """
@@ -60,6 +61,15 @@ def measure(server: Server, system: Any, batch: int, goal: int) -> float:
     return spent / made * 1e6
 
 
+def visit_under_plan(system: Any, goal: int) -> None:
+    """Visit in batches of 64, and write as many numbers of a plan between any two."""
+    made = 0
+    while made < goal:
+        made += system.step(64)
+        system.write_plan()
+    system.end()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default="redis-server")
@@ -90,6 +100,12 @@ def main() -> None:
             print(
                 json.dumps({"batch": batch, "us_a_visit": medians, "first_over_it": ratios, "slow_calls_and_longest_ms": calls}), flush=True
             )
+        for name, (server, system) in made.items():
+            if hasattr(system, "write_plan"):
+                server.watch_calls(SLOW_S)
+                visit_under_plan(system, VISITS)
+                calls = server.slow_calls()
+                print(json.dumps({"system": name, "under_a_plan": [len(calls), max(calls, default=0.0)]}), flush=True)
         for name, (server, system) in made.items():
             if name.startswith("first"):
                 continue

@@ -12,7 +12,7 @@ from optimal_frontier.state.messages import KEEP, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import BATCH, Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
 from optimal_frontier.state.records import pack_record
-from optimal_frontier.state.rows import Row
+from optimal_frontier.state.rows import Row, pack_numbers
 
 #: Visits a second that deadlines are spread over, about what one client makes.
 SPREAD = 5000
@@ -25,7 +25,7 @@ class PartitionVisits:
         self.server, self.pages, self.host_delay = server, pages, host_delay
         self.namespace = Namespace(connect(parse_redis_url(f"unix://{server.socket}", Path())), "bench")
         self.namespace.open(spider="bench")
-        self.rng, self.held = random.Random(1), list[Handout]()
+        self.rng, self.held, self.ids = random.Random(1), list[Handout](), list[bytes]()
         before = server.memory()
         self.add_us = self._add(hosts)
         self._run([Call(0, "take_planner_lock", ["bench", 1_000_000])])
@@ -48,7 +48,8 @@ class PartitionVisits:
     def _page(self, i: int, hosts: int) -> NewPage:
         host = host_of(i, hosts)
         row = Row(importance=self.rng.uniform(0.5, 2.0), pattern=i % (2 * hosts))
-        return NewPage(self.rng.randbytes(12), host, row, 0.0, pack_record({"url": url_of(i, hosts)}, host))
+        self.ids.append(self.rng.randbytes(12))
+        return NewPage(self.ids[-1], host, row, 0.0, pack_record({"url": url_of(i, hosts)}, host))
 
     def _run(self, calls: list[Call]) -> list[object]:
         return self.namespace.run(calls)
@@ -58,12 +59,21 @@ class PartitionVisits:
         asks = [Ask(min(BATCH, n - at), share=share, host_delay=self.host_delay) for at in range(0, n, BATCH)]
         ended = self._ended()
         results = self._run([*ended, *(dispatch_call(0, ask) for ask in asks)])
-        self.held = [handout for reply in results[len(ended) :] for handout in parse_dispatch(0, reply).handouts]  # type: ignore[arg-type]
+        self.held = [handout for reply in results[len(ended) :] for handout in parse_dispatch(0, reply, self.namespace.host_names).handouts]  # type: ignore[arg-type]
         return len(self.held)
 
     def end(self) -> None:
         self._run(self._ended())
         self.held = []
+
+    def write_plan(self) -> None:
+        """Give a batch of pages new numbers, as a planner does."""
+        ids = self.rng.sample(self.ids, BATCH)
+        values = self.namespace.command("HMGET", self.namespace.key("pages"), *ids)
+        packed = []
+        for page, row in zip(ids, map(Row.unpack, values), strict=True):
+            packed.append(page + pack_numbers(row.b, (1.1 * row.a, row.s, row.e, row.l)))
+        self._run([Call(0, "write_plan", ["1", b"".join(packed)])])
 
     def _ended(self) -> list[Call]:
         seen = []

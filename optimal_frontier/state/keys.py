@@ -46,7 +46,13 @@ KEYS: Final = (
         "pages",
         "add_pages, dispatch, observe, forget",
     ),
-    Key("opens", "hash", "H -> when it is free, and its last turn that is taken (two doubles, us)", "hosts", "dispatch, hold_host"),
+    Key(
+        "opens",
+        "hash",
+        "H in 4 bytes -> when it is free, and its last turn that is taken (two doubles, us)",
+        "hosts",
+        "dispatch, hold_host",
+    ),
     Key("hosts", "hash", "host name -> H", "hosts", "add_pages, adopt"),
     Key("hosts:names", "hash", "H -> host name", "hosts", "add_pages, adopt"),
     Key(

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgpack
 
+from optimal_frontier.state.host_names import HostNames
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.messages import KEEP, REST, Handout, NewPage, Observation
@@ -26,7 +27,7 @@ FAR_US: Final = 9e15
 _META: Final = struct.Struct("<dII")
 _ASK: Final = struct.Struct("<IIddddd")
 _ROOM: Final = struct.Struct("<II")
-_STATE: Final = struct.Struct("<6d")
+_STATE: Final = struct.Struct("<7d")
 _SIZES: Final = struct.Struct("<4H")
 _INDEX: Final = struct.Struct("<H")
 _RENEWAL: Final = struct.Struct("<dd")
@@ -138,20 +139,20 @@ class Dispatched:
     damaged: list[bytes]
 
 
-def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
-    """Read the reply of a dispatch."""
+def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispatched:
+    """Read the reply of a dispatch; names of hosts that are not known yet are asked for."""
     received = time.monotonic()
-    header, pages, lateness, values, memories, names, words = reply
-    now, wait, log_price, plan, forgotten, token = _STATE.unpack(header)
+    header, pages, lateness, values, memories, words = reply
+    now, wait, log_price, plan, forgotten, token, known_hosts = _STATE.unpack(header)
     at = now / 1e6
     result = Dispatched(at, wait / 1e6 if wait < FAR_US else math.inf, log_price, int(plan), int(forgotten), [], [])
-    hosts: dict[bytes, tuple[str, HostWords]] = {}
-    for i, (page, value) in enumerate(zip(pages, values, strict=True)):
-        number = value[: _HOST.size]
-        if number not in hosts:
-            name = names[len(hosts)]
-            hosts[number] = "" if name is None else name.decode(), HostWords.unpack(words[len(hosts)] if words else None)
-        host, said = hosts[number]
+    numbers = [_HOST.unpack_from(value)[0] if len(value) >= _HOST.size else 0 for value in values]
+    host_of = names.look_up(partition, numbers, int(known_hosts))
+    said: dict[int, HostWords] = {}
+    for i, (page, value, number) in enumerate(zip(pages, values, numbers, strict=True)):
+        if number not in said:
+            said[number] = HostWords.unpack(words[len(said)] if words else None)
+        host = host_of.get(number, "")
         try:
             row = Row.unpack(value)
             stated, record = split_tail(value)
@@ -162,7 +163,7 @@ def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
             continue
         late = None if row.b == 0 else max(0.0, lateness[i] / 1e6)
         result.handouts.append(
-            Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, said, memory, value)
+            Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, said[number], memory, value)
         )
     return result
 
@@ -179,13 +180,16 @@ def _observe_call(partition: int, observations: Sequence[Observation], tokens: S
     retired: list[bytes] = []
     late: list[str] = []
     words: dict[int, bytes] = {}
-    leases: list[Any] = []
+    leases: list[bytes] = []
+    values: list[bytes] = []
     memories: list[bytes] = []
     changes: list[bytes] = []
     counted: dict[str, list[bytes]] = {}
     for number, (seen, token) in enumerate(zip(observations, tokens, strict=True), 1):
         page, row, index = seen.handout.page, seen.row, _INDEX.pack(number)
-        leases += (page + b"%d%d" % (seen.op, token), row.pack() + seen.handout.value[HEAD_BYTES:] if seen.op in (KEEP, REST) else b"")
+        digits = b"%d" % token
+        leases += (page, bytes((seen.op, len(digits))), digits)
+        values.append(row.pack() + seen.handout.value[HEAD_BYTES:] if seen.op in (KEEP, REST) else b"")
         if seen.counters:
             counted.setdefault(" ".join(f"{name}={by}" for name, by in seen.counters.items()), []).append(index)
         if seen.memory is not None:
@@ -202,7 +206,8 @@ def _observe_call(partition: int, observations: Sequence[Observation], tokens: S
     said = b"".join(_WORDS.pack(host, len(packed)) + packed for host, packed in words.items())
     sizes = _SIZES.pack(len(observations), len(counted), len(memories) // 2, len(changes) // 2)
     counters = [value for text, of in counted.items() for value in (text, b"".join(of))]
-    return Call(partition, "observe", [b"".join(retired), " ".join(late), said, sizes, *leases, *counters, *memories, *changes])
+    head = [b"".join(retired), " ".join(late), said, sizes, b"".join(leases)]
+    return Call(partition, "observe", [*head, *values, *counters, *memories, *changes])
 
 
 def renew_call(partition: int, leases: Sequence[tuple[bytes, float, float]]) -> Call:

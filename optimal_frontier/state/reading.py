@@ -281,7 +281,7 @@ def read_page(namespace: Namespace, page: bytes, host: str) -> PageReading | Non
         [
             ["HGET", key("hosts:names"), row.host],
             ["HGET", key("hosts:words"), row.host],
-            ["HGET", key("opens"), row.host],
+            ["HGET", key("opens"), struct.pack("<I", row.host)],
         ],
         partition=k,
     )

@@ -336,7 +336,7 @@ class Dispatcher:
 
     def _read_dispatch(self, partition: int, replies: list[Any], want: int, work: Exchange, outcome: Outcome) -> None:
         known, now = self._partitions[partition], time.monotonic()
-        told = [parse_dispatch(partition, reply) for reply in replies]
+        told = [parse_dispatch(partition, reply, self.namespace.host_names) for reply in replies]
         handouts = [handout for reply in told for handout in reply.handouts]
         outcome.handouts += handouts
         for reply in told:

@@ -2,89 +2,89 @@
 -- ARGV[1]  "<I4I4ddddd": n, most requests to a host (0: no limit), lease (s), budget (1/s; 0: none), share of first visits (1: they come
 --          first), host delay (s), host period (s; mean time between two requests to a host)
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
--- Returns  {"<dddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token; then lists: pages,
---          lateness (us; below 0: early), stored values, memories (or nil), and of each host in the order of these pages name and words
---          (or nil)}. O(log n) a page; a lease whose reply is lost runs out.
+-- Returns  {"<ddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, hosts known; then
+--          lists: pages, lateness (us; below 0: early), stored values, memories (or nil), and words (or nil) of each host in the order of
+--          these pages}. O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
+local min, max, number, format = math.min, math.max, tonumber, string.format
 local n, per_host, lease, budget, share, delay, period = up('<I4I4ddddd', ARGV[1])
 local d = read_state()
 local now, discovery, L, step = clock(d[1]), d[3], d[4], d[5]
 -- Pages looked at beyond one a request; pages of a shut host at one of its turns; microseconds by which a host may catch up.
 local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
 -- A page whose update time has come goes before pages worth the price times e or less: its lateness is no share of an interval.
-local TIMED, AT_ITS_TIME = ${TIMED}, 1
-local tokens = budget > 0 and math.min(math.max(1, 0.1 * budget), d[2] + budget * (now - d[1]) / 1e6) or n
-local want, pause = math.min(n, floor(tokens + 1e-9)), math.max(delay, period) * 1e6
+local TIMED, AT_ITS_TIME, COLUMN, FLAGS, FLAGS_AT = ${TIMED}, 1, 1024, '<Bdffff', ${STATE_AT} + 1
+local tokens = budget > 0 and min(max(1, 0.1 * budget), d[2] + budget * (now - d[1]) / 1e6) or n
+local want, pause = min(n, floor(tokens + 1e-9)), max(delay, period) * 1e6
 local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
 if pause > 0 then per_host = 1 elseif per_host == 0 then per_host = FAR end
-for i = 1, #ARGV[2], 8 do room[up('<I4', ARGV[2], i)] = up('<I4', ARGV[2], i + 4) end
--- When hosts are free, and the last turn that is taken there; written once, if it moved.
+for i = 1, #ARGV[2], 8 do room[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
+-- When hosts (by 4 bytes, as rows have them) are free, and the last turn that is taken there; written once, if it moved.
 local free, turn, moved = {}, {}, {}
 local function learn_hosts(hosts)
-  local asked = {}
-  for _, host in pairs(hosts) do
-    if not free[host] then asked[#asked + 1], free[host], turn[host] = host, 0, 0 end
-  end
-  local told = is_paced and asked[1] and call('HMGET', P .. 'opens', unpack(asked)) or {}
-  for i = 1, #asked do if told[i] then free[asked[i]], turn[asked[i]] = up('<dd', told[i]) end end
+  local asked, k = {}, 0
+  for i = 1, #hosts do if not free[hosts[i]] then asked[k + 1], k, free[hosts[i]] = hosts[i], k + 1, 0 end end
+  local told = is_paced and k > 0 and call('HMGET', P .. 'opens', unpack(asked)) or {}
+  for i = 1, #told do if told[i] then free[asked[i]], turn[asked[i]] = up('<dd', told[i]) end end
 end
 local is_bound = is_paced or per_host < FAR or #ARGV[2] > 0
-local function is_open(host) return (free[host] or 0) <= now and (room[host] or per_host) >= 1 end
-local function take_turn(host)
-  local mine = math.max(turn[host] or 0, free[host] or 0, now + 10000)
-  turn[host], moved[host] = mine + math.max(pause / RIVALS, 10000), true
-  return mine
-end
+local function is_open(host) return (free[host] or 0) <= now and (room[host] or per_host) > 0 end
 local function start(host)
   room[host] = (room[host] or per_host) - 1
   if pause <= 0 then return end
-  local late = free[host] > 0 and math.min(now - free[host], CATCH_UP) or 0
-  free[host], moved[host] = now + math.max(delay * 1e6, period * 1e6 - math.min(period * 1e6, late)), true
+  local late = free[host] > 0 and min(now - free[host], CATCH_UP) or 0
+  free[host], moved[host] = now + max(delay * 1e6, period * 1e6 - min(period * 1e6, late)), true
 end
 -- Candidates among pages that were attempted before, or whose lease ran out: columns, as a table of each costs more than all the rest.
 local wait, queue, m, c, from = want > 0 and FAR or 0, {}, 0, 0, 0
-local ready, id, host_of, row, score_of, due, z, is_free, is_lost = {}, {}, {}, {}, {}, {}, {}, {}, {}
-local function put(page, score) queue[m + 1], queue[m + 2], m = score, page, m + 2 end
+local ready, id, host_of, row, score_of, due, gain = {}, {}, {}, {}, {}, {}, {}
+local function put(page, score) queue[m + 1], queue[m + 2], m = format('%d', score), page, m + 2 end
 local function put_off(page, host, score)
-  if score <= now then put(page, place(take_turn(host)) + score % 2) end
-  wait = math.min(wait, math.max((free[host] or 0) - now, 10000))
+  local at = max(turn[host] or 0, free[host] or 0, now + 10000)
+  if score <= now then put(page, place(at) + score % 2); turn[host], moved[host] = at + max(pause / RIVALS, 10000), true end
+  wait = min(wait, max((free[host] or 0) - now, 10000))
 end
 while want > 0 and c < want and from < 4 * want + 256 do
-  local some, ids, scores, hosts, n_ids = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES'), {}, {}, {}, 0
+  local some, ids, scores, hosts, k = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES'), {}, {}, {}, 0
   for i = 1, #some, 2 do
-    local score = tonumber(some[i + 1])
-    if score <= now or score % 2 == 0 then n_ids, ids[n_ids + 1], scores[n_ids + 1] = n_ids + 1, some[i], score
+    local score = number(some[i + 1])
+    if score <= now or score % 2 == 0 then k, ids[k + 1], scores[k + 1] = k + 1, some[i], score
     elseif score - now < wait then wait = score - now end
   end
-  local rows = n_ids > 0 and call('HMGET', P .. 'pages', unpack(ids)) or {}
-  for i = 1, is_paced and n_ids or 0 do hosts[i] = rows[i] and #rows[i] >= HEAD and up('<I4', rows[i]) or nil end
-  learn_hosts(hosts)
-  for i = 1, n_ids do
-    local score = scores[i]
-    if not rows[i] or #rows[i] < HEAD then call('ZREM', P .. 'q', ids[i]) else
-      local host, _, flags, b, a, s, e, l = up(QUEUE, rows[i])
-      local lost, at, late, moves = score % 2 == 1, now, 1e9, false
-      local first = lost and now or b + e * 1e6
-      if not lost then
-        at, moves = deadline(L, b, a, s, e, l), s > 0 and a + s * L > e and a + s * L < l
+  local rows = k > 0 and call('HMGET', P .. 'pages', unpack(ids)) or {}
+  for i = 1, is_bound and k or 0 do hosts[i] = sub(rows[i] or '', 1, 4) end
+  if is_paced then learn_hosts(hosts) end
+  for i = 1, k do
+    local value, score, host = rows[i], scores[i], hosts[i]
+    if not value or #value < HEAD then call('ZREM', P .. 'q', ids[i])
+    elseif is_bound and not is_open(host) then put_off(ids[i], host, score)
+    else
+      local flags, b, a, s, e, l = up(FLAGS, value, FLAGS_AT)
+      local at, late, moves, first = now, 1e6, false, score % 2 == 1 and now or b + e * 1e6
+      if score % 2 == 0 then
+        local free_wait = a + s * L
+        at, moves = deadline(L, b, a, s, e, l), s > 0 and free_wait > e and free_wait < l
         late = moves and (now - at) / 1e6 / s or 2 * (now - at) / (at - b + 1)
-        moves = moves or late > ${STARVED} and e < l and a + s * L <= e
+        moves = moves or late > ${STARVED} and e < l and free_wait <= e
         if late >= 0 and flags % (2 * TIMED) >= TIMED then late = late + AT_ITS_TIME end
       end
-      if is_bound and not is_open(host) then put_off(ids[i], host, score)
-      elseif first <= now then
-        c, ready[c + 1], id[c + 1], host_of[c + 1], row[c + 1] = c + 1, c + 1, ids[i], host, rows[i]
-        score_of[c], due[c], z[c], is_free[c], is_lost[c] = score, at, late, moves, lost
-      else
+      if first > now then
         if first - now < wait then wait = first - now end
         if first > score then put(ids[i], place(first)) end
+      else
+        c = c + 1
+        id[c], row[c], score_of[c], due[c], host_of[c] = ids[i], value, score, at, host
+        if moves then gain[c] = late > step and step or late < -step and -step or late end
+        -- By lateness in millionths, then as they stand in the queue: one number each, as sorting by a function takes longer.
+        late = late > 1e6 and -1e12 or late > -1e6 and -1e6 * late or 1e12
+        ready[c] = (late - late % 1) * COLUMN + c
       end
     end
   end
   if #some < 2 * (want + SPARE) then break end
   from = from + want + SPARE
 end
-table.sort(ready, function(x, y) return z[x] > z[y] or z[x] == z[y] and x < y end)
+table.sort(ready)
 -- First visits: the first page of each open host, by rank; the next ones of a host as they are taken.
 local firsts, begun = {}, {}
 local function line_up(host, at)
@@ -94,28 +94,28 @@ local function line_up(host, at)
   while firsts[i] and (firsts[i].rank < one.rank or firsts[i].rank == one.rank and firsts[i].id < one.id) do i = i + 1 end
   table.insert(firsts, i, one)
 end
-if want > 0 and (share >= 1 or discovery + share * want >= 1 or c < want or z[ready[1]] < 0) then
-  local hosts = call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', 0, want + #ARGV[2] / 8 + SPARE)
-  for i = 1, #hosts do hosts[i] = tonumber(hosts[i]) end
+if want > 0 and (share >= 1 or discovery + share * want >= 1 or c < want or ready[1] >= COLUMN) then
+  local hosts, numbers = {}, call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', 0, want + #ARGV[2] / 8 + SPARE)
+  for i = 1, #numbers do hosts[i] = pk('<I4', numbers[i]) end
   learn_hosts(hosts)
-  for _, host in ipairs(hosts) do
-    if free[host] > now then call('ZADD', P .. 'f', free[host], host)
+  for i, host in ipairs(hosts) do
+    if free[host] > now then call('ZADD', P .. 'f', free[host], numbers[i])
     elseif is_open(host) then
-      begun[host] = {list = call('ZRANGE', P .. 'f:' .. host, 0, pause > 0 and 0 or want, 'WITHSCORES'), n = 0}
-      if begun[host].list[1] then line_up(host, 1) else call('ZREM', P .. 'f', host) end
+      begun[host] = {number = numbers[i], list = call('ZRANGE', P .. 'f:' .. numbers[i], 0, pause > 0 and 0 or want, 'WITHSCORES'), n = 0}
+      if begun[host].list[1] then line_up(host, 1) else call('ZREM', P .. 'f', numbers[i]) end
     end
   end
 end
 local ids, late, values, fresh, r, got = {}, {}, {}, {}, 1, 0
 while got < want do
-  local i, first = ready[r], firsts[1]
-  local due_now = i and z[i] >= 0
+  local i, first, due_now = ready[r], firsts[1], (ready[r] or COLUMN) < COLUMN
+  i = i and i % COLUMN
   if i and is_bound and not is_open(host_of[i]) then
     put_off(id[i], host_of[i], score_of[i])
     r = r + 1
   elseif first and not is_open(first.host) then table.remove(firsts, 1)
   elseif first and (not due_now or share >= 1 or discovery + share >= 1) then
-    if due_now then discovery = math.max(0, math.min(1 + share, discovery + share) - 1) end
+    if due_now then discovery = max(0, min(1 + share, discovery + share) - 1) end
     table.remove(firsts, 1)
     begun[first.host].n = first.at
     got, fresh[#fresh + 1], ids[got + 1], late[got + 1] = got + 1, first.id, first.id, 0
@@ -126,50 +126,50 @@ while got < want do
     r, got = r + 1, got + 1
     ids[got], late[got], values[got] = id[i], now - due[i], row[i]
     -- A page that waited for its host says nothing about the price of the others.
-    if is_free[i] and not (z[i] > 0 and due[i] < (free[host_of[i]] or 0)) then L = L + math.max(-step, math.min(step, z[i])) end
-    if is_lost[i] then call('HINCRBY', P .. 'stats', 'leases_expired', 1) end
+    if gain[i] and not (is_paced and gain[i] > 0 and due[i] < free[host_of[i]]) then L = L + gain[i] end
+    if score_of[i] % 2 == 1 then call('HINCRBY', P .. 'stats', 'leases_expired', 1) end
     if is_bound then start(host_of[i]) end
   else break end
 end
 for j = r, c do
-  local i = ready[j]
+  local i = ready[j] % COLUMN
   local to = place(due[i])
   if is_bound and not is_open(host_of[i]) then put_off(id[i], host_of[i], score_of[i])
   else
-    wait = math.min(wait, math.max(0, due[i] - now))
-    if not is_lost[i] and math.abs(to - score_of[i]) > 0.01 * math.abs(to - now) then put(id[i], to) end
+    wait = min(wait, max(0, due[i] - now))
+    if score_of[i] % 2 == 0 and math.abs(to - score_of[i]) > 0.01 * math.abs(to - now) then put(id[i], to) end
   end
 end
 -- First visits leave their queue, and all that go out stand as leased.
 for host, one in pairs(begun) do
   local gone = {}
   for i = 1, one.n do gone[i] = one.list[2 * i - 1] end
-  many('ZREM', P .. 'f:' .. host, gone)
-  if one.n > 0 then sync_first(host, pause > 0 and free[host] or nil) end
+  many('ZREM', P .. 'f:' .. one.number, gone)
+  if one.n > 0 then sync_first(one.number, pause > 0 and free[host] or nil) end
 end
 local rows = fresh[1] and call('HMGET', P .. 'pages', unpack(fresh)) or {}
 for i = 1, #fresh do fresh[fresh[i]] = rows[i] or '' end
-local until_, hosts, seen = floor((now + lease * 1e6) / 2) * 2 + 1, {}, {}
-local token, memories, names, words = string.format('%.0f', until_), {}, {}, {}
+local until_, has_words, hosts, seen = floor((now + lease * 1e6) / 2) * 2 + 1, call('EXISTS', P .. 'hosts:words') == 1, {}, {}
+local token, memories, words = format('%d', until_), {}, {}
 for i = 1, got do
   values[i] = values[i] or fresh[ids[i]]
-  put(ids[i], token)
-  local host = #values[i] > 0 and up('<I4', values[i]) or 0
-  if not seen[host] then hosts[#hosts + 1], seen[host] = host, true end
+  queue[m + 1], queue[m + 2], m = token, ids[i], m + 2
+  local host = has_words and #values[i] >= 4 and up('<I4', values[i]) or 0
+  if has_words and not seen[host] then hosts[#hosts + 1], seen[host] = host, true end
 end
 many('ZADD', P .. 'q', queue)
-local turns = {}
-for host in pairs(moved) do turns[#turns + 1], turns[#turns + 2] = host, pk('<dd', free[host] or 0, turn[host] or 0) end
+local turns, k = {}, 0
+for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk('<dd', free[host] or 0, turn[host] or 0), k + 2 end
 many('HSET', P .. 'opens', turns)
-for host, at in pairs(free) do if at > 0 and at <= now and not moved[host] and pause <= 0 then call('HDEL', P .. 'opens', host) end end
+for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and at <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
 if got > 0 then
-  memories, names = call('HMGET', P .. 'memory', unpack(ids)), call('HMGET', P .. 'hosts:names', unpack(hosts))
-  words = call('EXISTS', P .. 'hosts:words') == 1 and call('HMGET', P .. 'hosts:words', unpack(hosts)) or {}
+  memories = call('HMGET', P .. 'memory', unpack(ids))
+  words = has_words and call('HMGET', P .. 'hosts:words', unpack(hosts)) or {}
   call('HINCRBY', P .. 'stats', 'dispatched', got)
 end
 local opens = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
-if opens and tonumber(opens) > now then wait = math.min(wait, opens - now) elseif firsts[1] then wait = 0 end
-if budget > 0 and tokens - got < 1 then wait = math.max(wait, (1 - tokens + got) / budget * 1e6) end
+if opens and tonumber(opens) > now then wait = min(wait, opens - now) elseif firsts[1] then wait = 0 end
+if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end
 d[1], d[2], d[3], d[4] = now, budget > 0 and tokens - got or 1, discovery, L
 write_state(d)
-return {pk('<dddddd', now, wait, L, d[6], d[7], until_), ids, late, values, memories, names, words}
+return {pk('<ddddddd', now, wait, L, d[6], d[7], until_, call('HLEN', P .. 'hosts')), ids, late, values, memories, words}

@@ -3,37 +3,36 @@
 -- ARGV[2]  seconds of lateness, separated by blanks (or empty)
 -- ARGV[3]  words of hosts: per host "<I4I2" host, size, and the words (or empty)
 -- ARGV[4]  "<I2I2I2I2": leases n, then how many pairs follow of counters, memories, changes
--- then per lease: page, op (0 keep, 1 release, 2 drop, 3 rest: in no queue), token in digits; value (head and tail; empty but for 0 and 3)
+-- ARGV[5]  per lease: page, op (0 keep, 1 release, 2 drop, 3 rest: in no queue), digits of its token, and the token in that many
+-- then per lease its value (head and tail; empty but for 0 and 3)
 -- then "name=by name=by", numbers of the leases ("<I2", from 1) that they are of; number of a lease, memory (empty: nothing is remembered);
 --      number of a lease, change (previous and new fingerprint in hexadecimal, URL)
 -- Returns  per lease 1 if it was counted, 0 if it is not this token's any more. Variadic commands, O(log n) a page; idempotent by token.
-local n, n_counters, n_memories = up('<I2I2I2I2', ARGV[4])
-local L, result, ids, tokens, ops = read_state()[4], {}, {}, {}, {}
-for j = 1, n do
-  ids[j], ops[j], tokens[j] = sub(ARGV[3 + 2 * j], 1, PAGE), string.byte(ARGV[3 + 2 * j], PAGE + 1), sub(ARGV[3 + 2 * j], PAGE + 2)
-end
+local format, n, n_counters, n_memories = string.format, up('<I2I2I2I2', ARGV[4])
+local L, result, ids, tokens, ops, at = read_state()[4], {}, {}, {}, {}, 1
+for j = 1, n do ids[j], ops[j], tokens[j], at = up('<c${PAGE_BYTES}BBc0', ARGV[5], at) end
 local scores, amended = call('ZMSCORE', P .. 'q', unpack(ids)), call('EXISTS', P .. 'amended') == 1
 local values, queue, leave, forget, back, v, q, refused = {}, {}, {}, {}, {}, 0, 0, 0
 for j = 1, n do
-  local id, op, value = ids[j], ops[j], ARGV[4 + 2 * j]
+  local id, op, value = ids[j], ops[j], ARGV[5 + j]
   result[j] = scores[j] == tokens[j] and 1 or 0
   if result[j] == 0 then refused = refused + 1 else
-    if op == 48 or op == 51 then
+    if op == 0 or op == 3 then
       -- The page was yielded with another tail meanwhile.
       if amended and call('SREM', P .. 'amended', id) == 1 then value = sub(value, 1, HEAD) .. sub(call('HGET', P .. 'pages', id), HEAD + 1) end
       values[v + 1], values[v + 2], v = id, value, v + 2
     end
-    if op == 48 then
-      local _, _, _, b, a, s, e, l = up(QUEUE, value)
-      queue[q + 1], queue[q + 2], q = place(deadline(L, b, a, s, e, l)), id, q + 2
-    elseif op == 49 then
+    if op == 0 then
+      local b, a, s, e, l = up('<dffff', value, ${NUMBERS_AT})
+      queue[q + 1], queue[q + 2], q = format('%d', place(deadline(L, b, a, s, e, l))), id, q + 2
+    elseif op == 1 then
       local row = call('HGET', P .. 'pages', id)
       local _, _, _, b = up(QUEUE, row)
       if b == 0 then leave[#leave + 1], back[#back + 1], back[#back + 2] = id, row, id
       else queue[q + 1], queue[q + 2], q = 2, id, q + 2 end
     else
       leave[#leave + 1] = id
-      if op == 50 then forget[#forget + 1] = id end
+      if op == 2 then forget[#forget + 1] = id end
     end
   end
 end
@@ -42,7 +41,8 @@ many('ZADD', P .. 'q', queue)
 many('ZREM', P .. 'q', leave)
 many('HDEL', P .. 'pages', forget)
 queue_first(back)
-local sums, remembered, forgotten, at = {ended = n - refused, observations_refused = refused}, {}, {}, 5 + 2 * n
+local sums, remembered, forgotten = {ended = n - refused, observations_refused = refused}, {}, {}
+at = 6 + n
 for i = at, at + 2 * n_counters - 2, 2 do
   local of, times = ARGV[i + 1], refused > 0 and 0 or #ARGV[i + 1] / 2
   for k = 1, refused > 0 and #of or 0, 2 do times = times + result[up('<I2', of, k)] end
@@ -53,7 +53,7 @@ at = at + 2 * n_counters
 for i = at, #ARGV - 1, 2 do
   local j, value = up('<I2', ARGV[i]), ARGV[i + 1]
   if result[j] == 1 and i >= at + 2 * n_memories then
-    local _, _, _, b = up(QUEUE, ARGV[4 + 2 * j])
+    local _, _, _, b = up(QUEUE, ARGV[5 + j])
     call('XADD', P .. 'changes', 'MAXLEN', '~', 10000, '*', 'page', ids[j], 'time', string.format('%.6f', b / 1e6), 'url', sub(value, 65),
       'previous', sub(value, 1, 32), 'fingerprint', sub(value, 33, 64))
   elseif result[j] == 1 then
