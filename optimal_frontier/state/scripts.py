@@ -47,6 +47,7 @@ CONSTANTS: Final = {
     "STARVED": STARVED,
     "RIVALS": RIVALS,
     "TIMED": TIMED,
+    "BOUNDS_AT": _at("min_interval"),
 }
 
 

@@ -57,6 +57,8 @@ REMEMBERED_S: Final = 30 * 86_400
 MOST_FLAGGED: Final = 1000
 #: First visits come first while those that wait could be finished within so many plan intervals.
 SOON_PLANS: Final = 3.0
+#: Least share of first visits beside pinned pages that are due, in a crawl that is to end.
+_CLOSING_SHARE: Final = 0.5
 #: Budget of a partition that has no share by the last plan, as a share of CRAWL_RATE: 0 would be no limit.
 _LEAST_SHARE: Final = 1e-9
 #: Least seconds until a partition that had nothing is asked again.
@@ -303,17 +305,17 @@ class Dispatcher:
         return rate * max(_LEAST_SHARE, published.share if published.number else 1.0 / len(self._partitions))
 
     def _first_visit_share(self, partition: int, budget: float) -> float:
-        """Return the share of first visits: 1 while those that wait could be finished soon, then DISCOVERY_SHARE."""
+        """Return the share of first visits, 1 more while they come first: as long as those that wait could be finished soon."""
         settings, known = self.settings, self._partitions[partition]
         if settings.close_after is not None:
-            return 1.0
+            return 1.0 + max(settings.discovery_share, _CLOSING_SHARE)
         now = time.monotonic()
         if now >= known.next_pending:
             counted = self.namespace.command("HGET", self.namespace.key("stats", partition), "pending", partition=partition)
             known.pending, known.next_pending = int(counted or 0), now + PENDING_S
         speed = budget or known.published.budget
         is_soon = speed <= 0 or known.pending <= SOON_PLANS * settings.resolve_interval * speed
-        return 1.0 if is_soon else settings.discovery_share
+        return (1.0 if is_soon else 0.0) + settings.discovery_share
 
     # What comes out of it.
 
