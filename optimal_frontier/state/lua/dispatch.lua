@@ -13,7 +13,7 @@ local now, discovery, L, step = clock(d[1]), d[3], d[4], d[5]
 local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
 -- A page whose update time has come goes before pages worth the price times e or less: its lateness is no share of an interval.
 local TIMED, AT_ITS_TIME, KEPT = ${TIMED}, 1, 2e9
--- In a first pass pinned pages keep their times, and forced ones are not put off (KEPT on top of their rank); no others go before it.
+-- In a first pass pinned pages keep their times, and forced ones are not put off (KEPT on top of their rank).
 local is_first_pass, kept, share = share >= 1 and call('EXISTS', P .. 'f') == 1, 0, share % 1
 local tokens = budget > 0 and math.min(math.max(1, 0.1 * budget), d[2] + budget * (now - d[1]) / 1e6) or n
 local want, pause = math.min(n, floor(tokens + 1e-9)), math.max(delay, period) * 1e6
@@ -43,7 +43,7 @@ local function start(host)
   free[host], moved[host] = now + math.max(delay * 1e6, period * 1e6 - math.min(period * 1e6, late)), true
 end
 -- Candidates among pages that were attempted before, or whose lease ran out: columns, as a table of each costs more than all the rest.
-local wait, queue, m, c, from = want > 0 and FAR or 0, {}, 0, 0, 0
+local wait, queue, m, c, over, from = want > 0 and FAR or 0, {}, 0, 0, 0, 0
 local ready, id, host_of, row, score_of, due, z, is_free, is_lost = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local function put(page, score) queue[m + 1], queue[m + 2], m = score, page, m + 2 end
 local function put_off(page, host, score, is_kept)
@@ -52,7 +52,7 @@ local function put_off(page, host, score, is_kept)
   if score <= now then put(page, place(at_once or take_turn(host)) + score % 2) end
   wait = math.min(wait, math.max((free[host] or 0) - now, 10000))
 end
-while want > 0 and c < want and from < 4 * want + 256 do
+while want > 0 and c - over < want and from < 4 * want + 256 do
   local some, ids, scores, hosts, n_ids = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES'), {}, {}, {}, 0
   for i = 1, #some, 2 do
     local score = tonumber(some[i + 1])
@@ -80,6 +80,7 @@ while want > 0 and c < want and from < 4 * want + 256 do
       elseif first <= now then
         c, ready[c + 1], id[c + 1], host_of[c + 1], row[c + 1] = c + 1, c + 1, ids[i], host, rows[i]
         score_of[c], due[c], z[c], is_free[c], is_lost[c] = score, at, late, moves, lost
+        if is_first_pass and late >= 0 and late < KEPT then over = over + 1 end
       else
         if first - now < wait then wait = first - now end
         if first > score then put(ids[i], place(first)) end
@@ -125,8 +126,7 @@ while got < want do
     got, fresh[#fresh + 1], ids[got + 1], late[got + 1] = got + 1, first.id, first.id, 0
     start(first.host); line_up(first.host, first.at + 1)
   elseif i then
-    if first then discovery = discovery + share end
-    r, got = r + 1, got + 1
+    discovery, r, got = discovery + (first and share or 0), r + 1, got + 1
     ids[got], late[got], values[got] = id[i], now - due[i], row[i]
     -- A page that waited for its host says nothing about the price of the others.
     if is_free[i] and not (z[i] > 0 and due[i] < (free[host_of[i]] or 0)) then L = L + math.max(-step, math.min(step, z[i])) end
@@ -134,9 +134,9 @@ while got < want do
     if is_bound then start(host_of[i]) end
   else break end
 end
-for j = r, c do
-  local i = ready[j]
-  local to = place(due[i])
+for j = r, c do local i = ready[j]
+  -- Pages that first visits went before are looked at again after half of their lateness, so that they do not hide pinned ones.
+  local to = place(is_first_pass and fresh[1] and z[i] >= 0 and z[i] < KEPT and now + (now - due[i]) / 2 or due[i])
   if is_bound and not is_open(host_of[i]) then put_off(id[i], host_of[i], score_of[i], z[i] >= KEPT)
   else
     wait = math.min(wait, math.max(0, due[i] - now))
@@ -152,8 +152,8 @@ for host, one in pairs(begun) do
 end
 local rows = fresh[1] and call('HMGET', P .. 'pages', unpack(fresh)) or {}
 for i = 1, #fresh do fresh[fresh[i]] = rows[i] or '' end
-local until_, hosts, seen = floor((now + lease * 1e6) / 2) * 2 + 1, {}, {}
-local token, memories, names, words = string.format('%.0f', until_), {}, {}, {}
+local until_, hosts, seen, memories, names, words = floor((now + lease * 1e6) / 2) * 2 + 1, {}, {}, {}, {}, {}
+local token = string.format('%.0f', until_)
 for i = 1, got do
   values[i] = values[i] or fresh[ids[i]]; put(ids[i], token)
   local host = #values[i] > 0 and up('<I4', values[i]) or 0
