@@ -98,6 +98,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.02, help="seconds that an answer takes")
     parser.add_argument("--jitter", type=float, default=0.5, help="DOWNLOAD_DELAY_JITTER, share of the delay")
     parser.add_argument("--concurrency", type=int, default=1, help="CONCURRENT_REQUESTS_PER_DOMAIN")
+    parser.add_argument("--host-delay", type=float, default=None, help="OPTIMAL_FRONTIER_HOST_DELAY, seconds")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     values: dict[str, object] = {"LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": 0, "ROBOTSTXT_OBEY": 1, "DOWNLOAD_DELAY": options.delay}
@@ -108,6 +109,8 @@ def main() -> None:
         (folder / "pages.py").write_text(SPIDER)
         server = EmbeddedServer(folder / "server")
         ours = {"ADDONS": '{"optimal_frontier.Addon": 500}', "OPTIMAL_FRONTIER_REDIS_URL": f"unix://{server.ensure()}"}
+        if options.host_delay is not None:
+            ours["OPTIMAL_FRONTIER_HOST_DELAY"] = str(options.host_delay)
         for number in range(options.rounds):
             sites = [Site(options.pages, options.latency) for _ in range(2)]
             added = [{}, ours | {"OPTIMAL_FRONTIER_NAMESPACE": f"pass-{secrets.token_hex(4)}"}]

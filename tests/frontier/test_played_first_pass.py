@@ -19,10 +19,10 @@ def test_no_turn_of_a_host_is_lost(space):
     assert np.diff(play.handouts) == pytest.approx(1.0, abs=1e-3)
 
 
-@pytest.mark.parametrize("values", [{}, {"CRAWL_RATE": 5.0}, {"CRAWL_RATE": 5.0, "HOST_DELAY": 0.5}])
+@pytest.mark.parametrize("values", [{"HOST_DELAY": 0.5}, {"CRAWL_RATE": 5.0}, {"CRAWL_RATE": 5.0, "HOST_DELAY": 0.5}])
 def test_pinned_pages_keep_their_times_in_a_first_pass(space, values):
     """Two pinned pages among 300 of three hosts: no more than two seconds late at any visit, whatever holds the first visits up."""
-    play = Play(space, parse(MIN_INTERVAL=1.0, **({"HOST_DELAY": 0.5} if not values else values), **PINNED))
+    play = Play(space, parse(MIN_INTERVAL=1.0, **values, **PINNED))
     pinned = [play.add_page(f"h{host}/pinned", importance=9.0) for host in range(2)]
     play.add(300, hosts=3)
     play.until(50.0)

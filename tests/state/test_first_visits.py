@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from timed_namespace import TimedNamespace, name_of, new_page, page_of
@@ -163,4 +164,4 @@ def test_a_pinned_page_of_a_shut_host_is_next_when_it_opens(space: TimedNamespac
         space.advance(0.25)
     assert len(times) == 9  # of a hundred seconds
     assert times[0] == pytest.approx(10.0, abs=1.3)
-    assert all(9.7 <= after - before <= 11.3 for before, after in zip(times[:-1], times[1:], strict=True))
+    assert all(9.7 <= after - before <= 11.3 for before, after in pairwise(times))

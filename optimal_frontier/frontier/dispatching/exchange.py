@@ -22,6 +22,7 @@ from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, M
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.downloader_limits import tell_limits
 from optimal_frontier.state.messages import RELEASE, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import (
@@ -129,6 +130,8 @@ class Dispatcher:
         #: Hosts without a number, until pages are added.
         self._unknown: set[str] = set()
         self._plan_number = 0
+        #: Under which it tells what its downloader admits.
+        self._name = secrets.token_bytes(8)
 
     def published(self, partition: int) -> Published:
         """Return the last plan of a partition, as far as this process has read it."""
@@ -232,6 +235,8 @@ class Dispatcher:
         for partition, hosts in _grouped(work.draws, of).items():
             fetches = sum(work.draws[host] for host in hosts)
             pipeline.add([Call(partition, "draw_tokens", [repr(self._budget(partition)), fetches])])
+        if work.limits is not None:
+            tell_limits(self.namespace, self._name, work.limits)
         for partition, names in _grouped(work.flags, lambda name: of(name.decode("utf-8", "replace").rpartition(" ")[0])).items():
             self._flag(pipeline, partition, names)
 
@@ -313,7 +318,7 @@ class Dispatcher:
         if now >= known.next_pending:
             counted = self.namespace.command("HGET", self.namespace.key("stats", partition), "pending", partition=partition)
             known.pending, known.next_pending = int(counted or 0), now + PENDING_S
-        speed = budget or known.published.budget
+        speed = min(budget or known.published.budget, known.published.first_visit_rate)
         is_soon = speed <= 0 or known.pending <= SOON_PLANS * settings.resolve_interval * speed
         return (1.0 if is_soon else 0.0) + settings.discovery_share
 

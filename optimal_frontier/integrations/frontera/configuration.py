@@ -8,7 +8,7 @@ from typing import Any, Final
 from optimal_frontier.settings import PREFIX, FrontierSettings
 
 #: Scrapy's settings that give ours a default.
-_DEFAULTS_FROM: Final = ("BOT_NAME", "DOWNLOAD_DELAY")
+_DEFAULTS_FROM: Final = ("BOT_NAME", "DOWNLOAD_DELAY", "DOWNLOAD_DELAY_JITTER")
 
 
 def names_and_values(settings: Any) -> Mapping[str, Any]:

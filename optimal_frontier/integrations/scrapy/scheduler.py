@@ -50,6 +50,7 @@ from optimal_frontier.integrations.scrapy.converters import (
 from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter, describe
 from optimal_frontier.integrations.scrapy.incoming import IncomingRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
+from optimal_frontier.integrations.scrapy.slot_limits import SlotLimits
 from optimal_frontier.integrations.scrapy.sources import Sources
 from optimal_frontier.integrations.scrapy.unstored import UnstoredRequests
 from optimal_frontier.settings import PREFIX, FrontierSettings
@@ -110,6 +111,7 @@ class OptimalScheduler(BaseScheduler):
         self._leases: set[Lease] = set()
         self._pending: deque[Any] = deque()
         self._unstored: UnstoredRequests
+        self._slots: SlotLimits
         self.incoming: IncomingRequests
         self._session: Session | None = None
         self._manager: Any = None
@@ -156,6 +158,7 @@ class OptimalScheduler(BaseScheduler):
             self.settings = settings_of(adapter)
             self._unstored = UnstoredRequests(self.settings.crawl_rate, self._look)
             self.sources = Sources(spider, self.settings)
+            self._slots = SlotLimits(self.settings)
             self._http_cache = self._dummy_cache()
             # .scrapy beside scrapy.cfg, or where the process stands.
             project_dir = Path(data_path(_DATA_DIR)).absolute().parent.parent if closest_scrapy_cfg() else Path.cwd()
@@ -324,7 +327,11 @@ class OptimalScheduler(BaseScheduler):
         slots = {}
         for key, slot in downloader.slots.items():
             if slot.active:
-                slots[key] = SlotRoom(self.backend.hosts_of(key) or [key], max(0, slot.concurrency - len(slot.active)))
+                hosts = list(dict.fromkeys([*self._slots.hosts_of(key), *self.backend.hosts_of(key)])) or [key]
+                slots[key] = SlotRoom(hosts, max(0, slot.concurrency - len(slot.active)))
+        limits = self._slots.news(downloader)
+        if limits is not None:
+            courier.tell_limits(limits)
         done = self._closing or courier.complete or self._manager.finished
         courier.ask(0 if done else max(0, free), slots, downloader.ip_concurrency or downloader.domain_concurrency)
 
@@ -373,6 +380,8 @@ class OptimalScheduler(BaseScheduler):
     def _end(self, lease: Lease) -> None:
         self._leases.discard(lease)
         request, response, observation = lease.frontier_request, lease.response, lease.observation
+        if lease.reached:
+            self._slots.note(lease.request, self.crawler.engine.downloader)
         error = lease.error or self._error_of(lease)
         if lease.is_lost and not lease.reached:
             request.meta.pop(HANDOUT)  # it ends no lease
