@@ -16,8 +16,8 @@ from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.settings.frontier_settings import mean_slot_period
 from optimal_frontier.state.downloader_limits import MOST_TOLD, TELL_S, DownloaderLimits, SlotLimit
 
-#: Seconds until they are told for the first time.
-_FIRST_S: Final = 1.0
+#: Seconds until slots are told of that are new, or have a new host.
+_SOON_S: Final = 2.0
 #: Weight of the newest answer in the mean time that one takes.
 _NEWEST: Final = 0.2
 #: Rates that differ by less than this share are one.
@@ -59,7 +59,7 @@ class SlotLimits:
         self._most = settings.crawl_rate if settings.crawl_rate is not None else math.inf
         self._default = 1.0 / settings.slot_period if settings.slot_period > 0 else 0.0
         self._slots: dict[str, _Slot] = {}
-        self._next = time.monotonic() + _FIRST_S
+        self._next = time.monotonic() + _SOON_S
 
     def note(self, request: Any, downloader: Any) -> None:
         """Learn from a request that came back from the downloader: its slot, its host, and how long the answer took."""
@@ -70,8 +70,10 @@ class SlotLimits:
         self._slots[key] = slot  # the last one used
         if len(self._slots) > _MOST_SLOTS:
             del self._slots[next(iter(self._slots))]
-        if len(slot.hosts) < _MOST_HOSTS:
-            slot.hosts[host_of(request.url)] = None
+        host = host_of(request.url)
+        if host not in slot.hosts and len(slot.hosts) < _MOST_HOSTS:
+            slot.hosts[host] = None
+            self._next = min(self._next, time.monotonic() + _SOON_S)
         took = request.meta.get("download_latency")
         if isinstance(took, int | float) and 0 < took < math.inf:
             slot.answer_s = slot.answer_s + _NEWEST * (took - slot.answer_s) if slot.answer_s else float(took)
