@@ -94,7 +94,7 @@ def test_what_cannot_be_read_is_forgotten(space: TimedNamespace, raw: bytes) -> 
 
 @pytest.mark.parametrize("told", [limits(a=0.5), limits(a_b=0.5)])
 def test_a_plan_keeps_to_what_slots_admit(space: TimedNamespace, told: DownloaderLimits) -> None:
-    """Of a hundred pages on four hosts those of the slow slot get what it admits, the others the rest; its hosts have a price of their own."""
+    """Of a hundred pages on four hosts those of the slow slot get what it admits, the others the rest. It has a price of its own."""
     tell_limits(space, b"crawler", told)
     names = [f"{host}/{i}" for host in "abcd" for i in range(25)]
     space.add(*(new_page(name, importance=1.0, min_interval=1.0, max_interval=1e9) for name in names))
