@@ -68,7 +68,7 @@ def test_only_times_that_are_worth_the_price_are_bought():
 
 
 def test_a_page_whose_times_are_not_worth_a_visit_is_looked_at_once_in_its_longest_interval():
-    """At an update time, the last one that it allows, so that its probabilities go on being learned; where there is none, when it is over."""
+    """At an update time, the last one that it allows, so that its probabilities go on being learned; or at its end."""
     observation = judged(page(log_price=20.0), visit(OLD, RECEIVED + 5.0), within(20.0, max_interval=2500.0))
     assert 5.0 + wait_of(observation) == pytest.approx(2200.1, abs=0.1)
     short = judged(page(log_price=20.0), visit(OLD, RECEIVED + 5.0), within(20.0, max_interval=100.0))
