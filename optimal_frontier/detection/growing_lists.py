@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from optimal_frontier.detection.section_history import key_of, marks_of
+from optimal_frontier.detection.section_names import MOST_PLACES
 from optimal_frontier.detection.sections import PART_BYTES, Section
 
 #: Parts of a section that are compared: of longer ones as many at either end.
@@ -58,6 +59,7 @@ def gained_keys(marks: bytes, parts: Mapping[bytes, bytes], sections: Sequence[S
             row = section.selector[: place.start()] + ":*" + section.selector[place.end() :]
             rows.setdefault((at, row), []).append((int(place[1]), section))
     before = marks_of(marks)
+    names = {section.selector for section in sections}
     for (at, _), row in rows.items():
         row.sort(key=lambda one: one[0])
         keys = [key_of(section.selector) for _, section in row]
@@ -68,13 +70,21 @@ def gained_keys(marks: bytes, parts: Mapping[bytes, bytes], sections: Sequence[S
             was.append(before[key])
             keys.append(key)
             number += 1
-        if differing & set(keys) and has_gained(was, [section.digest for _, section in row]):
+        is_cut = _at_place(row[0][1].selector, at, f"n+{MOST_PLACES + 1}") in names
+        if differing & set(keys) and has_gained(was, [section.digest for _, section in row], is_cut=is_cut):
             gained |= differing & set(keys)
     return frozenset(gained)
 
 
-def has_gained(before: Sequence[bytes], now: Sequence[bytes]) -> bool:
+def has_gained(before: Sequence[bytes], now: Sequence[bytes], *, is_cut: bool = False) -> bool:
     """Tell whether a list has gained entries, at either end or in between, and lost none but at one end.
+
+    Parameters
+    ----------
+    before, now : sequence of bytes
+        Hashes of its entries.
+    is_cut : bool
+        There are more of them now, which are not told apart: entries that left at the end may be there.
 
     Examples
     --------
@@ -86,7 +96,7 @@ def has_gained(before: Sequence[bytes], now: Sequence[bytes]) -> bool:
     if len(before) < 2:
         return False
     # Where nothing was lost the list is longer; else what came has to be new, or the list only turns round.
-    is_news = bool(set(now) - set(before))
+    is_news = is_cut or bool(set(now) - set(before))
     least = max(2, round(_KEPT_SHARE * len(before)))
     for lost in range(len(before) - least + 1 if is_news else 1):
         for kept in (before[: len(before) - lost], before[lost:]):
@@ -102,7 +112,7 @@ def _ends_with(now: Sequence[bytes], kept: Sequence[bytes], *, at_end: bool) -> 
     return list(now[-len(kept) :] if at_end else now[: len(kept)]) == list(kept)
 
 
-def _at_place(selector: str, at: int, number: int) -> str:
+def _at_place(selector: str, at: int, number: int | str) -> str:
     place = list(_PLACE.finditer(selector))[at]
     return f"{selector[: place.start()]}:nth-of-type({number}){selector[place.end() :]}"
 
