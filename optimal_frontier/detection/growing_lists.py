@@ -56,8 +56,8 @@ def gained_keys(marks: bytes, parts: Mapping[bytes, bytes], sections: Sequence[S
         if key in differing and key in parts and _parts_gained(_cut(parts[key]), _cut(_short(section.parts))):
             gained.add(key)
         for at, place in enumerate(_PLACE.finditer(section.selector)):
-            row = section.selector[: place.start()] + ":*" + section.selector[place.end() :]
-            rows.setdefault((at, row), []).append((int(place[1]), section))
+            listed = section.selector[: place.start()] + ":*" + section.selector[place.end() :]
+            rows.setdefault((at, listed), []).append((int(place[1]), section))
     before = marks_of(marks)
     names = {section.selector for section in sections}
     for (at, _), row in rows.items():
