@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import re
 from types import MappingProxyType
 
@@ -12,6 +13,7 @@ import pytest
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.judging.waits import shortest_wait
 from optimal_frontier.settings import DAY_S, PREFIX, TABLE, FrontierSettings, PageRule, Timetable, UrlLimits
+from optimal_frontier.settings.frontier_settings import mean_slot_period
 from optimal_frontier.state.rows import Row
 
 
@@ -221,11 +223,26 @@ def test_bot_name_and_download_delay_give_defaults():
 
 def test_the_smaller_of_host_delay_and_host_max_rate_holds():
     """Whichever of the two allows a host less."""
-    assert parse(HOST_MAX_RATE=4).host_period == 0.25
-    assert parse(HOST_MAX_RATE=4, HOST_DELAY=0.1).host_period == 0.25
-    assert parse(HOST_MAX_RATE=4, HOST_DELAY=2).host_period == 2.0
+    assert parse(HOST_MAX_RATE=4).host_pause == 0.25
+    assert parse(HOST_MAX_RATE=4, HOST_DELAY=0.1).host_pause == 0.25
+    assert parse(HOST_MAX_RATE=4, HOST_DELAY=2).host_pause == 2.0
     slowed = FrontierSettings.parse({"DOWNLOAD_DELAY": 1, PREFIX + "HOST_MAX_RATE": 4})
-    assert slowed.host_period == FrontierSettings.parse({"DOWNLOAD_DELAY": 1}).host_period
+    assert slowed.host_pause == 1.0
+    assert slowed.slot_period == pytest.approx(1.218, abs=1e-3)
+    assert FrontierSettings.parse({"DOWNLOAD_DELAY": 2, "DOWNLOAD_DELAY_JITTER": 0}).slot_period == 2.0
+
+
+def test_a_slot_with_a_random_delay_lets_through_as_much_as_plans_count_with():
+    """The mean of what Scrapy's slot does: a new draw whenever the last one is over, until one is no longer than what has passed."""
+    rng = random.Random(1)
+    for jitter in (0.0, 0.2, 0.5, 1.0):
+        periods = []
+        for _ in range(20_000):
+            passed = drawn = rng.uniform(1 - jitter, 1 + jitter)
+            while (drawn := rng.uniform(1 - jitter, 1 + jitter)) > passed:
+                passed = drawn
+            periods.append(passed)
+        assert sum(periods) / len(periods) == pytest.approx(mean_slot_period(1.0, jitter), rel=0.01)
 
 
 def test_memoryless_visits_are_for_freshness():

@@ -178,7 +178,7 @@ def _draw_threshold(axes: Axes, change_rate: np.ndarray, importance: np.ndarray,
         bottom = min(bottom, multiplier / 1.5)
     axes.set_xlim(*x)
     axes.set_ylim(bottom, top)
-    hosts = "; pages on a host at its limit pay more" if settings.host_period > 0 else ""
+    hosts = "; pages on a host at its limit pay more" if max(settings.host_pause, settings.slot_period) > 0 else ""
     if multiplier <= 0:
         label = "no threshold: there is budget for all that bounds and limits of hosts allow"
         axes.plot([], [], " ", label=label)

@@ -40,6 +40,11 @@ def key_of(selector: str) -> bytes:
     return blake2b(selector.encode("utf-8", "surrogatepass"), digest_size=_KEY).digest()
 
 
+def marks_of(marks: bytes) -> dict[bytes, bytes]:
+    """Return what `SectionHistory.marks` say: key of each section -> hash of its text."""
+    return {marks[at : at + _KEY]: marks[at + _KEY : at + _WIDTH] for at in range(0, len(marks), _WIDTH)}
+
+
 @dataclass(frozen=True, slots=True)
 class SectionHistory:
     """What is kept of the visits of a page: at most 1 kB of hashes, and about 30 bytes for each section that ever differed.
@@ -77,7 +82,7 @@ class SectionHistory:
         A section that is gone while another one came with the same text has got another name, and does not differ. One that is gone is
         known by name where it differed before.
         """
-        before = {self.marks[at : at + _KEY]: self.marks[at + _KEY : at + _WIDTH] for at in range(0, len(self.marks), _WIDTH)}
+        before = marks_of(self.marks)
         now = {key_of(section.selector): section for section in sections}
         names = {key: section.selector for key, section in now.items() if key in before and section.digest != before[key]}
         gone = {key: digest for key, digest in before.items() if key not in now}
@@ -98,7 +103,7 @@ class SectionHistory:
                     names[key] = known[key]
         return Difference(frozenset(keys), frozenset(names.values()))
 
-    def follow(self, sections: Sequence[Section], *, quick: bool = False) -> SectionHistory:
+    def follow(self, sections: Sequence[Section], *, quick: bool = False, gained: frozenset[bytes] = frozenset()) -> SectionHistory:
         """Return the history after another visit.
 
         Parameters
@@ -107,6 +112,8 @@ class SectionHistory:
             Of the page now.
         quick : bool
             It came seconds after the one before.
+        gained : frozenset of bytes
+            Keys of sections that differ as lists do that gain entries: they count for no pair that is seconds apart.
         """
         marks = b"".join(key_of(section.selector) + section.digest for section in sections)
         if not self.marks:
@@ -115,7 +122,8 @@ class SectionHistory:
         rows = {row.selector: row for row in self.rows}
         for selector in sorted(selectors):
             row = rows.get(selector, Row(selector, 0))
-            rows[selector] = Row(selector, row.differed + 1, row.alone + (len(keys) == 1), row.quick + quick)
+            is_quick = quick and key_of(selector) not in gained
+            rows[selector] = Row(selector, row.differed + 1, row.alone + (len(keys) == 1), row.quick + is_quick)
         kept = sorted(rows.values(), key=lambda row: (-row.quick, -row.differed))[:MOST_ROWS]
         after = SectionHistory(marks, self.pairs + 1, self.quick_pairs + quick, tuple(kept))
         return after if after.pairs < MOST_PAIRS else after._halved()

@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -43,11 +43,17 @@ _UNQUOTABLE: Final = re.compile(r"[\x00-\x07\x0b\x0e-\x1f]")
 _LAST_STEP: Final = re.compile(r"(?:\.\w+|\[\*\]|\['(?:[^'\\]|\\.)*'\])$", re.ASCII)
 
 
+#: Bytes of the hash of a part of a section.
+PART_BYTES: Final = 3
+
+
 class Section(NamedTuple):
-    """A part of a page: its selector (CSS; of JSON a path as RULES take it), and 4 bytes of a hash of its text."""
+    """A part of a page: its selector (CSS; of JSON a path as RULES take it), 4 bytes of a hash of its text, and of each of its pieces
+    `PART_BYTES`, where it has several."""
 
     selector: str
     digest: bytes
+    parts: bytes = b""
 
 
 def sections(response: Response, recipe: Recipe | None = None) -> tuple[Section, ...]:
@@ -110,11 +116,15 @@ def _closed(found: Mapping[str, list[str]], recipe: Recipe) -> tuple[Section, ..
             texts[name] = text
     if len(texts) > MOST_SECTIONS:
         texts = _coarser(texts)
-    return tuple(Section(name, _digest(text)) for name, text in texts.items())
+    return tuple(Section(name, _digest(text), _parts(found.get(name, ()))) for name, text in texts.items())
 
 
-def _digest(text: str) -> bytes:
-    return blake2b(unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass"), digest_size=4).digest()
+def _digest(text: str, size: int = 4) -> bytes:
+    return blake2b(unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass"), digest_size=size).digest()
+
+
+def _parts(pieces: Sequence[str]) -> bytes:
+    return b"".join(_digest("".join(piece.split()), PART_BYTES) for piece in pieces) if len(pieces) > 1 else b""
 
 
 def _coarser(texts: dict[str, str]) -> dict[str, str]:

@@ -74,7 +74,8 @@ def visit_deadline(
     earliest : array_like (n,)
         When gap and backoff allow the next one.
     longest : array_like (n,)
-        Longest interval, seconds; may be inf.
+        Longest interval from ``seen`` on, seconds; may be inf. The page is due at the last update time in it, wanted or not, or if that is
+        not later than ``seen`` and ``earliest``, at its end.
     now : array_like (n,)
         For a page that is about to be handed out: the time; a deadline in the past moves to the next update time if that is close.
 
@@ -88,20 +89,25 @@ def visit_deadline(
     >>> page = Timetable(86400.0, (21600.0, 64800.0), (0.2, 1.0))
     >>> visit_deadline(page, [False, True], seen=70_000.0, earliest=70_001.0, longest=1e9).tolist()
     [151200.1]
-    >>> visit_deadline(page, [False, True], seen=70_000.0, earliest=70_001.0, longest=36_000.0).tolist()
-    [108000.1]
+    >>> visit_deadline(page, [False, True], seen=70_000.0, earliest=70_001.0, longest=[36_000.0, 40_000.0]).tolist()
+    [106000.0, 108000.1]
     >>> visit_deadline(page, [True, True], seen=10_000.0, earliest=10_001.0, longest=1e9, now=60_000.0).tolist()
     [64800.1]
     """
     last, open_, at_most = (np.atleast_1d(np.asarray(values, dtype=np.float64)) for values in (seen, earliest, longest))
     target = next_update(timetable, last, bought)[0]
     finite = np.isfinite(at_most)
-    latest = np.where(finite, next_update(timetable, last + np.where(finite, at_most, 0.0))[0], np.inf)
-    due = np.maximum(np.minimum(target, latest) + SLACK_S, open_)
+    end = last + np.where(finite, at_most, 0.0)
+    times = np.array(timetable.times)
+    coming, which = next_update(timetable, end - SLACK_S)
+    before = coming - np.append(times[0] + timetable.period - times[-1], np.diff(times))[which] + SLACK_S
+    latest = np.where(finite, np.where(before > np.maximum(last + SLACK_S, open_), before, end), np.inf)
+    due = np.maximum(np.minimum(target + SLACK_S, latest), open_)
     at = np.maximum(due, now)
     never = ~np.isfinite(due)
     coming, which = next_update(timetable, np.where(never, 0.0, at))
-    return np.where(never, np.inf, np.where(at > coming - quiet_before(timetable)[which], coming + SLACK_S, due))
+    waits = (at > coming - quiet_before(timetable)[which]) & (~finite | (coming + SLACK_S <= np.maximum(end, now)))
+    return np.where(never, np.inf, np.where(waits, coming + SLACK_S, due))
 
 
 def quiet_before(timetable: Timetable) -> Floats:

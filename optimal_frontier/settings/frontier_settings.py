@@ -17,12 +17,10 @@ from optimal_frontier.settings.rules import PageRule, Rules
 from optimal_frontier.settings.table import PREFIX, TABLE
 from optimal_frontier.settings.urls import UrlLimits
 
-#: Half-width of Scrapy's random download delay, as a share of it, unless it was switched off.
+#: Half-width of Scrapy's random download delay, as a share of it (DOWNLOAD_DELAY_JITTER), unless it is set.
 _JITTER: Final = 0.5
 #: Relative difference of bounds that leave one interval, but do not pin the page.
 _APART: Final = 1e-6
-#: A slot that holds a request back is full until it is answered, and asks for the next one after that; 7% were measured at 0.5 s.
-_HAND_OVER: Final = 0.08
 
 #: Scrapy's BOT_NAME unless set.
 BOT_NAME: Final = "scrapybot"
@@ -80,10 +78,15 @@ class FrontierSettings:
     sources: tuple[str, ...]
     url_keys: tuple[str, ...]
     close_after: int | None
-    #: Seconds between two requests to a host on average, by HOST_DELAY, HOST_MAX_RATE and Scrapy's own random delay; what plans count with.
-    host_period: float = 0.0
+    #: Seconds between two requests that a slot of one downloader lets through on average, by DOWNLOAD_DELAY alone.
+    slot_period: float = 0.0
     #: The namespace that earlier versions made where NAMESPACE is not set; empty where it is.
     former_namespace: str = ""
+
+    @property
+    def host_pause(self) -> float:
+        """Mean seconds between two requests to a host over all crawlers, by HOST_DELAY and HOST_MAX_RATE; 0: no limit."""
+        return max(self.host_delay, 1.0 / self.host_max_rate if self.host_max_rate is not None else 0.0)
 
     def interval_bounds(self, rule: PageRule) -> tuple[float, float]:
         """Return the least and most seconds between two visits of a page; equal where RULES pin it (``interval``), and nowhere else.
@@ -105,7 +108,8 @@ class FrontierSettings:
         Parameters
         ----------
         values : mapping
-            Full names to values, as in settings.py; other names are ignored, except BOT_NAME and DOWNLOAD_DELAY, which give defaults.
+            Full names to values, as in settings.py; other names are ignored, except BOT_NAME, which gives a default, and
+            DOWNLOAD_DELAY and DOWNLOAD_DELAY_JITTER, which plans count with.
         spider : str
             Name of the spider, for the default of NAMESPACE and for ``%(name)s`` in URL_KEYS.
 
@@ -134,8 +138,9 @@ class FrontierSettings:
         download_delay = number("DOWNLOAD_DELAY", values.get("DOWNLOAD_DELAY", 0) or 0, "seconds, 0 or more", lambda x: 0 <= x < math.inf)
         if parsed["host_delay"] is None:
             parsed["host_delay"] = download_delay
-        pause = max(parsed["host_delay"], 1.0 / parsed["host_max_rate"] if parsed["host_max_rate"] is not None else 0.0)
-        parsed["host_period"] = mean_host_period(pause, download_delay)
+        jitter = values.get("DOWNLOAD_DELAY_JITTER", _JITTER)
+        jitter = number("DOWNLOAD_DELAY_JITTER", jitter, "a share, 0 or more", lambda x: 0 <= x < math.inf)
+        parsed["slot_period"] = mean_slot_period(download_delay, jitter)
         if parsed["min_interval"] > parsed["max_interval"]:
             raise ConfigurationError(
                 f"{PREFIX}MIN_INTERVAL = {parsed['min_interval']:g}: expected at most {PREFIX}MAX_INTERVAL = {parsed['max_interval']:g}"
@@ -148,29 +153,25 @@ class FrontierSettings:
         return cls(**parsed)
 
 
-def mean_host_period(host_delay: float, download_delay: float) -> float:
-    """Return the mean seconds between two requests to a host when both its delay here and Scrapy's slot hold requests back.
+def mean_slot_period(delay: float, jitter: float) -> float:
+    """Return the mean seconds between two requests that a slot of Scrapy's downloader lets through while more wait in it.
 
     Parameters
     ----------
-    host_delay : float
-        HOST_DELAY or 1/HOST_MAX_RATE, whichever is longer, seconds.
-    download_delay : float
-        DOWNLOAD_DELAY, which Scrapy draws anew for each request between half and one and a half of it, seconds.
+    delay : float
+        Of the slot, seconds.
+    jitter : float
+        Share of it by which the delay is random, either way; more than 1 counts as 1.
 
-    Returns
-    -------
-    float
-        Expectation of the larger of the two, seconds, and where Scrapy draws, `_HAND_OVER` more for passing from one to the other.
+    Notes
+    -----
+    The slot draws a delay and waits, and then draws another one: if that is longer than what has passed, it waits on. With uniform draws
+    between c = 1 - j and 1 + j the mean f(x) after a share x of the range solves f(x) = (c + 2 j x) x + integral of f from x to 1, which
+    gives 1 + (2 e - 5) j from the start on. A host's delay that is longer holds; one that is shorter or as long adds nothing to it.
 
     Examples
     --------
-    >>> round(mean_host_period(1.0, 1.0), 3), mean_host_period(5.0, 1.0), mean_host_period(1.0, 0.0)
-    (1.215, 5.0, 1.0)
+    >>> round(mean_slot_period(1.0, 0.5), 3), mean_slot_period(2.0, 0.0)
+    (1.218, 2.0)
     """
-    least, most = (1 - _JITTER) * download_delay, (1 + _JITTER) * download_delay
-    if host_delay >= most:
-        return host_delay
-    below = max(host_delay - least, 0.0)
-    start = max(host_delay, least)
-    return (1 + _HAND_OVER) * (below * host_delay + (most**2 - start**2) / 2) / (most - least)
+    return delay * (1.0 + (2.0 * math.e - 5.0) * min(jitter, 1.0))

@@ -26,6 +26,8 @@ MOST_REPAIRS: Final = 500
 #: Scores of a page that is in no queue: to be looked at now; a first visit whose lease was lost.
 _NOW: Final = 2
 _LOST: Final = 1
+#: What longest waits may be longer than longest intervals, as a factor: both are stored in 32 bits.
+_ROUNDED: Final = 1.0 + 1e-5
 #: Seconds by which a visit may lie in the future.
 _AHEAD_US: Final = 60e6
 
@@ -163,6 +165,7 @@ def _check_rows(s: Inventory) -> Iterator[Finding]:
             # a alone may be infinite: no visit is worth the price.
             "has numbers that are no deadline": visited
             & (np.isnan(heads["a"]) | ~np.isfinite(heads["s"]) | ~(heads["e"] >= 0) | ~(heads["l"] >= heads["e"])),
+            "is planned later than its longest interval allows": visited & (heads["l"] > heads["max_interval"] * (s.stretch * _ROUNDED)),
             "has half of a posterior": (heads["shape"] > 0) != (heads["time"] > 0),
             "has more changes than observations": heads["changes"] > heads["observations"],
             "has more observations than visits": heads["observations"] > heads["visits"],

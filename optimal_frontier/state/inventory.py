@@ -5,6 +5,7 @@ Nothing is locked: under a running crawl parts are from slightly different momen
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,6 +65,8 @@ class Inventory:
         Pages whose memory cannot be read.
     counts : dict of str to int
         The counters.
+    stretch : float
+        The largest factor on longest intervals of the last plans.
     """
 
     partition: int
@@ -83,6 +86,7 @@ class Inventory:
     remembered: set[bytes]
     unreadable: list[bytes]
     counts: dict[str, int]
+    stretch: float
 
 
 def read_inventory(namespace: Namespace, partition: int, now: float) -> Inventory:
@@ -119,7 +123,18 @@ def read_inventory(namespace: Namespace, partition: int, now: float) -> Inventor
         remembered,
         unreadable,
         counts,
+        _largest_stretch(namespace, partition),
     )
+
+
+def _largest_stretch(namespace: Namespace, partition: int) -> float:
+    """Return the largest factor on longest intervals that any plan has had that is remembered."""
+    stretches = [1.0]
+    for _, flat in namespace.command("XRANGE", namespace.key("plans", partition), "-", "+", partition=partition):
+        named = flat if isinstance(flat, dict) else dict(zip(flat[::2], flat[1::2], strict=True))
+        with contextlib.suppress(ValueError):
+            stretches.append(float(named.get(b"stretch", 1.0)))
+    return max(stretches)
 
 
 def _read_rows(namespace: Namespace, hosts: dict[int, str], partition: int) -> tuple[dict[bytes, int], list[bytes], dict[bytes, str]]:

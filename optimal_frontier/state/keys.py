@@ -92,6 +92,13 @@ KEYS: Final = (
     Key("prices", "string", "of each host at its limit: H (u4), what it adds to the log price (f4)", "hosts", "publish_plan"),
     Key("fence", "string", "the planner's fencing token", "fixed", "take_planner_lock"),
     Key("planner", "string", "owner of the planner's lock; expires", "fixed", "take_planner_lock"),
+    Key(
+        "slots",
+        "hash",
+        "of the first partition: crawler -> msgpack of what its downloader admits (state/downloader_limits.py)",
+        "crawlers; 1,000 slots of each",
+        "crawlers",
+    ),
     Key("stats", "hash", "counters by name", "fixed", "all"),
     Key(
         "lateness",

@@ -87,7 +87,8 @@ class Ask:
     budget : float
         Of the partition, fetches per second; 0: no limit.
     share : float
-        Of the budget for first visits while others are due; 1: they come first.
+        Of the budget for first visits while others are due. 1 more: they come first, and have that share while pinned pages or forced
+        ones are due, which keep their times.
     host_delay, host_period : float
         Least seconds between two requests to a host, and mean seconds.
     room : mapping of int to int

@@ -39,6 +39,8 @@ class Published:
         Fetches per second of the partition: all, and what is left for revisits.
     share : float
         Of the whole budget that the partition gets, 0 to 1.
+    first_visit_rate : float
+        Fetches per second that hosts bear whose pages wait for their first visit; inf without limits.
     exploration : mapping of str to str
         How far EXPLORATION is, see `frontier.planning.exploring`.
     fields : mapping of str to str
@@ -55,6 +57,7 @@ class Published:
     budget: float = 0.0
     revisit_budget: float = 0.0
     share: float = 1.0
+    first_visit_rate: float = math.inf
     exploration: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
 
@@ -74,6 +77,7 @@ class Published:
             _float(fields, "budget"),
             _float(fields, "revisit_budget"),
             _float(fields, "share", 1.0),
+            _float(fields, "first_visit_rate", math.inf),
             {name: value for name, value in fields.items() if name.startswith("exploration")},
             dict(fields),
         )

@@ -47,6 +47,7 @@ CONSTANTS: Final = {
     "STARVED": STARVED,
     "RIVALS": RIVALS,
     "TIMED": TIMED,
+    "E_AT": _at("e"),
 }
 
 

@@ -51,7 +51,7 @@ def test_every_name_of_the_corpus_is_a_selector_that_finds_its_section():
     """As CSS, or as a path; what the element found holds is at least the section's text."""
     for case in CASES:
         response = case.response(0, Fetch(1, 1e9))
-        for selector, _ in sections(response):
+        for selector, *_ in sections(response):
             name = selector.removesuffix(OWN_TEXT)
             if name.startswith("$"):
                 assert parse_json_path(name)
@@ -66,7 +66,7 @@ def test_leaving_a_section_out_leaves_no_other_one_out():
     for case in CASES:
         response = case.response(0, Fetch(1, 1e9))
         whole = sections(response)
-        for selector, _ in whole[:6]:
+        for selector, *_ in whole[:6]:
             if selector.endswith(OWN_TEXT) or selector in (REST, WHOLE) or not case.media.startswith("text/html"):
                 continue
             left = sections(response, make_recipe("text", exclude=(selector,)))

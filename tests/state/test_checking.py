@@ -243,6 +243,7 @@ BROKEN_FIELDS = {
     "has bounds that are no interval": {"min_interval": 5.0, "max_interval": 2.0},
     "was visited in the future, or never": {"b": 3e15},
     "has numbers that are no deadline": {"l": -1.0},
+    "is planned later than its longest interval allows": {"l": 3e6, "max_interval": 2.9e6},
     "has half of a posterior": {"shape": 1.0, "time": 0.0},
     "has more changes than observations": {"changes": 5},
     "has evidence that is no number": {"evidence": float("nan")},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from timed_namespace import TimedNamespace, name_of, new_page, page_of
@@ -124,3 +125,43 @@ def test_a_page_in_no_queue_is_told_as_it_is_stored(space: TimedNamespace, state
 def test_an_alias_is_known(space: TimedNamespace) -> None:
     space.command("HSET", space.key("aliases"), page_of("h/1"), b"x")
     assert space.add(new_page("h/1"), new_page("h/2")) == [KNOWN, NEW]
+
+
+def test_in_a_first_pass_pinned_and_forced_pages_keep_their_times(space: TimedNamespace) -> None:
+    """First visits go before everything that is due but these, which go when they are due, the share of first visits beside them."""
+    space.visit("a/late", wait=1.0)
+    space.visit("a/pinned", wait=2.0, e=2.0, longest=2.0, min_interval=2.0, max_interval=2.0)
+    space.visit("a/failed", wait=2.0, e=2.0, longest=2.0, min_interval=1.0, max_interval=9.0)
+    space.add(*(new_page(f"{host}/new{i}") for host in "ab" for i in range(10)))
+    assert all("/new" in name for name in space.names(2, share=1.2))
+    space.advance(2.5)
+    assert space.names(1, share=1.2) == ["a/pinned"]
+    assert all("/new" in name for name in space.names(18, share=1.2))
+    assert sorted(space.names(3, share=1.2)) == ["a/failed", "a/late"]
+
+
+def test_pinned_pages_that_are_too_many_leave_first_visits_their_share(space: TimedNamespace) -> None:
+    space.visit(*(f"a/{i}" for i in range(40)), wait=1.0, e=1.0, longest=1.0, min_interval=1.0, max_interval=1.0)
+    space.add(*(new_page(f"b/new{i}") for i in range(40)))
+    space.advance(5.0)
+    handed = [name for _ in range(30) for name in space.names(1, share=1.2)]
+    assert sum("/new" in name for name in handed) == pytest.approx(6, abs=1)
+
+
+def test_a_pinned_page_of_a_shut_host_is_next_when_it_opens(space: TimedNamespace) -> None:
+    """In a first pass of a host with a delay, with many known pages that are due there as well."""
+    space.visit(*(f"a/old{i}" for i in range(60)), wait=1.0)
+    space.visit("a/pinned", wait=10.0, e=10.0, longest=10.0, min_interval=10.0, max_interval=10.0)
+    space.add(*(new_page(f"a/new{i}") for i in range(100)))
+    times, start = [], space.now()
+    for _ in range(400):
+        for handout in space.dispatch(8, share=1.2, host_delay=1.0):
+            if name_of(handout) == "a/pinned":
+                times.append(space.now() - start)
+                space.observe(handout, 10.0, e=10.0, longest=10.0)
+            else:
+                space.observe(handout, 1.0)
+        space.advance(0.25)
+    assert len(times) == 9  # of a hundred seconds
+    assert times[0] == pytest.approx(10.0, abs=1.3)
+    assert all(9.7 <= after - before <= 11.3 for before, after in pairwise(times))

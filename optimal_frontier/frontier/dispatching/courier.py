@@ -21,6 +21,7 @@ from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.admitting.traps import TrapLog
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Ended, Exchange, Lease, Moving, Outcome, SlotRoom
 from optimal_frontier.frontier.judging.judge import Context
+from optimal_frontier.state.downloader_limits import DownloaderLimits
 from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.records import url_of_record
@@ -217,6 +218,11 @@ class Courier:
                     before.has_room = True
                 self._condition.notify()
 
+    def tell_limits(self, limits: DownloaderLimits) -> None:
+        """Tell planners what the downloader admits; it goes along with the next round trip."""
+        with self._condition:
+            self._next.limits = limits
+
     def look_again(self) -> None:
         """Ask for requests before the last wait is over: a plan may have brought deadlines forward."""
         with self._condition:
@@ -372,6 +378,7 @@ class Courier:
             carried.holds += new.holds
             carried.flags += new.flags
             carried.counters += new.counters
+            carried.limits = new.limits or carried.limits
             carried.has_room |= new.has_room
             carried.looks_again |= new.looks_again
             carried.want = 0 if self._stopping else new.want

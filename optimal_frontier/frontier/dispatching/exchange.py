@@ -22,6 +22,7 @@ from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, M
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.downloader_limits import tell_limits
 from optimal_frontier.state.messages import RELEASE, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import (
@@ -57,6 +58,8 @@ REMEMBERED_S: Final = 30 * 86_400
 MOST_FLAGGED: Final = 1000
 #: First visits come first while those that wait could be finished within so many plan intervals.
 SOON_PLANS: Final = 3.0
+#: Least share of first visits beside pinned pages that are due, in a crawl that is to end.
+_CLOSING_SHARE: Final = 0.5
 #: Budget of a partition that has no share by the last plan, as a share of CRAWL_RATE: 0 would be no limit.
 _LEAST_SHARE: Final = 1e-9
 #: Least seconds until a partition that had nothing is asked again.
@@ -132,6 +135,8 @@ class Dispatcher:
         self._numbers: dict[str, tuple[int, int]] = {}
         #: Hosts without a number, until pages are added.
         self._unknown: set[str] = set()
+        #: Under which it tells what its downloader admits.
+        self._name = secrets.token_bytes(8)
 
     def published(self, partition: int) -> Published:
         """Return the last plan of a partition, as far as this process has read it."""
@@ -239,6 +244,8 @@ class Dispatcher:
         for partition, hosts in _grouped(work.draws, of).items():
             fetches = sum(work.draws[host] for host in hosts)
             pipeline.add([Call(partition, "draw_tokens", [repr(self._budget(partition)), fetches])])
+        if work.limits is not None:
+            tell_limits(self.namespace, self._name, work.limits)
         for partition, names in _grouped(work.flags, lambda name: of(name.decode("utf-8", "replace").rpartition(" ")[0])).items():
             self._flag(pipeline, partition, names)
 
@@ -320,17 +327,17 @@ class Dispatcher:
         return rate * max(_LEAST_SHARE, published.share if published.number else 1.0 / len(self._partitions))
 
     def _first_visit_share(self, partition: int, budget: float) -> float:
-        """Return the share of first visits: 1 while those that wait could be finished soon, then DISCOVERY_SHARE."""
+        """Return the share of first visits, 1 more while they come first: as long as those that wait could be finished soon."""
         settings, known = self.settings, self._partitions[partition]
         if settings.close_after is not None:
-            return 1.0
+            return 1.0 + max(settings.discovery_share, _CLOSING_SHARE)
         now = time.monotonic()
         if now >= known.next_pending:
             counted = self.namespace.command("HGET", self.namespace.key("stats", partition), "pending", partition=partition)
             known.pending, known.next_pending = int(counted or 0), now + PENDING_S
-        speed = budget or known.published.budget
+        speed = min(budget or known.published.budget, known.published.first_visit_rate)
         is_soon = speed <= 0 or known.pending <= SOON_PLANS * settings.resolve_interval * speed
-        return 1.0 if is_soon else settings.discovery_share
+        return (1.0 if is_soon else 0.0) + settings.discovery_share
 
     # What comes out of it.
 

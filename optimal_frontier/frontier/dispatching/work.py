@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from optimal_frontier.state.downloader_limits import DownloaderLimits
 from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
 
 
@@ -89,6 +90,8 @@ class Exchange:
         Names of contents that are no page's own.
     counters : Counter
         Numbers that no page brings.
+    limits : DownloaderLimits or None
+        What the downloader admits, if it is told now.
     has_room : bool
         Slots have opened since the last exchange: partitions that were limited by that are worth asking.
     looks_again : bool
@@ -111,6 +114,7 @@ class Exchange:
     holds: list[tuple[str, float]] = field(default_factory=list)
     flags: list[bytes] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
+    limits: DownloaderLimits | None = None
     has_room: bool = False
     looks_again: bool = False
     stored: list[Callable[[], None]] = field(default_factory=list)

@@ -2,7 +2,8 @@
 
 A page that changed on each of its last visits either changes often or shows something that is new on every fetch. Two fetches seconds apart
 tell: by the rate that was learned, a change within seconds is unlikely. Each such pair that differs is evidence, the logarithm of that
-probability; enough of it and a section that differed in all pairs make the page noisy.
+probability; enough of it and a section that differed in all pairs make the page noisy. A list that has gained entries is news however soon
+it came (`detection/growing_lists.py`): it is no evidence.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 
 import msgpack
 
+from optimal_frontier.detection.growing_lists import gained_keys, parts_of
 from optimal_frontier.detection.section_history import SectionHistory, key_of
 from optimal_frontier.detection.sections import WHOLE, Section
 from optimal_frontier.frontier.judging.waits import shortest_wait
@@ -77,6 +79,8 @@ class PageNoise:
         Number of the visit from which on it may be checked.
     spacing : int
         Visits between two checks.
+    parts : mapping of bytes to bytes
+        During a check, of the sections that differed last: what lists among them held (`parts_of`).
     """
 
     history: SectionHistory = field(default_factory=SectionHistory)
@@ -88,19 +92,20 @@ class PageNoise:
     calm: int = 0
     next_check: int = 0
     spacing: int = _SPACING
+    parts: Mapping[bytes, bytes] = field(default_factory=dict)
 
     @classmethod
     def unpack(cls, raw: bytes) -> PageNoise:
         """Read what is stored in `Memory.noise`; nothing: it was never needed."""
         if not raw:
             return cls()
-        history, is_noisy, mask, *numbers = msgpack.unpackb(raw)
+        history, is_noisy, mask, *numbers = msgpack.unpackb(raw, strict_map_key=False)
         keys = frozenset(mask[at : at + _KEY] for at in range(0, len(mask), _KEY))
         return cls(SectionHistory.unpacked(history), is_noisy, keys, *numbers)
 
     def pack(self) -> bytes:
         """Return what is stored."""
-        numbers = (self.evidence, self.checks, self.late, self.calm, self.next_check, self.spacing)
+        numbers = (self.evidence, self.checks, self.late, self.calm, self.next_check, self.spacing, dict(self.parts))
         return bytes(msgpack.packb([self.history.packed(), self.is_noisy, b"".join(sorted(self.mask)), *numbers]))
 
     @property
@@ -111,7 +116,7 @@ class PageNoise:
     def next_asked(self, visits: int) -> PageNoise:
         """Return it with the check under way ended; the next one comes after twice as many visits."""
         spacing = min(2 * self.spacing, _MOST_SPACING)
-        return replace(self, evidence=0.0, checks=0, late=0, calm=0, next_check=visits + self.spacing, spacing=spacing)
+        return replace(self, evidence=0.0, checks=0, late=0, calm=0, next_check=visits + self.spacing, spacing=spacing, parts={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +210,9 @@ def _chance(row: Row, within: float, possible: float) -> float:
 
 def _notice_changing(row: Row, noise: PageNoise, interval: float, sections: Sequence[Section], visits: int, possible: float) -> Noticed:
     quick, is_hasty = _is_quick(noise, interval), possible > FASTEST
-    keys = noise.history.difference(sections).keys
-    noise = replace(noise, history=noise.history.follow(sections, quick=quick))
+    noise, keys, gained = _followed(noise, sections, quick)
+    if quick and gained and not keys:
+        return Noticed(1, noise.next_asked(visits), counters={"noise_checks": 1})
     if quick:
         # its fingerprint is another, so where no section is, the order of its parts is
         differing = keys or frozenset((key_of(WHOLE),))
@@ -222,7 +228,7 @@ def _notice_changing(row: Row, noise: PageNoise, interval: float, sections: Sequ
         if noise.checks < _MOST_CHECKS:
             return Noticed(bit, replace(noise, checks=noise.checks + 1), again=True, counters={"noise_checks": 1})
         # What was found stands until a pair is the same: the next check goes on from there.
-        undecided = replace(noise, checks=0, late=0, next_check=visits + _UNDECIDED)
+        undecided = replace(noise, checks=0, late=0, next_check=visits + _UNDECIDED, parts={})
         return Noticed(bit, undecided, counters={"noise_checks": 1})
     if noise.checks:
         late = replace(noise, late=noise.late + 1)
@@ -231,13 +237,20 @@ def _notice_changing(row: Row, noise: PageNoise, interval: float, sections: Sequ
     is_telling = gap < QUICK_S and interval >= _LEAST_RATIO * max(gap, _NOMINAL_S)
     if is_telling and visits >= noise.next_check and _all_changed(row, (_QUICK_CHECKED_AFTER if is_hasty else _CHECKED_AFTER) - 1):
         return Noticed(1, replace(noise, checks=1), again=True)
-    return Noticed(1, noise)
+    return Noticed(1, replace(noise, parts={}))
+
+
+def _followed(noise: PageNoise, sections: Sequence[Section], quick: bool) -> tuple[PageNoise, frozenset[bytes], frozenset[bytes]]:
+    """Return what is remembered after another visit, and the keys of sections that differ: lists that have gained entries apart."""
+    keys = noise.history.difference(sections).keys
+    gained = gained_keys(noise.history.marks, noise.parts, sections, keys) if quick else frozenset()
+    history = noise.history.follow(sections, quick=quick, gained=gained)
+    return replace(noise, history=history, parts=parts_of(sections, keys | noise.parts.keys())), keys - gained, gained
 
 
 def _notice_noisy(noise: PageNoise, bit: int, interval: float, sections: Sequence[Section], visits: int) -> Noticed:
     quick = _is_quick(noise, interval)
-    keys = noise.history.difference(sections).keys
-    noise = replace(noise, history=noise.history.follow(sections, quick=quick))
+    noise, keys, gained = _followed(noise, sections, quick)
     if quick:
         if bit == 0:
             calm = replace(noise, calm=noise.calm + 1, checks=noise.checks + 1)
@@ -246,14 +259,15 @@ def _notice_noisy(noise: PageNoise, bit: int, interval: float, sections: Sequenc
             return Noticed(0, calm, again=True, counters={"noise_checks": 1})
         # what differs within seconds is noise, also if it was not seen to before
         noise = replace(noise.next_asked(visits), mask=_widened(noise, keys))
-        return Noticed(0 if noise.has_steady_sections else -1, noise, counters={"noise_checks": 1})
+        is_news = bool(gained - noise.mask)
+        return Noticed(1 if is_news else 0 if noise.has_steady_sections else -1, noise, counters={"noise_checks": 1})
     if bit == 1:
         bit = (1 if keys - noise.mask else 0) if noise.has_steady_sections else -1
     if noise.checks:
         noise = noise.next_asked(visits)
     elif visits >= noise.next_check:
         return Noticed(bit, replace(noise, checks=1), again=True)
-    return Noticed(bit, noise)
+    return Noticed(bit, noise if noise.checks else replace(noise, parts={}))
 
 
 def _widened(noise: PageNoise, keys: frozenset[bytes]) -> frozenset[bytes]:

@@ -102,16 +102,16 @@ def numbers_of_timed(page: Republished, row: Row, identity: bytes, terms: Terms)
 
     Notes
     -----
-    It is due at the next time that is bought; at the latest at the first time at all after its longest interval. Where least interval or
-    backoff would put the visit shortly before an update time, it waits for that.
+    It is due at the next time that is bought; at the latest at the last time at all before its longest interval is over, or then. Where
+    least interval or backoff would put the visit shortly before an update time, it waits for that, if the longest interval allows it.
     """
     now = row.b / 1e6
     shortest = shortest_wait(row)
     if row.flags & (CHECKED | ANNOUNCED) and not row.failures:
         return fixed(shortest)
-    if row.failures:
-        shortest = max(shortest, backoff_s(identity, row.failures))
     longest = min(row.max_interval * terms.published.stretch, FAR_S)
+    if row.failures:
+        shortest = min(max(shortest, backoff_s(identity, row.failures)), longest)
     seen = now - row.unseen
     due = float(
         visit_deadline(page.timetable, bought_times(page, row, terms), seen, now + shortest, longest if longest < FAR_S else math.inf)[0]
@@ -119,7 +119,7 @@ def numbers_of_timed(page: Republished, row: Row, identity: bytes, terms: Terms)
     if due == math.inf:
         return Numbers(math.inf, 0.0, shortest, longest)
     wait = max(due - now, shortest)
-    return fixed(wait * (1.0 + _ROUNDING))
+    return fixed(min(wait * (1.0 + _ROUNDING), longest))
 
 
 def interval_of_timed(page: Republished, row: Row, terms: Terms) -> float:

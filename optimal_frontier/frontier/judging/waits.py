@@ -72,12 +72,13 @@ def numbers_of(row: Row, page: bytes, terms: Terms, since: float = 0.0, late: fl
     late : float
         Of a pinned page: seconds by which its visit came late, see `pinned_lateness`.
     """
-    if row.failures:
-        return fixed(wait_after_failures(page, row.failures, shortest_wait(row), row.gone, interval_of(row, terms) if row.gone else None))
-    if row.flags & (CHECKED | ANNOUNCED):
-        return fixed(shortest_wait(row))
     published = terms.published
     longest = min(row.max_interval * published.stretch, FAR_S)
+    if row.failures:
+        wait = wait_after_failures(page, row.failures, shortest_wait(row), row.gone, interval_of(row, terms) if row.gone else None)
+        return fixed(min(wait, longest))
+    if row.flags & (CHECKED | ANNOUNCED):
+        return fixed(shortest_wait(row))
     if row.min_interval >= row.max_interval:
         return fixed(longest - min(max(late, 0.0), (1.0 - PINNED_SLACK) * longest))
     if published.number == 0:

@@ -14,6 +14,7 @@ from optimal_frontier.estimation import posterior_median
 from optimal_frontier.frontier.planning.bounds import BoundsRevision
 from optimal_frontier.frontier.planning.budget import Budget
 from optimal_frontier.frontier.planning.exploring import Progress
+from optimal_frontier.frontier.planning.host_groups import HostGroups, host_groups
 from optimal_frontier.frontier.planning.host_prices import host_limits
 from optimal_frontier.frontier.planning.page_table import Pages, PageTable, share_to_read
 from optimal_frontier.frontier.planning.priors import PriorFits, Priors
@@ -22,6 +23,7 @@ from optimal_frontier.frontier.planning.solving import Problem
 from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.scheduling.numbers import waits_at_price
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.downloader_limits import read_limits
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import ACTIVE, FAR_S, RETIRED
 
@@ -65,6 +67,8 @@ class CrawlPages:
         Number of pages that are revisited or will be, and the sum of their importance.
     pending : dict of int to int
         Pages that wait for their first visit, by partition.
+    first_visit_rate : dict of int to float
+        Fetches per second that the hosts of these pages bear together, by partition, where hosts have limits.
     read_rows : int
         Pages that the last reads brought.
     priors_moved, exploration_moved : bool
@@ -80,6 +84,7 @@ class CrawlPages:
         self.fresh: dict[int, Ints] = {}
         self.counts: dict[str, int] = {}
         self.pending: dict[int, int] = {}
+        self.first_visit_rate: dict[int, float] = {}
         self.planned: Ints = np.zeros(0, np.int64)
         self.priors = Priors()
         self.budget = Budget(0.0, 0.0, 0.0, 0, 0)
@@ -96,6 +101,7 @@ class CrawlPages:
         self._partition: Ints = np.zeros(0, np.int64)
         self._stretch = 1.0
         self._host_from: dict[int, int] = {}
+        self._groups = HostGroups(np.zeros(0, np.int64), None)
         self._revised: dict[int, BoundsRevision] = {}
 
     def now(self, partition: int = 0) -> float:
@@ -149,13 +155,18 @@ class CrawlPages:
         self.active, self.importance = int(np.count_nonzero(is_active)), float(pages["importance"][is_active].sum(dtype=np.float64))
         self.planned = np.flatnonzero(is_active & (pages["visits"] > 0))
         hosts = self._hosts(pages)
-        count = int(hosts.max(initial=-1)) + 1
-        waiting = hosts[(pages["state"] < RETIRED) & (pages["b"] == 0)]
-        limit = host_limits(settings, count, waiting)
+        self._groups = self._grouped(int(hosts.max(initial=-1)) + 1)
+        grouped, capacity = self._groups.group[hosts], self._groups.capacity
+        is_waiting = (pages["state"] < RETIRED) & (pages["b"] == 0)
+        limit = host_limits(settings, capacity, grouped[is_waiting])
+        self.first_visit_rate = {}
+        if capacity is not None:
+            here = {k: np.unique(grouped[is_waiting & (self._partition == k)]) for k in self.partitions}
+            self.first_visit_rate = {k: float(capacity[some].sum()) for k, some in here.items() if len(some)}
         self.budget = budget if budget is not None else Budget.of(settings, self.counts, previous, self._opened(now), now)
         revisits = self.budget.revisits
         round_s = max(self.active, 1) / min(
-            revisits, np.inf if limit is None else float(limit[np.unique(hosts[is_active])].sum()) or np.inf
+            revisits, np.inf if limit is None else float(limit[np.unique(grouped[is_active])].sum()) or np.inf
         )
         before = self.priors
         active = np.flatnonzero(is_active)
@@ -171,7 +182,7 @@ class CrawlPages:
         def of(name: str) -> NDArray[Any]:
             return pages[name] if everything else pages[name][self.planned]
 
-        host = hosts if everything else hosts[self.planned]
+        host = grouped if everything else grouped[self.planned]
         min_interval, max_interval = of("min_interval").astype(np.float64), of("max_interval").astype(np.float64)
         failing = np.flatnonzero(of("failures") > 0)
         # What a failing page cannot use for its backoff is worth more elsewhere.
@@ -211,6 +222,8 @@ class CrawlPages:
 
     def of_partition(self, k: int, values: Floats) -> Floats:
         """Return the part of values by host that is of partition ``k``, by the numbers that hosts have there."""
+        if len(values) == len(self._groups.group):
+            values = values[self._groups.group]
         first = self._host_from.get(k, 0)
         later = [start for start in self._host_from.values() if start > first]
         return values[first : min(later)] if later else values[first:]
@@ -241,6 +254,22 @@ class CrawlPages:
             return float(self.namespace.hash("meta").get("opened", now))
         except StateUnavailableError:
             return now
+
+    def _grouped(self, hosts: int) -> HostGroups:
+        """Return what hosts bear, by what crawlers tell of their downloaders."""
+        try:
+            told = read_limits(self.namespace)
+        except StateUnavailableError:  # of the first partition; the others go on
+            told = []
+        names = sorted({host for limits in told for slot in limits.slots for host in slot.hosts})
+        numbers = {}
+        for k in self.partitions:
+            here = [name for name in names if self.namespace.partition_of(name) == k]
+            found = self.namespace.command("HMGET", self.namespace.key("hosts", k), *here, partition=k) if here else []
+            for name, number in zip(here, found, strict=True):
+                if number is not None and self._host_from[k] + int(number) < hosts:
+                    numbers[name] = self._host_from[k] + int(number)
+        return host_groups(self.settings, told, numbers, hosts)
 
     def _together(self) -> Pages:
         parts = [self.tables[k].pages for k in self.partitions]

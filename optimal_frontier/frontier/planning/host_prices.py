@@ -1,4 +1,4 @@
-"""Hosts at their limits: what HOST_DELAY and HOST_MAX_RATE leave each for revisits, and what a full host adds to the price."""
+"""Hosts at their limits: what they leave each for revisits, and what a full host adds to the price."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def host_limits(settings: FrontierSettings, hosts: int, waiting: Ints) -> Floats | None:
+def host_limits(settings: FrontierSettings, capacity: Floats | None, waiting: Ints) -> Floats | None:
     """Return how many revisits per second each host admits, of hosts 0, 1, ...; None without a limit.
 
     Parameters
     ----------
     settings : FrontierSettings
-        Limits, and the share of first visits.
-    hosts : int
-        How many there are.
+        The share of first visits.
+    capacity : ndarray (hosts,) or None
+        Fetches per second that each bears, see `host_groups`.
     waiting : ndarray of int
         Host of each page that waits for its first visit.
 
@@ -38,10 +38,9 @@ def host_limits(settings: FrontierSettings, hosts: int, waiting: Ints) -> Floats
     All that a host admits is planned: to keep 3% of it free gained nothing, and cost up to 0.003 of the
     freshness (in a prototype).
     """
-    if settings.host_period <= 0:
+    if capacity is None:
         return None
-    capacity = 1.0 / settings.host_period
-    counts = np.bincount(waiting, minlength=hosts)[:hosts]
+    counts = np.bincount(waiting, minlength=len(capacity))[: len(capacity)]
     kept = np.minimum(
         (1.0 if settings.close_after is not None else settings.discovery_share) * capacity, counts / settings.resolve_interval
     )
@@ -60,7 +59,7 @@ def marginal_values(importance: Floats, change_rate: Floats, rates: Floats, obje
         return np.where(change_rate > 0, worth * np.where(np.isfinite(r), share, 1.0), 0.0)
 
 
-def extra_prices(host: Ints, rates: Floats, is_free: NDArray[np.bool_], value: Floats, limit: Floats | None, log_price: float) -> Floats:
+def extra_prices(host: Ints, rates: Floats, is_wanted: NDArray[np.bool_], value: Floats, limit: Floats | None, log_price: float) -> Floats:
     """Return what each host adds to the log price, 0 for hosts that are not at their limits.
 
     Parameters
@@ -69,8 +68,9 @@ def extra_prices(host: Ints, rates: Floats, is_free: NDArray[np.bool_], value: F
         Of each page.
     rates, value : ndarray (n,)
         Planned, visits per second, and marginal values there.
-    is_free : ndarray of bool (n,)
-        Whether a page's rate is strictly between its bounds.
+    is_wanted : ndarray of bool (n,)
+        Whether a page's rate is below its upper bound: that it gets no more is what the host's price says. Strictly between the bounds its
+        marginal value is that price; at the lower one it is no more than that, and all that is known where no page is between.
     limit : ndarray (hosts,) or None
         Most visits per second.
     log_price : float
@@ -81,7 +81,7 @@ def extra_prices(host: Ints, rates: Floats, is_free: NDArray[np.bool_], value: F
     if limit is None or not len(host):
         return extra
     is_full = np.bincount(host, weights=rates, minlength=hosts) >= limit * (1 - _AT_LIMIT)
-    chosen = is_free & is_full[host] & (value > 0)
+    chosen = is_wanted & is_full[host] & (value > 0)
     price = np.zeros(hosts)
     np.maximum.at(price, host[chosen], value[chosen])
     priced = price > 0

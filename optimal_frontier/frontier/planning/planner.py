@@ -170,10 +170,13 @@ class Planner:
         self._warn(solved, problem.min_rate)
         switched = any(previous.get(name) != value for name, value in self._ways().items() if name != "bounds")
         is_even = crawl.progress.is_exploring
-        # First visits leave the price alone, so that of a crawl that grows is found by nobody else.
-        switched |= crawl.counts.get("fetched", 0) > _GROWTH * int(previous.get("fetched", 0))
         sets = {k: price.is_unset or switched or previous.get("explores", "0") != str(int(is_even)) for k, price in live.items()}
-        made = self._terms(live, solved, sets, now)
+        # First visits leave the price alone, so that of a crawl that grows is found by nobody else. Where fewer or more visits come than
+        # were planned, the price that they have found keeps its distance from the plan's.
+        grown = crawl.counts.get("fetched", 0) > _GROWTH * int(previous.get("fetched", 0))
+        keeps = started > 0 and solved.multiplier > 0
+        moved = {k: solved.log_price - (p.published.log_price if keeps else p.log_price) for k, p in live.items()} if grown else {}
+        made = self._terms(live, (solved, moved), sets, now)
         if self._is_as_planned(previous, now) and len(crawl.planned):
             # Where it was not set already; what is queued is looked at soon enough.
             made = {k: t._replace(log_price=log_price_towards(t.log_price, solved.log_price)) for k, t in made.items()}
@@ -221,17 +224,24 @@ class Planner:
         revisits = budget.fetches - int(previous.get("measured_fetches", 0)) - firsts - extra
         return is_as_planned(revisits / (now - float(previous["time"])), budget.revisits)
 
-    def _terms(self, live: dict[int, LivePrice], solved: Solved, sets: dict[int, bool], now: float) -> dict[int, Terms]:
-        """Return by partition the price that it dispatches by from now on, and the plan as judges will read it."""
+    def _terms(
+        self, live: dict[int, LivePrice], found: tuple[Solved, dict[int, float]], sets: dict[int, bool], now: float
+    ) -> dict[int, Terms]:
+        """Return by partition the price that it dispatches by from now on, and the plan as judges will read it.
+
+        ``found`` is the plan, and by how much the prices of partitions move that are not set to its price.
+        """
         made = {}
+        solved, moved = found
         for k, price in live.items():
             rows = self.crawl.rows_of(k)
             answer = float(solved.response[rows].sum())
             if not sets[k] and answer > 0 and abs(price.log_price - solved.log_price) > _NEAR:
                 here = self.crawl.answer_at(k, price.log_price)
                 sets[k] = here < _LEAST_ANSWER * answer
-            is_set = sets[k] and len(self.crawl.planned) > 0
-            log_price = solved.log_price if is_set else price.log_price
+            is_set = (sets[k] or k in moved) and len(self.crawl.planned) > 0
+            step = solved.log_price - price.log_price if sets[k] else moved.get(k, 0.0)
+            log_price = price.log_price + (step if is_set else 0.0)
             extra = self.crawl.of_partition(k, solved.extra)
             published = Published(
                 number=price.published.number + 1,

@@ -106,6 +106,7 @@ def plan_fields(plan: Plan, partition: int, share: float) -> dict[str, Any]:
         "share": repr(share),
         "budget": repr(share * crawl.budget.total),
         "revisit_budget": repr(share * crawl.budget.revisits),
+        "first_visit_rate": repr(crawl.first_visit_rate.get(partition, math.inf)),
         "planned_rate": repr(float(solved.rates[rows].sum())),
         "unused": repr(solved.unused),
         "multiplier": repr(solved.multiplier),

@@ -176,7 +176,10 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
         is_free[problem.timed.rows] = False
     log_price = math.log(multiplier) if multiplier > 0 else _low_price(value[(rates > 0) & (value > 0)])
     freshness = _freshness(importance, change_rate, rates, pinned, problem)
-    extra = extra_prices(problem.host, rates, is_free, value, problem.limit, log_price)
+    is_wanted = (rates < high) & (change_rate > 0)
+    if problem.timed is not None:
+        is_wanted[problem.timed.rows] = False
+    extra = extra_prices(problem.host, rates, is_wanted, value, problem.limit, log_price)
     # Pages of hosts at their limits do not answer to the price of the crawl.
     answers = is_free if problem.limit is None else is_free & ~(extra > 0)[problem.host]
     held = np.count_nonzero(((rates <= low) & (low > own_low)) | ((rates >= high) & (high < own_high)))

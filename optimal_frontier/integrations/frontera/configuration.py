@@ -12,7 +12,7 @@ from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
 
 #: Scrapy's settings that give ours a default.
-_DEFAULTS_FROM: Final = ("BOT_NAME", "DOWNLOAD_DELAY")
+_DEFAULTS_FROM: Final = ("BOT_NAME", "DOWNLOAD_DELAY", "DOWNLOAD_DELAY_JITTER")
 
 
 def names_and_values(settings: Any) -> Mapping[str, Any]:

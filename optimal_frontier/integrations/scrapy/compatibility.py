@@ -39,6 +39,12 @@ def schedule_next_call(engine: Any) -> None:
         slot.nextcall.schedule()
 
 
+def jitter_of_slot(slot: Any) -> float:
+    """Return the share by which the delay of a downloader's slot is random, either way (up to Scrapy 2.18 a half, or nothing)."""
+    jitter = getattr(slot, "jitter", None)
+    return float(jitter) if jitter is not None else 0.5 * bool(slot.randomize_delay)
+
+
 def http_cache(crawler: Any) -> Any:
     """Return the crawler's HttpCacheMiddleware, or None where it is not enabled."""
     found = (each for each in crawler.engine.downloader.middleware.middlewares if isinstance(each, HttpCacheMiddleware))

@@ -10,6 +10,7 @@ from frontera.core.models import Response as FrontierResponse
 from scrapy import Request
 from w3lib.util import to_bytes, to_unicode
 
+from optimal_frontier.frontier.hosts import names_of
 from optimal_frontier.integrations.frontera.requests import ANNOUNCEMENT, FINGERPRINT, IMPORTANCE, KIND, LASTMOD
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, GATE, LEASE, LOCAL, META
 
@@ -19,9 +20,13 @@ RUNTIME_META = frozenset({LEASE, LOCAL, META, "download_latency", "download_slot
 
 def forget_runtime(meta: dict[Any, Any]) -> None:
     """Take out of a copied ``meta`` what belongs to the fetch that it was copied from."""
+    companion, slot = meta.get(LEASE) or meta.get(LOCAL), meta.get("download_slot")
     added = (companion.added for companion in (meta.get(LEASE), meta.get(LOCAL)) if companion is not None)
     for name in RUNTIME_META.union(*added):
         meta.pop(name, None)
+    # One that is not that of the fetch was asked for.
+    if slot is not None and (companion is None or companion.request is None or slot != companion.request.meta.get("download_slot")):
+        meta["download_slot"] = slot
 
 
 class UnstorableRequestError(ValueError):
@@ -57,6 +62,10 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             if function is not None:
                 meta[to_bytes(f"scrapy_{name}")] = self._name_of(function, name)
         plain = {k: v for k, v in scrapy_request.meta.items() if k not in RUNTIME_META and k not in (ANNOUNCED, GATE)}
+        # Scrapy writes the slot into every request that it fetches. One that is not the host's own was asked for.
+        slot = scrapy_request.meta.get("download_slot")
+        if slot is not None and slot != names_of(scrapy_request.url)[0]:
+            plain["download_slot"] = slot
         if plain:
             meta[b"scrapy_meta"] = plain
         rest: dict[str, Any] = {}

@@ -56,6 +56,7 @@ from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.integrations.scrapy.local_requests import LocalRequests
 from optimal_frontier.integrations.scrapy.log_in import LogIn
 from optimal_frontier.integrations.scrapy.pushed_requests import PushedRequests
+from optimal_frontier.integrations.scrapy.slot_limits import SlotLimits
 from optimal_frontier.integrations.scrapy.sources import Sources
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import Handout, Observation
@@ -96,6 +97,7 @@ class OptimalScheduler(BaseScheduler):
         self._leases: set[Lease] = set()
         self._pending: deque[Any] = deque()
         self._asking: Asking
+        self._slots: SlotLimits
         self._local: LocalRequests
         self.gate: Gate
         self._log_in: LogIn
@@ -149,6 +151,7 @@ class OptimalScheduler(BaseScheduler):
             adapter = FronteraSettings(self.crawler.settings)
             self.settings = settings_of(adapter, spider.name)
             self._asking = Asking(adapter, self._look)
+            self._slots = SlotLimits(self.settings)
             self._local = LocalRequests(self.settings.crawl_rate, self.settings.host_delay, self._look)
             self.gate = Gate(self._local, self._look)
             self._log_in = LogIn(self.crawler, self.gate, self._local, self._leases, self._look)
@@ -333,7 +336,11 @@ class OptimalScheduler(BaseScheduler):
         for key, slot in downloader.slots.items():
             if slot.active:
                 room = slot.concurrency + (extra if slot.concurrency >= total else 0) - len(slot.active)
-                slots[key] = SlotRoom(self.backend.hosts_of(key) or [key], max(0, room))
+                hosts = list(dict.fromkeys([*self._slots.hosts_of(key), *self.backend.hosts_of(key)])) or [key]
+                slots[key] = SlotRoom(hosts, max(0, room))
+        limits = self._slots.news(downloader)
+        if limits is not None:
+            courier.tell_limits(limits)
         done = self._closing or self.gate.is_shut or self._is_over()
         wanted = self._asking.bounded(max(0, free), courier.idle_exchanges)
         courier.ask(0 if done else wanted, slots, per_host + extra)
@@ -388,6 +395,8 @@ class OptimalScheduler(BaseScheduler):
         request, response, observation = lease.frontier_request, lease.response, lease.observation
         if lease.is_given_back or lease.children:  # children are left at the end of the crawl
             lease.error, observation = RELEASED, None
+        if lease.reached:
+            self._slots.note(lease.request, self.crawler.engine.downloader)
         error = lease.error or self._error_of(lease)
         if lease.is_lost and not lease.reached:
             request.meta.pop(HANDOUT)  # it ends no lease

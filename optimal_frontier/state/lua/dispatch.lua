@@ -1,6 +1,6 @@
 -- Hands out up to n requests under a lease: of those that are due first those that lose most by waiting, first visits for their share.
--- ARGV[1]  "<I4I4ddddd": n, most requests to a host (0: no limit), lease (s), budget (1/s; 0: none), share of first visits (1: they come
---          first), host delay (s), host period (s; mean time between two requests to a host)
+-- ARGV[1]  "<I4I4ddddd": n, most requests to a host (0: no limit), lease (s), budget (1/s; 0: none), share of first visits (1 more: they
+--          come first, and share with pages of one wait only), host delay (s), host period (s; mean time between two requests to a host)
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
 -- Returns  {"<ddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, hosts known; then
 --          lists: pages, lateness (us; below 0: early), stored values, memories (or nil), and words (or nil) of each host in the order of
@@ -14,6 +14,11 @@ local now, discovery, L, step = clock(d[1]), d[3], d[4], d[5]
 local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
 -- A page whose update time has come goes before pages worth the price times e or less: its lateness is no share of an interval.
 local TIMED, AT_ITS_TIME, COLUMN, FLAGS, FLAGS_AT = ${TIMED}, 1, 1024, '<Bdffff', ${STATE_AT} + 1
+local is_first_pass, kept, share = share >= 1 and call('EXISTS', P .. 'f') == 1, 0, share % 1
+local function is_kept(value) -- in a first pass pages that are pinned keep their times, and forced ones are not put off
+  local e, l, _, least, most = up('<fffff', value, ${E_AT})
+  return is_first_pass and e == l and (l == 0 or least >= most)
+end
 local tokens = budget > 0 and min(max(1, 0.1 * budget), d[2] + budget * (now - d[1]) / 1e6) or n
 local want, pause = min(n, floor(tokens + 1e-9)), max(delay, period) * 1e6
 local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
@@ -36,15 +41,16 @@ local function start(host)
   free[host], moved[host] = now + max(delay * 1e6, period * 1e6 - min(period * 1e6, late)), true
 end
 -- Candidates among pages that were attempted before, or whose lease ran out: columns, as a table of each costs more than all the rest.
-local wait, queue, m, c, from = want > 0 and FAR or 0, {}, 0, 0, 0
-local ready, id, host_of, row, score_of, due, gain = {}, {}, {}, {}, {}, {}, {}
+local wait, queue, m, c, over, from = want > 0 and FAR or 0, {}, 0, 0, 0, 0
+local ready, id, host_of, row, score_of, due, gain, keeps = {}, {}, {}, {}, {}, {}, {}, {}
 local function put(page, score) queue[m + 1], queue[m + 2], m = format('%d', score), page, m + 2 end
-local function put_off(page, host, score)
-  local at = max(turn[host] or 0, free[host] or 0, now + 10000)
-  if score <= now then put(page, place(at) + score % 2); turn[host], moved[host] = at + max(pause / RIVALS, 10000), true end
+local function put_off(page, host, score, is_kept)
+  local opens, at = max(free[host] or 0, now + 10000), max(turn[host] or 0, free[host] or 0, now + 10000)
+  if is_kept and kept < RIVALS then kept = kept + 1; put(page, place(opens))
+  elseif score <= now then put(page, place(at) + score % 2); turn[host], moved[host] = at + max(pause / RIVALS, 10000), true end
   wait = min(wait, max((free[host] or 0) - now, 10000))
 end
-while want > 0 and c < want and from < 4 * want + 256 do
+while want > 0 and c - over < want and from < 4 * want + 256 do
   local some, ids, scores, hosts, k = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES'), {}, {}, {}, 0
   for i = 1, #some, 2 do
     local score = number(some[i + 1])
@@ -57,7 +63,7 @@ while want > 0 and c < want and from < 4 * want + 256 do
   for i = 1, k do
     local value, score, host = rows[i], scores[i], hosts[i]
     if not value or #value < HEAD then call('ZREM', P .. 'q', ids[i])
-    elseif is_bound and not is_open(host) then put_off(ids[i], host, score)
+    elseif is_bound and not is_open(host) then put_off(ids[i], host, score, score <= now and score % 2 == 0 and is_kept(value))
     else
       local flags, b, a, s, e, l = up(FLAGS, value, FLAGS_AT)
       local at, late, moves, first = now, 1e6, false, score % 2 == 1 and now or b + e * 1e6
@@ -69,20 +75,20 @@ while want > 0 and c < want and from < 4 * want + 256 do
         if late >= 0 and flags % (2 * TIMED) >= TIMED then late = late + AT_ITS_TIME end
       end
       if first > now then
-        if first - now < wait then wait = first - now end
-        if first > score then put(ids[i], place(first)) end
+        wait = min(wait, first - now); if first > score then put(ids[i], place(first)) end
       else
         c = c + 1
         id[c], row[c], score_of[c], due[c], host_of[c] = ids[i], value, score, at, host
         if moves then gain[c] = late > step and step or late < -step and -step or late end
+        keeps[c] = is_first_pass and late >= 0 and score % 2 == 0 and is_kept(value)
+        if is_first_pass and late >= 0 and not keeps[c] then over = over + 1 end
         -- By lateness in millionths, then as they stand in the queue: one number each, as sorting by a function takes longer.
-        late = late > 1e6 and -1e12 or late > -1e6 and -1e6 * late or 1e12
+        late = keeps[c] and -2e12 or late > 1e6 and -1e12 or late > -1e6 and -1e6 * late or 1e12
         ready[c] = (late - late % 1) * COLUMN + c
       end
     end
   end
-  if #some < 2 * (want + SPARE) then break end
-  from = from + want + SPARE
+  from = #some < 2 * (want + SPARE) and FAR or from + want + SPARE
 end
 table.sort(ready)
 -- First visits: the first page of each open host, by rank; the next ones of a host as they are taken.
@@ -94,7 +100,7 @@ local function line_up(host, at)
   while firsts[i] and (firsts[i].rank < one.rank or firsts[i].rank == one.rank and firsts[i].id < one.id) do i = i + 1 end
   table.insert(firsts, i, one)
 end
-if want > 0 and (share >= 1 or discovery + share * want >= 1 or c < want or ready[1] >= COLUMN) then
+if want > 0 and (is_first_pass or discovery + share * want >= 1 or c < want or ready[1] >= COLUMN) then
   local hosts, numbers = {}, call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', 0, want + #ARGV[2] / 8 + SPARE)
   for i = 1, #numbers do hosts[i] = pk('<I4', numbers[i]) end
   learn_hosts(hosts)
@@ -111,19 +117,16 @@ while got < want do
   local i, first, due_now = ready[r], firsts[1], (ready[r] or COLUMN) < COLUMN
   i = i and i % COLUMN
   if i and is_bound and not is_open(host_of[i]) then
-    put_off(id[i], host_of[i], score_of[i])
-    r = r + 1
+    put_off(id[i], host_of[i], score_of[i], keeps[i]); r = r + 1
   elseif first and not is_open(first.host) then table.remove(firsts, 1)
-  elseif first and (not due_now or share >= 1 or discovery + share >= 1) then
+  elseif first and (not due_now or is_first_pass and not keeps[i] or discovery + share >= 1) then
     if due_now then discovery = max(0, min(1 + share, discovery + share) - 1) end
     table.remove(firsts, 1)
     begun[first.host].n = first.at
     got, fresh[#fresh + 1], ids[got + 1], late[got + 1] = got + 1, first.id, first.id, 0
-    start(first.host)
-    line_up(first.host, first.at + 1)
+    start(first.host); line_up(first.host, first.at + 1)
   elseif i then
-    if first then discovery = discovery + share end
-    r, got = r + 1, got + 1
+    discovery, r, got = discovery + (first and share or 0), r + 1, got + 1
     ids[got], late[got], values[got] = id[i], now - due[i], row[i]
     -- A page that waited for its host says nothing about the price of the others.
     if gain[i] and not (is_paced and gain[i] > 0 and due[i] < free[host_of[i]]) then L = L + gain[i] end
@@ -132,9 +135,10 @@ while got < want do
   else break end
 end
 for j = r, c do
-  local i = ready[j] % COLUMN
-  local to = place(due[i])
-  if is_bound and not is_open(host_of[i]) then put_off(id[i], host_of[i], score_of[i])
+  local i, is_passed = ready[j] % COLUMN, is_first_pass and fresh[1] and ready[j] < COLUMN
+  -- Pages that first visits went before are looked at again after half of their lateness, so that they do not hide pinned ones.
+  local to = place(is_passed and not keeps[i] and now + (now - due[i]) / 2 or due[i])
+  if is_bound and not is_open(host_of[i]) then put_off(id[i], host_of[i], score_of[i], keeps[i])
   else
     wait = min(wait, max(0, due[i] - now))
     if score_of[i] % 2 == 0 and math.abs(to - score_of[i]) > 0.01 * math.abs(to - now) then put(id[i], to) end
@@ -150,10 +154,9 @@ end
 local rows = fresh[1] and call('HMGET', P .. 'pages', unpack(fresh)) or {}
 for i = 1, #fresh do fresh[fresh[i]] = rows[i] or '' end
 local until_, has_words, hosts, seen = floor((now + lease * 1e6) / 2) * 2 + 1, call('EXISTS', P .. 'hosts:words') == 1, {}, {}
-local token, memories, words = format('%d', until_), {}, {}
+local token = format('%d', until_)
 for i = 1, got do
-  values[i] = values[i] or fresh[ids[i]]
-  queue[m + 1], queue[m + 2], m = token, ids[i], m + 2
+  values[i], queue[m + 1], queue[m + 2], m = values[i] or fresh[ids[i]], token, ids[i], m + 2
   local host = has_words and #values[i] >= 4 and up('<I4', values[i]) or 0
   if has_words and not seen[host] then hosts[#hosts + 1], seen[host] = host, true end
 end
@@ -162,14 +165,11 @@ local turns, k = {}, 0
 for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk('<dd', free[host] or 0, turn[host] or 0), k + 2 end
 many('HSET', P .. 'opens', turns)
 for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and at <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
-if got > 0 then
-  memories = call('HMGET', P .. 'memory', unpack(ids))
-  words = has_words and call('HMGET', P .. 'hosts:words', unpack(hosts)) or {}
-  call('HINCRBY', P .. 'stats', 'dispatched', got)
-end
+local memories = got > 0 and call('HMGET', P .. 'memory', unpack(ids)) or {}
+local words = hosts[1] and call('HMGET', P .. 'hosts:words', unpack(hosts)) or {}
+if got > 0 then call('HINCRBY', P .. 'stats', 'dispatched', got) end
 local opens = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
 if opens and tonumber(opens) > now then wait = min(wait, opens - now) elseif firsts[1] then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end
-d[1], d[2], d[3], d[4] = now, budget > 0 and tokens - got or 1, discovery, L
-write_state(d)
+d[1], d[2], d[3], d[4] = now, budget > 0 and tokens - got or 1, discovery, L; write_state(d)
 return {pk('<ddddddd', now, wait, L, d[6], d[7], until_, call('HLEN', P .. 'hosts')), ids, late, values, memories, words}

@@ -143,14 +143,15 @@ def test_the_budget_of_a_partition_is_its_share(many, rate, fields, expected):
 @pytest.mark.parametrize(
     ("settings", "pending", "share"),
     [
-        ({"CRAWL_RATE": 1, "RESOLVE_INTERVAL": 10}, 30, 1.0),
+        ({"CRAWL_RATE": 1, "RESOLVE_INTERVAL": 10}, 30, 1.2),
         ({"CRAWL_RATE": 1, "RESOLVE_INTERVAL": 10}, 31, 0.2),
         ({"CRAWL_RATE": 1, "RESOLVE_INTERVAL": 10, "DISCOVERY_SHARE": 0.5}, 31, 0.5),
-        ({"CRAWL_RATE": 1, "RESOLVE_INTERVAL": 10, "CLOSE_AFTER": 1}, 31, 1.0),
-        ({"CRAWL_RATE": "auto"}, 31, 1.0),
+        ({"CRAWL_RATE": 1, "RESOLVE_INTERVAL": 10, "CLOSE_AFTER": 1}, 31, 1.5),
+        ({"CRAWL_RATE": "auto"}, 31, 1.2),
     ],
 )
 def test_first_visits_come_first_while_they_could_be_finished_soon(store, settings, pending, share):
+    """1 is that they do; the rest is their share beside pinned pages."""
     store.command("HSET", store.key("stats"), "pending", pending)
     dispatcher = Dispatcher(store, settings_of(**settings))
     assert dispatcher._terms(Exchange(want=1), 0).share == share
@@ -158,9 +159,9 @@ def test_first_visits_come_first_while_they_could_be_finished_soon(store, settin
 
 def test_what_is_known_of_first_visits_is_read_now_and_then(store, clock):
     dispatcher = Dispatcher(store, settings_of(CRAWL_RATE=1, RESOLVE_INTERVAL=10))
-    assert dispatcher._terms(Exchange(want=1), 0).share == 1.0
+    assert dispatcher._terms(Exchange(want=1), 0).share == 1.2
     store.command("HSET", store.key("stats"), "pending", 1000)
-    assert dispatcher._terms(Exchange(want=1), 0).share == 1.0
+    assert dispatcher._terms(Exchange(want=1), 0).share == 1.2
     clock[0] += module.PENDING_S
     assert dispatcher._terms(Exchange(want=1), 0).share == 0.2
 
@@ -169,7 +170,16 @@ def test_the_speed_of_an_auto_crawl_is_that_of_its_plan(store, clock):
     publish(store, budget=2.0)
     store.command("HSET", store.key("stats"), "pending", 1000)
     dispatcher = Dispatcher(store, settings_of(CRAWL_RATE="auto", RESOLVE_INTERVAL=10))
-    assert dispatcher._terms(Exchange(want=1), 0).share == 1.0
+    assert dispatcher._terms(Exchange(want=1), 0).share == 1.2
+    dispatcher.exchange(Exchange(want=1))
+    assert dispatcher._terms(Exchange(want=1), 0).share == 0.2
+
+
+def test_hosts_that_bear_less_than_the_budget_make_a_first_pass_long(store):
+    """A thousand pages wait on hosts that bear two fetches a second, whatever the budget says."""
+    publish(store, budget=100.0, first_visit_rate=2.0)
+    store.command("HSET", store.key("stats"), "pending", 1000)
+    dispatcher = Dispatcher(store, settings_of(CRAWL_RATE=100, RESOLVE_INTERVAL=10))
     dispatcher.exchange(Exchange(want=1))
     assert dispatcher._terms(Exchange(want=1), 0).share == 0.2
 

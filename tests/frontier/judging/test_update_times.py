@@ -68,9 +68,11 @@ def test_only_times_that_are_worth_the_price_are_bought():
 
 
 def test_a_page_whose_times_are_not_worth_a_visit_is_looked_at_once_in_its_longest_interval():
-    """At an update time, so that its probabilities go on being learned."""
+    """At an update time, the last one that it allows, so that its probabilities go on being learned; or at its end."""
     observation = judged(page(log_price=20.0), visit(OLD, RECEIVED + 5.0), within(20.0, max_interval=2500.0))
-    assert 5.0 + wait_of(observation) == pytest.approx(2650.1, abs=0.1)
+    assert 5.0 + wait_of(observation) == pytest.approx(2200.1, abs=0.1)
+    short = judged(page(log_price=20.0), visit(OLD, RECEIVED + 5.0), within(20.0, max_interval=100.0))
+    assert wait_of(short) == pytest.approx(100.0, abs=1e-3)
     never = judged(page(log_price=20.0), visit(OLD, RECEIVED + 5.0), within(20.0, max_interval=PERIOD))
     assert 5.0 + wait_of(never) == pytest.approx(650.1, abs=0.1)  # one visit a period is asked for: the better one
 

@@ -127,8 +127,8 @@ def test_a_price_that_answers_to_nothing_is_set_anew(crawl):
         assert crawl.log_price() == pytest.approx(math.log(first.multiplier), abs=1e-4)
 
 
-def test_a_crawl_that_has_grown_gets_the_price_of_its_plan(crawl):
-    """First visits do not move it; one that has not keeps what visits have found."""
+def test_the_price_of_a_crawl_that_has_grown_moves_as_that_of_its_plan_does(crawl):
+    """First visits do not move it. What visits have found stays where it has not grown, and their distance from the plan if it has."""
     crawl.crawled(50)
     planner, first = planned(crawl, CRAWL_RATE=5)
     moved = crawl.log_price() + 0.3
@@ -139,7 +139,7 @@ def test_a_crawl_that_has_grown_gets_the_price_of_its_plan(crawl):
     crawl.observe_many([(handout, {"shape": 2.0, "time": 50.0}) for handout in crawl.firsts()])
     crawl.namespace.command("SET", crawl.namespace.key("d"), _with_price(crawl, moved))
     grown = planner.plan()
-    assert crawl.log_price() == pytest.approx(math.log(grown.multiplier), abs=1e-4)
+    assert crawl.log_price() == pytest.approx(math.log(grown.multiplier) + moved - math.log(first.multiplier), abs=1e-4)
     assert grown.multiplier > first.multiplier
 
 

@@ -1,0 +1,107 @@
+"""What each slot of Scrapy's downloader admits, by its delay, its concurrency and how long its hosts take to answer.
+
+DOWNLOAD_SLOTS, AutoThrottle and ``meta["download_slot"]`` all end there. Planners are told of it now and then.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.integrations.scrapy.compatibility import jitter_of_slot
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.settings.frontier_settings import mean_slot_period
+from optimal_frontier.state.downloader_limits import MOST_TOLD, TELL_S, DownloaderLimits, SlotLimit
+
+#: Seconds until slots are told of that are new, or have a new host.
+_SOON_S: Final = 2.0
+#: Weight of the newest answer in the mean time that one takes.
+_NEWEST: Final = 0.2
+#: Rates that differ by less than this share are one.
+_NEAR: Final = 0.03
+#: Slots that are remembered, those used last, and hosts of each.
+_MOST_SLOTS: Final = 10_000
+_MOST_HOSTS: Final = 1000
+
+
+@dataclass(slots=True)
+class _Slot:
+    """What is known of a slot, also after the downloader has forgotten it; delay and time of an answer in seconds."""
+
+    hosts: dict[str, None] = field(default_factory=dict)
+    concurrency: int = 0
+    delay: float = 0.0
+    jitter: float = 0.0
+    answer_s: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Fetches per second that it admits."""
+        period = mean_slot_period(self.delay, self.jitter)
+        if self.concurrency > 0:
+            period = max(period, self.answer_s / self.concurrency)
+        return 1.0 / period if period > 0 else math.inf
+
+
+class SlotLimits:
+    """The slots of a downloader.
+
+    Parameters
+    ----------
+    settings : FrontierSettings
+        CRAWL_RATE and DOWNLOAD_DELAY.
+    """
+
+    def __init__(self, settings: FrontierSettings) -> None:
+        self._most = settings.crawl_rate if settings.crawl_rate is not None else math.inf
+        self._default = 1.0 / settings.slot_period if settings.slot_period > 0 else 0.0
+        self._slots: dict[str, _Slot] = {}
+        self._next = time.monotonic() + _SOON_S
+
+    def note(self, request: Any, downloader: Any) -> None:
+        """Learn from a request that came back from the downloader: its slot, its host, and how long the answer took."""
+        key = request.meta.get("download_slot")
+        if not isinstance(key, str):
+            return
+        slot = self._slots.pop(key, None) or _Slot()
+        self._slots[key] = slot  # the last one used
+        if len(self._slots) > _MOST_SLOTS:
+            del self._slots[next(iter(self._slots))]
+        host = host_of(request.url)
+        if host not in slot.hosts and len(slot.hosts) < _MOST_HOSTS:
+            slot.hosts[host] = None
+            self._next = min(self._next, time.monotonic() + _SOON_S)
+        took = request.meta.get("download_latency")
+        if isinstance(took, int | float) and 0 < took < math.inf:
+            slot.answer_s = slot.answer_s + _NEWEST * (took - slot.answer_s) if slot.answer_s else float(took)
+        self._look(key, slot, downloader)
+
+    def hosts_of(self, key: str) -> list[str]:
+        """Return the hosts of a slot that were seen."""
+        slot = self._slots.get(key)
+        return [] if slot is None else list(slot.hosts)
+
+    def news(self, downloader: Any) -> DownloaderLimits | None:
+        """Return what is to be told, where it is time to."""
+        now = time.monotonic()
+        if now < self._next:
+            return None
+        self._next = now + TELL_S
+        told = []
+        for key, slot in self._slots.items():
+            self._look(key, slot, downloader)
+            rate = slot.rate
+            is_other = abs(rate - self._default) > _NEAR * self._default if self._default else rate < self._most
+            if slot.hosts and rate < math.inf and (is_other or len(slot.hosts) > 1):
+                told.append(SlotLimit(tuple(slot.hosts), rate))
+        return DownloaderLimits(self._default, tuple(sorted(told, key=lambda slot: slot.rate)[:MOST_TOLD]))
+
+    def _look(self, key: str, slot: _Slot, downloader: Any) -> None:
+        present = downloader.slots.get(key)
+        if present is not None:
+            most = downloader.total_concurrency or present.concurrency
+            slot.concurrency, slot.delay = min(present.concurrency, most), float(present.delay)
+            slot.jitter = jitter_of_slot(present)

@@ -1,0 +1,140 @@
+"""What slots of Scrapy's downloader admit: learned as requests come back, told now and then, planned with."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from crawler import Crawler
+from crawls import State
+from misbehaving_site import MisbehavingSite
+from scrapy import Request, Spider
+
+from optimal_frontier.integrations.scrapy import slot_limits as module
+from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter, forget_runtime
+from optimal_frontier.integrations.scrapy.lease import LEASE
+from optimal_frontier.integrations.scrapy.slot_limits import SlotLimits
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.downloader_limits import TELL_S, DownloaderLimits, read_limits
+
+
+class Downloader(SimpleNamespace):
+    """Slots as Scrapy's downloader shows them."""
+
+    def __init__(self, **slots: tuple[int, float, float]) -> None:
+        made = {key: SimpleNamespace(concurrency=n, delay=delay, jitter=jitter) for key, (n, delay, jitter) in slots.items()}
+        super().__init__(slots=made, total_concurrency=16)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    return now
+
+
+def limits_of(clock: list[float], **values: Any) -> SlotLimits:
+    scrapys = {name: values.pop(name) for name in list(values) if name.startswith("DOWNLOAD")}
+    limits = SlotLimits(FrontierSettings.parse({"OPTIMAL_FRONTIER_" + name: value for name, value in values.items()} | scrapys))
+    clock[0] += TELL_S
+    return limits
+
+
+def came(url: str, slot: str, took: float = 0.0) -> Request:
+    return Request(url, meta={"download_slot": slot} | ({"download_latency": took} if took else {}))
+
+
+def rates(limits: SlotLimits, downloader: Downloader) -> dict[tuple[str, ...], float]:
+    news = limits.news(downloader)
+    assert news is not None
+    assert DownloaderLimits.unpack(news.pack(5.0)) == (5.0, news)
+    return {slot.hosts: pytest.approx(slot.rate, rel=1e-3) for slot in news.slots}
+
+
+def test_only_slots_that_differ_are_told_and_only_now_and_then(clock: list[float]) -> None:
+    downloader = Downloader(a=(8, 1.0, 0.5), b=(8, 4.0, 0.5), c=(8, 0.5, 0.0))
+    limits = limits_of(clock, DOWNLOAD_DELAY=1)
+    for name in "abc":
+        limits.note(came(f"http://{name}/1", name), downloader)
+    assert rates(limits, downloader) == {("b",): 0.25 / 1.2183, ("c",): 2.0}
+    assert limits.news(downloader) is None
+    clock[0] += TELL_S
+    downloader.slots["a"].delay = 10.0  # AutoThrottle
+    assert rates(limits, downloader) == {("a",): 0.1 / 1.2183, ("b",): 0.25 / 1.2183, ("c",): 2.0}
+    clock[0] += TELL_S
+    downloader.slots.clear()  # idle for a minute, and forgotten by the downloader
+    assert len(rates(limits, downloader)) == 3
+
+
+def test_a_slot_admits_no_more_than_its_hosts_answer(clock: list[float]) -> None:
+    downloader = Downloader(a=(2, 0.0, 0.5), b=(2, 0.0, 0.5), c=(2, 0.0, 0.5))
+    limits = limits_of(clock, CRAWL_RATE=50)
+    limits.note(came("http://a/1", "a", took=0.5), downloader)
+    limits.note(came("http://b/1", "b", took=0.001), downloader)
+    limits.note(came("http://c/1", "c"), downloader)
+    assert rates(limits, downloader) == {("a",): 4.0}  # the others admit more than the whole crawl has
+
+
+def test_hosts_that_share_a_slot_are_told_together(clock: list[float]) -> None:
+    """Ports of one name, one address, one name of the spider's: also where the slot is as slow as any other."""
+    downloader = Downloader(one=(8, 1.0, 0.0), two=(8, 1.0, 0.0))
+    limits = limits_of(clock, DOWNLOAD_DELAY=1, DOWNLOAD_DELAY_JITTER=0)
+    for url, slot in (("http://a/1", "one"), ("http://a:81/1", "one"), ("http://b/", "one"), ("http://c/", "two"), ("http://a/2", "one")):
+        limits.note(came(url, slot), downloader)
+    assert rates(limits, downloader) == {("a", "a:81", "b"): 1.0}
+    assert limits.hosts_of("one") == ["a", "a:81", "b"]
+    assert limits.hosts_of("none") == []
+
+
+def test_what_is_remembered_has_a_bound(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_SLOTS", 10)
+    downloader = Downloader()
+    limits = limits_of(clock)
+    for n in range(30):
+        limits.note(came(f"http://h{n}/", f"h{n}"), downloader)
+        limits.note(came("http://used/", "used"), downloader)
+    limits.note(Request("http://none/"), downloader)
+    assert [n for n in range(30) if limits.hosts_of(f"h{n}")] == list(range(21, 30))
+    assert limits.hosts_of("used") == ["used"]
+
+
+def test_the_plan_of_a_crawl_keeps_to_its_download_slots(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """One host has a slow slot of DOWNLOAD_SLOTS, and the pages of another share it. HOST_DELAY says nothing of either."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                for at in range(6):
+                    yield Request(SITE + f"/static/{at}")
+                    yield Request(SITE.replace("127.0.0.1", "localhost") + f"/static/{at}", meta={"download_slot": "127.0.0.1"})
+    """
+    slots = {"127.0.0.1": {"delay": 0.1, "randomize_delay": False, "concurrency": 4}}
+
+    def is_planned() -> bool:
+        told = read_limits(state.namespace)
+        return bool(told and told[0].slots and len(told[0].slots[0].hosts) == 2 and float(state.plan["planned_rate"]) < 11.0)
+
+    with crawl(spider, DOWNLOAD_SLOTS=slots, of_RESOLVE_INTERVAL=0.5) as running:
+        running.until(lambda: len(site.fetches) > 30)
+        state.namespace.open(create=False)
+        running.until(is_planned)
+        ((slot,),) = [limits.slots for limits in read_limits(state.namespace)]
+        plan = state.plan
+        running.stop()
+    assert sorted(host.partition(":")[0] for host in slot.hosts) == ["127.0.0.1", "localhost"]
+    assert slot.rate == pytest.approx(10.0)
+    assert float(plan["planned_rate"]) <= 10.0 + 1e-6
+    assert float(plan["unused"]) > 50
+
+
+def test_a_slot_that_the_spider_asks_for_is_stored_and_one_of_the_fetch_before_is_not() -> None:
+    parent = Request("http://a/1", meta={"download_slot": "a"})
+    meta = {LEASE: SimpleNamespace(request=parent, added=frozenset())}
+    for given, kept in (("a", None), ("mine", "mine")):
+        copied = {**meta, "download_slot": given}
+        forget_runtime(copied)
+        assert copied.get("download_slot") == kept
+    converter = OptimalRequestConverter(Spider("s"), lambda request: b"f" * 20)
+    for given, kept in (("b", None), ("mine", "mine")):
+        stored = converter.to_frontier(Request("http://b/1", meta={"download_slot": given}))
+        assert converter.from_frontier(stored).meta.get("download_slot") == kept
