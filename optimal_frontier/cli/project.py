@@ -87,14 +87,20 @@ def opened_namespace(workplace: Workplace, *, create: bool = False) -> Iterator[
     spec, name = workplace.spec, workplace.settings.namespace
     if spec.data_dir is not None and not create and not (spec.data_dir.is_dir() and any(spec.data_dir.iterdir())):
         raise StateError(f"nothing is stored yet in {spec.data_dir}: run a crawl or an import first")
-    with connect(spec) as connection:
-        namespace = Namespace(connection, name)
+    with connected_namespace(workplace) as namespace:
         namespace.open(create=False)
         if is_empty(namespace):
             if not create:
                 raise StateError(f"nothing is stored yet under namespace {name!r} at {spec.display}; --namespace gives another one")
             namespace.open(partitions=workplace.settings.partitions)
         yield namespace
+
+
+@contextlib.contextmanager
+def connected_namespace(workplace: Workplace) -> Iterator[Namespace]:
+    """Connect, and leave it to the block to look at what is there."""
+    with connect(workplace.spec) as connection:
+        yield Namespace(connection, workplace.settings.namespace)
 
 
 def project_fingerprinter(given: Path | None) -> Any:

@@ -78,6 +78,8 @@ TAIL_BYTES: Final = _STATED.size
 #: Where the five numbers stand in the head.
 NUMBERS_AT: Final = struct.calcsize("<IBB")
 NUMBERS_BYTES: Final = _NUMBERS.size
+#: Before the first attempt the rank of a page, a double, stands where a and s do.
+RANK_AT: Final = NUMBERS_AT + 8
 _NUMPY: Final = {"I": "<u4", "H": "<u2", "B": "u1", "d": "<f8", "f": "<f4", "16s": "V16"}
 #: The head as a numpy record, for plans and readers.
 LAYOUT: Final = np.dtype([(name, _NUMPY[code]) for name, code, _ in FIELDS])

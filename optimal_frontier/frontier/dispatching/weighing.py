@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from optimal_frontier.frontier.dispatching.revising import DONE_NOW, ONCE_ONLY, UNKNOWN, UNREADABLE, revise_pages
 from optimal_frontier.state.messages import NewPage
@@ -37,16 +37,15 @@ def weigh_pages(namespace: Namespace, partition: int, pages: Sequence[bytes], im
             known.append(NewPage(page, names[row.host], row, importance, split_tail(value)[1]))
     namespace.run(add_calls(partition, known))
     told.setdefault(DONE_NOW, []).extend(new.page for new in known)
-    revise_heads(namespace, partition, [new.page for new in known], importance)
+    revise_heads(namespace, partition, {new.page: importance for new in known})
     return told
 
 
-def revise_heads(namespace: Namespace, partition: int, pages: Sequence[bytes], importance: float) -> None:
-    """Give heads of active pages the importance that their tails state."""
-    if pages:
-        revise_pages(
-            namespace,
-            partition,
-            pages,
-            lambda page, row: row._replace(importance=importance) if row.state == ACTIVE and row.importance != importance else "",
-        )
+def revise_heads(namespace: Namespace, partition: int, stated: Mapping[bytes, float]) -> None:
+    """Give heads of active pages the importance that their tails state, so that the next plan goes by it."""
+
+    def change(page: bytes, row: Row) -> Row | str:
+        return row._replace(importance=stated[page]) if row.state == ACTIVE and row.importance != stated[page] else ""
+
+    if stated:
+        revise_pages(namespace, partition, list(stated), change)
