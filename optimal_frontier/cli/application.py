@@ -13,6 +13,7 @@ from optimal_frontier.cli.check_command import check
 from optimal_frontier.cli.experiments import simulate
 from optimal_frontier.cli.export_command import export
 from optimal_frontier.cli.import_command import import_pages
+from optimal_frontier.cli.migrate_command import migrate
 from optimal_frontier.cli.noise_command import noise
 from optimal_frontier.cli.page_command import page
 from optimal_frontier.cli.pages_command import pages
@@ -71,6 +72,6 @@ def main(ctx: click.Context, redis_url: str | None, namespace: str | None, proje
 
 
 _LOOKING = (status, pages, page, noise, changes, whatif, plot, check)
-_STEERING = (plan, import_pages, export, forget, force, reparse, importance, server)
+_STEERING = (plan, import_pages, export, migrate, forget, force, reparse, importance, server)
 for _command in (*_LOOKING, *_STEERING, simulate, trace_git):
     main.add_command(_command)

@@ -193,6 +193,11 @@ def batches_of(values: Iterator[Any], size: int) -> Iterator[list[Any]]:
         yield some
 
 
+def can_ask() -> bool:
+    """Tell whether there is a person to ask."""
+    return sys.stdin.isatty()
+
+
 def confirmed(selection: Selection, found: Found, what: str) -> bool:
     """Ask whether to go on, unless that was answered before; False after a dry run.
 
@@ -221,7 +226,7 @@ def confirmed(selection: Selection, found: Found, what: str) -> bool:
         return False
     if selection.yes or selection.is_spelt_out or not count:
         return True
-    if (selection.file is not None and getattr(selection.file, "name", "") in ("-", "<stdin>")) or not sys.stdin.isatty():
+    if not can_ask() or (selection.file is not None and getattr(selection.file, "name", "") in ("-", "<stdin>")):
         raise ConfigurationError(
             f"{what} {pages}? Nobody can be asked, as standard input is no terminal; --yes does it, --dry-run lists them"
         )

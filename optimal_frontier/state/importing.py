@@ -98,15 +98,31 @@ def check_header(line: Line) -> None:
 def erase(namespace: Namespace, partitions: int, but: frozenset[str] = frozenset()) -> None:
     """Remove the keys of partitions, found by their prefix, but for some names."""
     for k in range(partitions):
-        kept, cursor = {namespace.key(name, k).encode() for name in but}, 0
-        pattern = _literally(namespace.prefix(k)) + "*"
-        while True:
-            cursor, keys = namespace.command("SCAN", cursor, "MATCH", pattern, "COUNT", _KEYS_AT_ONCE, partition=k)
+        kept = {namespace.key(name, k).encode() for name in but}
+        for keys in _scan_keys(namespace, k):
             doomed = [key for key in keys if key not in kept]
             if doomed:
                 namespace.command("UNLINK", *doomed, partition=k)
-            if not int(cursor):
-                break
+
+
+def rename(source: Namespace, target: Namespace, k: int) -> None:
+    """Give the keys of a partition the name of another namespace on the same server, ``meta`` last; what has those names is replaced."""
+    old, new, meta = source.prefix(k), target.prefix(k), source.key("meta", k).encode()
+    # Keys that are renamed while a scan goes on may be passed over by it.
+    found = {key for keys in _scan_keys(source, k) for key in keys}
+    for key in sorted(found - {meta}):
+        source.command("RENAME", key, new.encode() + key[len(old.encode()) :], partition=k)
+    if meta in found:
+        source.command("RENAME", meta, target.key("meta", k), partition=k)
+
+
+def _scan_keys(namespace: Namespace, k: int) -> Iterator[list[bytes]]:
+    cursor, pattern = 0, _literally(namespace.prefix(k)) + "*"
+    while True:
+        cursor, keys = namespace.command("SCAN", cursor, "MATCH", pattern, "COUNT", _KEYS_AT_ONCE, partition=k)
+        yield keys
+        if not int(cursor):
+            return
 
 
 def begin(namespace: Namespace, header: Line, partitions: int) -> None:

@@ -35,7 +35,7 @@ def rich(crawl: Crawl) -> Crawl:
     crawl.add("http://c.example/first", priority=7.0)
     crawl.add("http://d.example/second", priority=-2.0, importance=3.0)
     crawl.add("http://d.example/transient", state=TRANSIENT, meta={b"scrapy_meta": {"x": (1, {2, 3})}})
-    crawl.namespace.command("HSET", crawl.key("announcers"), "c.example sitemap", "1 0 0.25 0 0 0 0")
+    crawl.namespace.command("HSET", crawl.key("announcers"), "c.example sitemap", "1 0 0 0 0 0.25 0")
     crawl.namespace.command("ZADD", crawl.key("flagged"), "1234.5", "c.example 00ff")
     return crawl
 
