@@ -168,20 +168,20 @@ def test_a_rule_that_is_gone_takes_back_what_it_gave(crawl, caplog):
     done = sum(head["state"] == DONE for head in crawl.rows().values())
     own = crawl.row("h3/3")
     post = pack_record({"url": "http://h3/3", "method": "POST"}, "h3")
-    value = crawl.namespace.command("HGET", crawl.namespace.key("pages"), page_of("h3/8"))
-    crawl.namespace.command("HSET", crawl.namespace.key("pages"), page_of("h3/8"), value[: HEAD_BYTES + TAIL_BYTES] + post)
+    value = crawl.namespace.command("HGET", crawl.namespace.key("pages"), page_of("h3/12"))
+    crawl.namespace.command("HSET", crawl.namespace.key("pages"), page_of("h3/12"), value[: HEAD_BYTES + TAIL_BYTES] + post)
     with caplog.at_level(logging.INFO):
         _, report = planned(crawl, CRAWL_RATE=2.0)
     assert (crawl.row("h1/1").importance, crawl.row("h1/1").max_interval, crawl.row("h4/4").flags) == (1.0, 1e9, 0)
     again = crawl.row("h3/3")
     assert (again.state, again.shape, again.visits) == (ACTIVE, own.shape, own.visits)
     assert crawl.namespace.command("ZSCORE", crawl.namespace.key("q"), page_of("h3/3")) is not None
-    assert crawl.row("h3/8").state == DONE
+    assert crawl.row("h3/12").state == DONE
     assert report.pages == 19
     after = crawl.namespace.counts()
     assert {name: before[name] - after[name] for name in ("pages", "fetched")} == {"pages": 1, "fetched": 1}
     (line,) = [record.message for record in caplog.records if "RULES" in record.message]
-    assert line.endswith(f"bounds and importance of {4 + 4 + done - 1} pages follow")
+    assert line.endswith(f"bounds and importance of {3 + 2 + done - 1} pages follow")
 
 
 def test_nothing_is_revised_while_the_rules_stay_the_same(crawl):
