@@ -11,14 +11,16 @@ from optimal_frontier import __version__
 from optimal_frontier.cli.changes_command import changes
 from optimal_frontier.cli.check_command import check
 from optimal_frontier.cli.experiments import simulate
+from optimal_frontier.cli.export_command import export
 from optimal_frontier.cli.import_command import import_pages
+from optimal_frontier.cli.migrate_command import migrate
 from optimal_frontier.cli.noise_command import noise
 from optimal_frontier.cli.page_command import page
 from optimal_frontier.cli.pages_command import pages
 from optimal_frontier.cli.plan_command import plan
 from optimal_frontier.cli.plot_command import plot
 from optimal_frontier.cli.project import Options
-from optimal_frontier.cli.revise_commands import force, forget
+from optimal_frontier.cli.revise_commands import force, forget, importance, reparse
 from optimal_frontier.cli.server_command import server
 from optimal_frontier.cli.status_command import status
 from optimal_frontier.cli.tracing import trace_git
@@ -70,5 +72,7 @@ def main(ctx: click.Context, redis_url: str | None, namespace: str | None, spide
     ctx.obj = Options(redis_url, namespace, project, spider)
 
 
-for _command in (status, pages, page, noise, changes, plan, import_pages, forget, force, check, server, whatif, plot, simulate, trace_git):
+_LOOKING = (status, pages, page, noise, changes, whatif, plot, check)
+_STEERING = (plan, import_pages, export, migrate, forget, force, reparse, importance, server)
+for _command in (*_LOOKING, *_STEERING, simulate, trace_git):
     main.add_command(_command)

@@ -9,17 +9,19 @@ from typing import IO, Any, Final
 
 import click
 
+from optimal_frontier.cli.export_command import MAX_HEADER, ExportFile, import_export, unpacked
 from optimal_frontier.cli.output import number, printable, show_facts, show_json
 from optimal_frontier.cli.page_identity import Identify, claimed_in, identified_at, identity
 from optimal_frontier.cli.page_lists import ListedPage, RejectedLineError, read_rows
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
 from optimal_frontier.cli.search_log import WeighedPages, weigh_pages
 from optimal_frontier.frontier.admitting.pages import new_page
+from optimal_frontier.frontier.dispatching.weighing import revise_heads
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.export_lines import is_header
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.partition import NEW, REPLACED, add_calls, revise_calls
-from optimal_frontier.state.rows import ACTIVE, Row
+from optimal_frontier.state.partition import NEW, REPLACED, add_calls
 
 #: Pages per round trip.
 _BATCH: Final = 1000
@@ -36,14 +38,20 @@ class ImportReport:
 
 @click.command("import")
 @click.argument("file", type=click.File("rb"))
+@click.option("--merge", is_flag=True, help="FILE is an export: add the pages that the namespace does not know. Known ones stay.")
 @click.option("--search-log", "is_search_log", is_flag=True, help="FILE is a search log: what was shown and clicked weighs the pages.")
 @click.option("--json", "as_json", is_flag=True, help="What became of the lines as JSON.")
 @click.pass_context
-def import_pages(ctx: click.Context, file: IO[bytes], is_search_log: bool, as_json: bool) -> None:
-    """Add the pages of FILE, a CSV file (url[,importance], with a header or without) or JSON lines ({"url": ..., "importance": ...}); - is
-    standard input.
+def import_pages(ctx: click.Context, file: IO[bytes], merge: bool, is_search_log: bool, as_json: bool) -> None:
+    """Add the pages of FILE, a CSV file (url[,importance], with a header or without) or JSON lines ({"url": ..., "importance": ...}); or
+    bring in an export with everything that was learned. - is standard input; what gzip has packed is unpacked.
 
-    A page that is known already only has its importance updated. Lines that are no page are listed, the others are stored; exit 1 then.
+    Of a list, a page that is known already only has its importance updated. Lines that are no page are listed, the others are stored; exit
+    1 then.
+
+    An export goes into a namespace that is not there yet, of as many PARTITIONS as the settings say. It cannot be opened before all is in
+    it; after Ctrl-C run the same import again. With --merge, an export goes into a namespace that is there: pages that are not known come
+    in, known ones stay as they are, but for those that wait for their first visit.
 
     With --search-log FILE has a line for each result that a search engine showed: CSV with a header that names url, position and clicked,
     or JSON lines with these names; page (of results, 1 unless given) and incorrect (probability that a stale copy is wrong, 1 unless
@@ -54,10 +62,22 @@ def import_pages(ctx: click.Context, file: IO[bytes], is_search_log: bool, as_js
     workplace = find_workplace(options)
     name = getattr(file, "name", "-")
     shown = "standard input" if name in ("-", "<stdin>") else str(name)
-    if is_search_log:
-        _import_search_log(workplace, weigh_pages(file, name, shown, identified_at(workplace)), as_json)
-        return
+    with unpacked(file) as stream:
+        is_export = is_header(stream.peek(MAX_HEADER).partition(b"\n")[0])
+        if is_export and is_search_log:
+            raise click.UsageError(f"{shown} is an export, and no search log")
+        if merge and not is_export:
+            raise click.UsageError(f"{shown} is no export; --merge is for these")
+        if is_export:
+            import_export(ctx, workplace, ExportFile(stream, shown), merge, as_json)
+        elif is_search_log:
+            _import_search_log(workplace, weigh_pages(stream, name, shown, identified_at(workplace)), as_json)
+        else:
+            _import_list(ctx, workplace, stream, shown, as_json)
 
+
+def _import_list(ctx: click.Context, workplace: Workplace, file: IO[bytes], shown: str, as_json: bool) -> None:
+    """Add listed pages, and say what became of the lines."""
     report = ImportReport()
 
     def accepted() -> Iterator[ListedPage]:
@@ -138,19 +158,10 @@ def _add(namespace: Namespace, batch: list[NewPage], report: ImportReport) -> No
         new = sum(answer == NEW for answer in said)
         report.new += new
         report.known += len(pages) - new
-        _weigh(namespace, partition, [page for page, answer in zip(pages, said, strict=True) if answer == REPLACED and page.stated])
+        # The next plan goes by what is stated now; pages under way take it at their next visit.
+        stated = {page.page: page.stated for page, answer in zip(pages, said, strict=True) if answer == REPLACED and page.stated}
+        revise_heads(namespace, partition, stated)
     batch.clear()
-
-
-def _weigh(namespace: Namespace, partition: int, pages: list[NewPage]) -> None:
-    """Give known pages the importance that is stated now, so that the next plan goes by it; those under way take it at their next visit."""
-    key, revisions = namespace.key("pages", partition), []
-    values = namespace.command("HMGET", key, *(page.page for page in pages), partition=partition) if pages else []
-    for page, value in zip(pages, values, strict=True):
-        row = Row.unpack(value) if value is not None else None
-        if row is not None and row.state == ACTIVE and row.importance != page.row.importance:
-            revisions.append((page.page, row.b, row._replace(importance=page.stated), None))
-    namespace.run(revise_calls(partition, revisions))
 
 
 def _new_page(settings: FrontierSettings, row: ListedPage, identify: Identify) -> NewPage:

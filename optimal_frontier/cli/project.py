@@ -111,13 +111,12 @@ def opened_namespace(workplace: Workplace, *, create: bool = False) -> Iterator[
     spec = workplace.spec
     if spec.data_dir is not None and not create and not (spec.data_dir.is_dir() and any(spec.data_dir.iterdir())):
         raise StateError(f"nothing is stored yet in {spec.data_dir}: run a crawl or an import first")
-    with connect(spec) as connection:
-        name = find_namespace(workplace, connection, create=create)
-        namespace = Namespace(connection, name)
+    with connected_namespace(workplace, create=create) as namespace:
+        name = namespace.name
         namespace.open(create=False)
         if is_empty(namespace):
             if not create:
-                others = namespaces_of(connection, workplace.settings.former_namespace) if workplace.spider else []
+                others = namespaces_of(namespace.connection, workplace.settings.former_namespace) if workplace.spider else []
                 which = f"there are {', '.join(others)}" if others else "--namespace or --spider gives another one"
                 raise StateError(f"nothing is stored yet under namespace {name!r} at {spec.display}; {which}")
             settings = workplace.settings
@@ -129,13 +128,22 @@ def opened_namespace(workplace: Workplace, *, create: bool = False) -> Iterator[
         yield namespace
 
 
-def find_namespace(workplace: Workplace, connection: Connection, *, create: bool = False) -> str:
+@contextlib.contextmanager
+def connected_namespace(workplace: Workplace, *, create: bool = False, former: bool = False) -> Iterator[Namespace]:
+    """Connect, and leave it to the block to look at what is there; for the parameters see `find_namespace`."""
+    with connect(workplace.spec) as connection:
+        yield Namespace(connection, find_namespace(workplace, connection, create=create, former=former))
+
+
+def find_namespace(workplace: Workplace, connection: Connection, *, create: bool = False, former: bool = False) -> str:
     """Return the name of the namespace that is meant, and note it: the one of options or settings, else the only one of BOT_NAME.
 
     Parameters
     ----------
     create : bool
         Where there is none: the one that the project's only spider will have.
+    former : bool
+        Where there is none: the default of earlier versions.
 
     Raises
     ------
@@ -154,7 +162,7 @@ def find_namespace(workplace: Workplace, connection: Connection, *, create: bool
         if len(found) > 1:
             where = workplace.spec.display
             raise ConfigurationError(f"several namespaces at {where}: {', '.join(found)}; choose one with --namespace, or with --spider")
-        workplace.settings = replace(workplace.settings, namespace=found[0] if found else f"{bot_name}:*")
+        workplace.settings = replace(workplace.settings, namespace=found[0] if found else bot_name if former else f"{bot_name}:*")
         workplace.bot_name = None
     return workplace.settings.namespace
 

@@ -17,6 +17,8 @@ from optimal_frontier.state.scripts import source
 
 #: Version of everything that ``docs/redis.md`` describes. Another one is refused.
 SCHEMA: Final = "4"
+#: Stands in its place while an import fills the namespace.
+UNFINISHED: Final = "import"
 #: Redirections by a cluster that are followed for one call.
 _MOST_MOVES: Final = 5
 #: Names of keys that are asked for at once.
@@ -116,11 +118,16 @@ class Namespace:
                 ]
             )
         schema, stored = self.command("HMGET", meta, "schema", "partitions")
+        if schema is not None and schema.decode() == UNFINISHED:
+            raise SchemaMismatchError(
+                f"an import into namespace {self.name!r} has not ended, so there is only a part of it: let it end, or run the same "
+                "`optimal-frontier import` again"
+            )
         if schema is None or schema.decode() != SCHEMA:
             shown = "no schema version" if schema is None else f"schema {schema.decode()!r}"
             raise SchemaMismatchError(
                 f"namespace {self.name!r} holds {shown}; this version of optimal_frontier reads schema {SCHEMA!r}. Nothing was "
-                "changed. Choose another OPTIMAL_FRONTIER_NAMESPACE, or the version that wrote it"
+                "changed. Run `optimal-frontier migrate`, choose another OPTIMAL_FRONTIER_NAMESPACE, or the version that wrote it"
             )
         self.partitions = int(stored or 1)
         if partitions is not None and partitions != self.partitions:

@@ -59,6 +59,18 @@ def rank_of(priority: float, importance: float) -> float:
     return float((first * _STEPS + then) * _ARRIVALS - 2 * _PRIORITIES * _STEPS * _ARRIVALS)
 
 
+def priority_of(rank: float) -> float:
+    """Return the priority in a rank, with its arrival or without.
+
+    Examples
+    --------
+    >>> priority_of(rank_of(-7, 2.5)), priority_of(rank_of(3, 1.0) + 1234)
+    (-7.0, 3.0)
+    """
+    first = (rank + 2 * _PRIORITIES * _STEPS * _ARRIVALS) // (_STEPS * _ARRIVALS)
+    return float(_PRIORITIES - 1 - first)
+
+
 def add_calls(partition: int, pages: Sequence[NewPage]) -> list[Call]:
     """Return the calls that add pages; each yields per page `NEW`, `KNOWN`, `REPLACED`, `FULL_HOST` or `FULL_PATTERN`, or the stored value
     of a page that is in no queue (retired, done)."""

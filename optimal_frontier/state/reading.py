@@ -19,7 +19,7 @@ from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.published import PRIORS, Published
 from optimal_frontier.state.records import unpack_record
-from optimal_frontier.state.rows import HEAD_BYTES, TAIL_BYTES, Row, split_tail
+from optimal_frontier.state.rows import HEAD_BYTES, TAIL_BYTES, Row, host_bytes, split_tail
 from optimal_frontier.state.scanning import scan_hash
 
 #: Kinds of sources that announce changes.
@@ -281,7 +281,7 @@ def read_page(namespace: Namespace, page: bytes, host: str) -> PageReading | Non
         [
             ["HGET", key("hosts:names"), row.host],
             ["HGET", key("hosts:words"), row.host],
-            ["HGET", key("opens"), struct.pack("<I", row.host)],
+            ["HGET", key("opens"), host_bytes(row.host)],
         ],
         partition=k,
     )

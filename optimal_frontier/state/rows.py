@@ -78,6 +78,8 @@ TAIL_BYTES: Final = _STATED.size
 #: Where the five numbers stand in the head.
 NUMBERS_AT: Final = struct.calcsize("<IBB")
 NUMBERS_BYTES: Final = _NUMBERS.size
+#: Before the first attempt the rank of a page, a double, stands where a and s do.
+RANK_AT: Final = NUMBERS_AT + 8
 _NUMPY: Final = {"I": "<u4", "H": "<u2", "B": "u1", "d": "<f8", "f": "<f4", "16s": "V16"}
 #: The head as a numpy record, for plans and readers.
 LAYOUT: Final = np.dtype([(name, _NUMPY[code]) for name, code, _ in FIELDS])
@@ -153,6 +155,11 @@ def split_tail(value: bytes) -> tuple[float, bytes]:
     """Return the stated importance and the record of a stored value."""
     (stated,) = _STATED.unpack_from(value, HEAD_BYTES)
     return stated, value[HEAD_BYTES + TAIL_BYTES :]
+
+
+def host_bytes(host: int) -> bytes:
+    """Return the number of a host as rows begin with it, and as fields of ``opens`` are."""
+    return host.to_bytes(4, "little")
 
 
 def pack_numbers(b: float, numbers: tuple[float, float, float, float]) -> bytes:

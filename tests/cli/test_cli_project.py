@@ -158,7 +158,7 @@ def test_another_schema_and_another_type_are_refused(run, redis_client, namespac
     assert redis_client.get(f"{namespace}:{{0}}:stats") == b"mine"
 
 
-@pytest.mark.parametrize("name", ["watch", "export", "metrics", "stat"])
+@pytest.mark.parametrize("name", ["watch", "metrics", "stat"])
 def test_a_command_that_is_not_built_is_unknown(nowhere, name):
     result = invoke(name)
     assert result.exit_code == 2
@@ -169,7 +169,19 @@ def test_help_needs_no_project(nowhere):
     for command in main.commands:
         assert invoke(command, "--help").exit_code == 0
     reading = {"status", "pages", "page", "changes", "noise", "check", "whatif", "plot"}
-    assert set(main.commands) == reading | {"plan", "import", "forget", "force", "server", "simulate", "trace-git"}
+    assert set(main.commands) == reading | {
+        "plan",
+        "import",
+        "forget",
+        "export",
+        "importance",
+        "migrate",
+        "reparse",
+        "force",
+        "server",
+        "simulate",
+        "trace-git",
+    }
     assert TABLE  # settings are not part of --help
 
 

@@ -28,7 +28,7 @@ def test_force_of_what_waits_anyway_is_no_error(run, crawl):
 
 
 def test_force_of_a_request_that_is_done_says_what_to_do(run, crawl):
-    crawl.add("http://c.example/once", state=ONCE)
+    crawl.add("http://c.example/once", state=ONCE, method="POST")
     crawl.see_all()
     result = run("force", "http://c.example/once")
     assert result.exit_code == 1

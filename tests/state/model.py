@@ -110,13 +110,17 @@ class Partition:
             self.count("ended")
         if page.row.b == 0 and page.row.state < RETIRED:
             self.count("pending", -1)
-        if page.row.state in (ACTIVE, RETIRED):
-            self.count("pages", -1)
-        if page.row.state == RETIRED:
-            self.count("retired", -1)
-        if page.row.visits:
-            self.count("fetched", -1)
+        self.note(page.row, -1)
         return True
+
+    def note(self, row: Row, by: int) -> None:
+        """Count a page among those that are known, or no more."""
+        if row.state in (ACTIVE, RETIRED):
+            self.count("pages", by)
+            if row.visits:
+                self.count("fetched", by)
+        if row.state == RETIRED:
+            self.count("retired", by)
 
     def known_of(self, host: str) -> int:
         return sum(page.host == host and page.row.state != TRANSIENT for page in self.pages.values())

@@ -149,6 +149,8 @@ class Crawl(RuleBasedStateMachine):
             assert told == 2
         else:
             assert told == 1
+            self.models[k].note(page.row, -1)
+            self.models[k].note(row, 1)
             page.row, page.released = as_stored(row._replace(host=0)), False
             page.where = Where.QUEUED if state == ACTIVE else Where.IDLE
 

@@ -216,9 +216,8 @@ def _is_put_forward(namespace: Namespace, partition: int, new: NewPage, row: Row
         announcers.counters[why] += 1
         return False
     memory = replace(heard.memory, announced=mark)
-    counters = "retired=-1" if row.state == RETIRED else ""
     revision = (new.page, row.b, put_forward(row, new.page, mark.at), memory)
-    ((done,),) = namespace.run(revise_calls(partition, [revision], counters))
+    ((done,),) = namespace.run(revise_calls(partition, [revision]))
     if done == 1:
         announcers[name] = replace(after, waiting=after.waiting + 1)
         announcers.counters["put_forward"] += 1

@@ -384,7 +384,7 @@ class Dispatcher:
                 now[partition] = self.namespace.now(partition)
             back = revived(row, now[partition])
             if back is not None:
-                self.namespace.run(revise_calls(partition, [(page, row.b, back, None)], "retired=-1 revived=1"))
+                self.namespace.run(revise_calls(partition, [(page, row.b, back, None)], "revived=1"))
         outcome.announced = take_in(self.namespace, [new for new in work.pages if new.lastmod is not None])
         force_wanted(self.namespace, work.pages)
         for observation in counted:

@@ -184,10 +184,7 @@ def _join(namespace: Namespace, move: Move, token: float, place: Place, *, at_la
 def _revise(namespace: Namespace, place: Place, row: Row, merged: Merged, memory: Memory, known: Memory) -> bool:
     if merged.row == row and memory == known:
         return True
-    counters = "fetched=1" if merged.takes_over else "retired=-1" if row.state == RETIRED else ""
-    if merged.takes_over and row.state == RETIRED:
-        counters = "fetched=1 retired=-1"
-    ((done,),) = namespace.run(revise_calls(place.partition, [(place.page, row.b, merged.row, memory)], counters))
+    ((done,),) = namespace.run(revise_calls(place.partition, [(place.page, row.b, merged.row, memory)]))
     return bool(done == 1)
 
 

@@ -1,8 +1,9 @@
-"""What is done to stored pages from outside of their visits: somebody wants one now, or not any more; a held host gets its pages back."""
+"""What is done to stored pages from outside of their visits: they are wanted now, changed, forgotten; a held host gets its pages back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from optimal_frontier.frontier.admitting.announcing import drop_announcement
@@ -12,11 +13,18 @@ from optimal_frontier.frontier.judging.gone import HELD_FAILURES
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES, NewPage
 from optimal_frontier.state.namespace import Call, Namespace
-from optimal_frontier.state.partition import revise_calls
-from optimal_frontier.state.rows import ACTIVE, RETIRED, Row
+from optimal_frontier.state.partition import BATCH, revise_calls
+from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, RETIRED, Row
 
 #: Other names of a page that are followed, one to the next.
 _MOST_HOPS: Final = 32
+#: What becomes of a page that is revised.
+DONE_NOW, WAITING, IN_FLIGHT, ONCE_ONLY = "done", "waiting for their first visit", "in flight", "fetched once"
+UNKNOWN, UNREADABLE = "not known", "unreadable"
+#: Answer of `revise`: the page is under way, or waits for its first visit.
+_HELD: Final = 2
+#: Times that pages are read again which were visited meanwhile.
+_MOST_TURNS: Final = 5
 #: What `retired:H` has comes back if it was retired within so many seconds.
 LATELY_S: Final = 86_400.0
 _PARTITION_BYTES: Final = 4
@@ -42,8 +50,11 @@ def split_alias(raw: bytes) -> tuple[int, bytes]:
 
 def drop_aliases(namespace: Namespace, names: Iterable[bytes]) -> None:
     """Forget former names of a page, packed by `pack_alias`: a link to one of them makes a page of it again."""
+    by_partition: dict[int, list[bytes]] = {}
     for partition, page in map(split_alias, names):
-        namespace.command("HDEL", namespace.key("aliases", partition), page, partition=partition)
+        by_partition.setdefault(partition, []).append(page)
+    for partition, pages in by_partition.items():
+        namespace.command("HDEL", namespace.key("aliases", partition), *pages, partition=partition)
 
 
 def follow(namespace: Namespace, partition: int, page: bytes) -> Place | None:
@@ -63,38 +74,61 @@ def follow(namespace: Namespace, partition: int, page: bytes) -> Place | None:
 def locate(namespace: Namespace, fingerprints: Iterable[bytes]) -> list[Place | None]:
     """Return where pages are, by fingerprints (of any length from 12 bytes) of the pages or of any of their former names.
 
-    A fingerprint does not say the host, so each partition is asked.
+    A fingerprint does not say the host, so each partition is asked: two commands each, in one round trip for all fingerprints.
     """
-    found = []
-    for fingerprint in fingerprints:
-        page = fingerprint[:PAGE_BYTES]
-        places = (follow(namespace, partition, page) for partition in range(namespace.partitions))
-        found.append(next((place for place in places if place is not None), None))
+    pages = [fingerprint[:PAGE_BYTES] for fingerprint in fingerprints]
+    found: list[Place | None] = [None] * len(pages)
+    for partition in range(namespace.partitions):
+        todo = [at for at, place in enumerate(found) if place is None]
+        if not todo:
+            break
+        rows = [["HMGET", namespace.key(name, partition), *(pages[at] for at in todo)] for name in ("pages", "aliases")]
+        for at, value, alias in zip(todo, *namespace.commands(rows, partition=partition), strict=True):
+            if value is not None:
+                found[at] = Place(partition, pages[at], value)
+            elif alias is not None:
+                found[at] = follow(namespace, *split_alias(alias))
     return found
 
 
-def forget(namespace: Namespace, fingerprints: Sequence[bytes]) -> int:
-    """Forget pages: estimate, history, place in the queues, lease, and all of their names; return how many were known."""
-    forgotten = 0
+def forget(namespace: Namespace, fingerprints: Iterable[bytes]) -> int:
+    """Forget pages by fingerprints of any of their names; return how many were known."""
+    pages: dict[int, list[bytes]] = {}
     for place in locate(namespace, fingerprints):
-        if place is None:
-            continue
-        raw = namespace.command("HGET", namespace.key("memory", place.partition), place.page, partition=place.partition)
-        memory = Memory.unpack(raw)
-        drop_aliases(namespace, memory.aliases)
-        forgotten += namespace.run([Call(place.partition, "forget", [place.page, b""])])[0][0]
+        if place is not None:
+            pages.setdefault(place.partition, []).append(place.page)
+    return sum(forget_pages(namespace, partition, some) for partition, some in pages.items())
+
+
+def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes]) -> int:
+    """Forget pages of a partition: estimate, history, place in the queues, lease, and all of their names; return how many were known.
+
+    What cannot be read is forgotten all the same; names that a page had are left then, where its memory is what cannot be read.
+    """
+    if not pages:
+        return 0
+    memories = []
+    for raw in namespace.command("HMGET", namespace.key("memory", partition), *pages, partition=partition):
+        with contextlib.suppress(ValueError):
+            memories.append(Memory.unpack(raw))
+    drop_aliases(namespace, [name for memory in memories for name in memory.aliases])
+    calls = [
+        Call(partition, "forget", [word for page in pages[at : at + BATCH] for word in (page, b"")]) for at in range(0, len(pages), BATCH)
+    ]
+    forgotten = sum(map(sum, namespace.run(calls)))
+    for memory in memories:
         if memory.announced is not None:
             drop_announcement(namespace, memory.announced.announcer)
     return forgotten
 
 
-def force(namespace: Namespace, fingerprints: Sequence[bytes]) -> list[int]:
-    """Make pages due now, with a full answer and a callback; retired ones come back, and no earlier failures count.
+def force(namespace: Namespace, fingerprints: Iterable[bytes]) -> list[int]:
+    """Make pages due now, see `forced`.
 
     Returns
     -------
     list of int
-        Per fingerprint 1 (due), 2 (under way, waiting for its first visit, or fetched once only), 0 (not known).
+        Per fingerprint 1 (due), 2 (under way, waiting for its first visit, fetched once only, or unreadable), 0 (not known).
     """
     return [_force(namespace, place) for place in locate(namespace, fingerprints)]
 
@@ -109,12 +143,66 @@ def force_wanted(namespace: Namespace, pages: Iterable[NewPage]) -> None:
 def _force(namespace: Namespace, place: Place | None) -> int:
     if place is None:
         return 0
-    row = Row.unpack(place.value)
-    if row.state not in (ACTIVE, RETIRED):
-        return 2
-    counters = "retired=-1" if row.state == RETIRED else ""
-    ((done,),) = namespace.run(revise_calls(place.partition, [(place.page, row.b, forced(row), None)], counters))
-    return int(done) or 2
+    done = revise_pages(namespace, place.partition, [place.page], lambda _, row: forced_or_why(row))
+    return 1 if DONE_NOW in done else 2
+
+
+def forced_or_why(row: Row) -> Row | str:
+    """Return the row of a page that somebody wants now, or why it cannot be had."""
+    return forced(row) if row.state in (ACTIVE, RETIRED) or row.b == 0 else ONCE_ONLY
+
+
+def revise_pages(
+    namespace: Namespace, partition: int, pages: Sequence[bytes], change: Callable[[bytes, Row], Row | str]
+) -> dict[str, list[bytes]]:
+    """Give pages of a partition other heads.
+
+    Parameters
+    ----------
+    namespace : Namespace
+        Opened.
+    partition : int
+        Of the pages.
+    pages : sequence of bytes
+        Their identities.
+    change : callable
+        From page and head to the new head, or to a text that says why it stays.
+
+    Returns
+    -------
+    dict
+        Pages by what became of them: `DONE_NOW`, `WAITING`, `IN_FLIGHT`, `UNKNOWN`, `UNREADABLE`, or a text of ``change``.
+    """
+    told: dict[str, list[bytes]] = {}
+    todo = list(dict.fromkeys(pages))
+    for _ in range(_MOST_TURNS):
+        if not todo:
+            break
+        revisions: list[tuple[bytes, float, Row, Memory | None]] = []
+        values = namespace.command("HMGET", namespace.key("pages", partition), *todo, partition=partition)
+        for page, value in zip(todo, values, strict=True):
+            if value is None or len(value) < HEAD_BYTES:
+                told.setdefault(UNKNOWN if value is None else UNREADABLE, []).append(page)
+                continue
+            row = Row.unpack(value)
+            new = change(page, row)
+            if isinstance(new, str):
+                told.setdefault(new, []).append(page)
+            else:
+                revisions.append((page, row.b, new, None))
+        answers = [answer for reply in namespace.run(revise_calls(partition, revisions)) for answer in reply]
+        # A page that was visited since it was read is read again.
+        todo = [page for (page, *_), answer in zip(revisions, answers, strict=True) if answer == 0]
+        held = [page for (page, *_), answer in zip(revisions, answers, strict=True) if answer == _HELD]
+        scores = namespace.command("ZMSCORE", namespace.key("q", partition), *held, partition=partition) if held else []
+        for page, score in zip(held, scores, strict=True):
+            told.setdefault(WAITING if score is None else IN_FLIGHT, []).append(page)
+        done = [page for (page, *_), answer in zip(revisions, answers, strict=True) if answer == 1]
+        if done:
+            told.setdefault(DONE_NOW, []).extend(done)
+    if todo:
+        told.setdefault(IN_FLIGHT, []).extend(todo)
+    return told
 
 
 def bring_back(namespace: Namespace, partition: int, host: int) -> int:
@@ -124,11 +212,11 @@ def bring_back(namespace: Namespace, partition: int, host: int) -> int:
     values = namespace.command("HMGET", namespace.key("pages", partition), *pages, partition=partition) if pages else []
     revisions: list[tuple[bytes, float, Row, Memory | None]] = []
     for page, value in zip(pages, values, strict=True):
-        row = Row.unpack(value) if value is not None else Row(state=0)
+        row = Row.unpack(value) if value is not None and len(value) >= HEAD_BYTES else Row(state=0)
         if row.state != RETIRED or row.host != host or now - row.b / 1e6 > LATELY_S:
             continue
         failures = max(row.failures, HELD_FAILURES)
         due = row.b / 1e6 + max(row.min_interval, backoff_s(page, failures))
         revisions.append((page, row.b, due_at(row._replace(state=ACTIVE, failures=failures), due), None))
     namespace.command("DEL", key, partition=partition)
-    return sum(reply.count(1) for reply in namespace.run(revise_calls(partition, revisions, "retired=-1 gone_held=1")))
+    return sum(reply.count(1) for reply in namespace.run(revise_calls(partition, revisions, "gone_held=1")))

@@ -24,6 +24,11 @@ _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 _TAGS: Final = 2**16 - 1
 
 
+def stored_tag(tag: int) -> int:
+    """Return the tag of a recipe as rows hold it, 1 to 65,535; 0 stands for no fingerprint."""
+    return 1 + tag % _TAGS
+
+
 class Way(NamedTuple):
     """How a page's fingerprints are made.
 
@@ -130,7 +135,7 @@ class Fingerprinting:
                 include = exclude = ignore = ()
             distance = _first(rule.distance, settings.fingerprint_distance) if kind == "near" else 0
             recipe = make_recipe(kind, include, exclude, ignore)
-            way = self._ways[key] = Way(recipe, distance, 1 + recipe.tag % _TAGS)
+            way = self._ways[key] = Way(recipe, distance, stored_tag(recipe.tag))
         return way
 
 

@@ -14,6 +14,7 @@ from optimal_frontier.frontier.judging.ages import Note, after_checks, learn_at_
 from optimal_frontier.frontier.judging.backoff import REFUSED_FAILURES
 from optimal_frontier.frontier.judging.block_pages import name_of
 from optimal_frontier.frontier.judging.canonical import refusal_of
+from optimal_frontier.frontier.judging.fetched_once import is_page_again
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.gone import after_good, judge_gone
 from optimal_frontier.frontier.judging.judgement import Context, Judgement
@@ -50,9 +51,13 @@ def judge(handout: Handout, visit: Visit, context: Context) -> Observation:
     """
     if visit.error == RELEASED:
         return Observation(handout, RELEASE, handout.row, outcome=RELEASED)
-    if handout.row.state in (ONCE, TRANSIENT, DONE):
+    is_freed = handout.row.state == ONCE and is_page_again(handout.record, context.settings)
+    if handout.row.state in (ONCE, TRANSIENT, DONE) and not is_freed:
         return _request(handout, visit)
     judgement = Judgement.of(handout, visit, context)
+    if is_freed:
+        judgement.count("pages")
+        judgement.count("fetched", handout.row.visits > 0)
     if handout.row.attempts == 0:
         judgement.count("pending", -1)
     error = visit.error or _disguise(judgement)

@@ -131,6 +131,9 @@ class Judgement:
         row = _with_fields(handout.row, fields)
         if row.state == ACTIVE:
             row = _with_fields(row, self._numbers(row)._asdict())
+        elif row.state == DONE:
+            self.count("pages", -1)
+            self.count("fetched", -(row.visits > 0))
         news = {name: value for name, value in self.remembered.items() if value != getattr(handout.memory, name)}
         memory = replace(handout.memory, **news) if news else None
         words = None

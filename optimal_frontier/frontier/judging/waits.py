@@ -28,12 +28,12 @@ from optimal_frontier.scheduling.numbers import (
 )
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, FAR_S, TIMED, Row
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, FAR_S, TIMED, UNCONDITIONAL, Row
 
 #: A pinned page may come back after this share of its interval, so that a visit that was late does not push all later ones.
 PINNED_SLACK: Final = 0.5
 #: Flags of pages whose numbers do not come from the price.
-_APART: Final = ANNOUNCED | CHECKED | TIMED
+_APART: Final = UNCONDITIONAL | ANNOUNCED | CHECKED | TIMED
 #: Relative error of what a row holds in 32 bits.
 _ROUNDING: Final = 1e-6
 
@@ -110,7 +110,7 @@ def numbers_of_rows(rows: NDArray[np.void], pages: NDArray[np.void], terms: Term
 
     Notes
     -----
-    Not by the price go pages that failed, are pinned, have update times, were put forward, are checked, or are wanted at once.
+    Not by the price go pages that failed, are pinned, have update times, were put forward, are checked, or are wanted.
     About 0.5 us for each of the others, memoryless 1.5 us.
     """
     priced = goes_by_price(rows)

@@ -1,7 +1,8 @@
 """Changed RULES, MIN_INTERVAL or MAX_INTERVAL reach stored pages: their bounds and importance, while the planner reads them.
 
 A judge takes both from the settings at each visit. This is for pages whose next visit may be far. Pages under way and pages that wait for
-their first visit are left to the judge.
+their first visit are left to the judge. What a rule gave is taken back when the rule is gone: importance, bounds, update times, and that a
+page is fetched once; what a request stated stays.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
+from optimal_frontier.frontier.judging.fetched_once import is_page_again
 from optimal_frontier.frontier.judging.update_times import numbers_of_timed, republished
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import revise_calls
-from optimal_frontier.state.records import url_of_record
-from optimal_frontier.state.rows import ACTIVE, DONE, HEAD_BYTES, TIMED, Row, split_tail
+from optimal_frontier.state.records import unpack_record
+from optimal_frontier.state.rows import ACTIVE, DONE, HEAD_BYTES, TAIL_BYTES, TIMED, UNCONDITIONAL, Row, split_tail
 
 #: Hosts that one HSCAN asks for.
 _SCAN_COUNT: Final = 500
@@ -62,32 +64,36 @@ class BoundsRevision:
     def see(self, pages: list[bytes], values: list[bytes]) -> list[bytes]:
         """Take in stored values as they are read, rewrite what differs, and return them as they are stored now."""
         values = list(values)
-        revisions: dict[bool, list[tuple[int, float, Row]]] = {False: [], True: []}
+        revisions: list[tuple[int, float, Row]] = []
         for at, value in enumerate(values):
+            if len(value) < HEAD_BYTES + TAIL_BYTES:
+                continue
             row = Row.unpack(value)
-            if row.state != ACTIVE or row.b == 0:
+            if row.state not in (ACTIVE, DONE) or row.b == 0:
                 continue
             new = self._revised(row, pages[at], value)
             if new is not None:
-                revisions[new.state == DONE].append((at, row.b, new))
-        for leaves, some in revisions.items():
-            calls = revise_calls(self.partition, [(pages[at], b, new, None) for at, b, new in some], "pages=-1" if leaves else "")
-            answers: list[int] = []
-            for call in calls:
-                answers += self.namespace.run([call])[0]
-            for (at, _, new), answer in zip(some, answers, strict=True):
-                if answer == _DONE:
-                    values[at] = new.pack() + values[at][HEAD_BYTES:]
-                    self.revised += 1
+                revisions.append((at, row.b, new))
+        answers: list[int] = []
+        for call in revise_calls(self.partition, [(pages[at], b, new, None) for at, b, new in revisions]):
+            answers += self.namespace.run([call])[0]
+        for (at, _, new), answer in zip(revisions, answers, strict=True):
+            if answer == _DONE:
+                values[at] = new.pack() + values[at][HEAD_BYTES:]
+                self.revised += 1
         return values
 
     def _revised(self, row: Row, page: bytes, value: bytes) -> Row | None:
         settings = self.terms.settings
-        stated, record = split_tail(value)
-        url = url_of_record(record, self._name(row.host))
-        if not url:
+        stated, raw = split_tail(value)
+        try:
+            record = unpack_record(raw, self._name(row.host))
+        except ValueError:
             return None
-        rule = settings.rules.of(url)
+        rule = settings.rules.of(str(record["url"]))
+        is_freed = row.state == DONE and is_page_again(record, settings)
+        if row.state == DONE and not is_freed:
+            return None
         if not rule.revisit:
             return row._replace(state=DONE)
         shortest, longest = settings.interval_bounds(rule)
@@ -97,10 +103,10 @@ class BoundsRevision:
             abs(old - new) <= _ROUNDING * new
             for old, new in ((row.min_interval, shortest), (row.max_interval, longest), (row.importance, importance))
         )
-        if same and flags == row.flags and rule.update_times is None:
+        if same and flags == row.flags and rule.update_times is None and not is_freed:
             return None
-        new = row._replace(min_interval=shortest, max_interval=longest, importance=importance, flags=flags)
-        if row.l == 0:  # wanted at once
+        new = row._replace(state=ACTIVE, min_interval=shortest, max_interval=longest, importance=importance, flags=flags)
+        if not is_freed and row.flags & UNCONDITIONAL:  # somebody has said when
             return new
         if rule.update_times is not None and row.visits and not row.gone:
             raw = self.namespace.command("HGET", self.namespace.key("memory", self.partition), page, partition=self.partition)

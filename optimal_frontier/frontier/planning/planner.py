@@ -156,12 +156,16 @@ class Planner:
         now = crawl.now(self._first())
         live = {k: LivePrice.read(self.namespace, k) for k in sorted(self.lock.fences)}
         crawl.begin(list(live))
+        revisions: list[BoundsRevision] = []
         if previous.get("bounds", "") not in ("", bounds_digest(settings)):
             for k, price in live.items():
-                terms = Terms(price.log_price, price.published, settings)
-                crawl.revise(k, BoundsRevision(self.namespace, k, terms, now))
+                revisions.append(BoundsRevision(self.namespace, k, Terms(price.log_price, price.published, settings), now))
+                crawl.revise(k, revisions[-1])
         for k, price in live.items():
             crawl.read(k, price.log_price, self.lock.renew)
+        if revisions:
+            revised = sum(revision.revised for revision in revisions)
+            logger.info("RULES or interval bounds changed: bounds and importance of %d pages follow", revised)
         problem = crawl.problem(previous, now)
         started = float(previous.get("multiplier", 0.0))
         solved = solve(problem, crawl.budget.revisits, started)

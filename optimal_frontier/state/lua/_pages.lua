@@ -16,6 +16,7 @@ local function note_page(row, by, sums)
   if state ~= ACTIVE and state ~= RETIRED then return end
   sums.pages = (sums.pages or 0) + by
   if up('<I4', row, ${VISITS_AT}) > 0 then sums.fetched = (sums.fetched or 0) + by end
+  if state == RETIRED then sums.retired = (sums.retired or 0) + by end
 end
 local function leave_first(host, id, sums)
   call('ZREM', P .. 'f:' .. host, id)

@@ -20,8 +20,8 @@ for j = 1, n do
   if old then
     local stored = sub(old, HEAD + 1)
     if sub(tail, 1, 4) == '\0\0\0\0' then tail = sub(stored, 1, 4) .. sub(tail, 5) end
-    local state = string.byte(old, ${STATE_AT})
-    result[j] = state >= RETIRED and old or 0
+    local state = #old < HEAD and DONE or string.byte(old, ${STATE_AT})
+    result[j] = state >= RETIRED and #old >= HEAD and old or 0
     if tail ~= stored and state ~= DONE then
       new[id] = sub(old, 1, HEAD) .. tail
       values[#values + 1], values[#values + 2] = id, new[id]

@@ -4,18 +4,18 @@
 --          for its first visit needs none now: it is replaced. O(log n); idempotent.
 local id, known, sums = ARGV[1], call('HGET', P .. 'pages', ARGV[1]), {}
 if known then
-  local before, state, _, b = up(QUEUE, known)
+  local before, state, _, b = up(QUEUE, #known < HEAD and string.rep('\5', HEAD) or known)
   if b > 0 or state ~= ACTIVE or call('ZSCORE', P .. 'q', id) then return known end
   leave_first(before, id, sums)
   note_page(known, -1, sums)
 end
 local head = pk('<I4', host_number(ARGV[2])) .. sub(ARGV[3], 5)
-local _, _, _, b, a, s, e, l = up(QUEUE, head)
+local _, state, _, b, a, s, e, l = up(QUEUE, head)
 call('HSET', P .. 'pages', id, head .. ARGV[4])
 -- It was an alias once, and is a page again.
 call('HDEL', P .. 'aliases', id)
 if ARGV[5] ~= '' then call('HSET', P .. 'memory', id, ARGV[5]) end
-call('ZADD', P .. 'q', place(deadline(read_state()[4], b, a, s, e, l)), id)
+if state < RETIRED then call('ZADD', P .. 'q', place(deadline(read_state()[4], b, a, s, e, l)), id) end
 note_page(head, 1, sums)
 store_counts(sums)
 return 1

@@ -9,14 +9,13 @@ for i = 1, #ARGV, 2 do
   if not old then
     call('HDEL', P .. 'aliases', id)
   else
-    local host, state, _, b = up(QUEUE, old)
+    -- Of a damaged row nothing is known but that it was there.
+    local host, state, _, b = up(QUEUE, #old < HEAD and string.rep('\5', HEAD) or old)
     local score = call('ZSCORE', P .. 'q', id)
-    if b == 0 and state < RETIRED then
-      if score then sums.pending = (sums.pending or 0) - 1 else leave_first(host, id, sums) end
-    end
+    if b == 0 and state < RETIRED and score then sums.pending = (sums.pending or 0) - 1
+    elseif b == 0 and state < RETIRED then leave_first(host, id, sums) end
     if score and score % 2 == 1 then sums.ended = (sums.ended or 0) + 1 end
-    if state == RETIRED then sums.retired = (sums.retired or 0) - 1 end
-    note_page(old, -1, sums)
+    if #old >= HEAD then note_page(old, -1, sums) end
     call('ZREM', P .. 'q', id)
     call('HDEL', P .. 'pages', id)
     call('HDEL', P .. 'memory', id)

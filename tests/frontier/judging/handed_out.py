@@ -13,7 +13,7 @@ from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.messages import Handout, Observation
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import Row
+from optimal_frontier.state.rows import ONCE, Row
 
 #: When pages are handed out: seconds since the epoch, and by the local monotonic clock.
 AT, RECEIVED = 1_700_000_000.0, 1000.0
@@ -37,7 +37,7 @@ def handed(
 ) -> Handout:
     """A page that was last seen so many seconds ago: four visits, about a change in 33 s. ``values`` are of the handout or its row."""
     known: dict[str, Any] = {"partition": 0, "page": PAGE, "token": 1.0, "at": AT, "received": RECEIVED, "lateness": 0.5, "log_price": 0.0}
-    known |= {"stated": 0.0, "record": {"url": url}, "host": HOST}
+    known |= {"stated": 0.0, "record": {"url": url} | ({"method": "POST"} if values.get("state") == ONCE else {}), "host": HOST}
     known |= {name: values.pop(name) for name in list(values) if name in known}
     row = {"host": 1, "b": (AT - elapsed) * 1e6, "shape": 3.0, "time": 100.0, "visits": 4, "tag": TAG, "content": OLD} | values
     if row["visits"] == 0:

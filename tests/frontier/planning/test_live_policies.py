@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 import pytest
 from crawled import START, Crawl, new_page, page_of, parse
@@ -13,7 +15,8 @@ from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.optimization import freshness_poisson, solve_poisson
 from optimal_frontier.scheduling.numbers import draw_of
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.rows import DONE, TIMED, Row
+from optimal_frontier.state.records import pack_record
+from optimal_frontier.state.rows import ACTIVE, DONE, HEAD_BYTES, TAIL_BYTES, TIMED, Row
 
 PERIOD = 1000.0
 TIMES = (200.0, 650.0)
@@ -148,8 +151,37 @@ def test_changed_rules_reach_stored_pages(crawl):
     assert crawl.row("h4/4").flags == TIMED
     assert crawl.due("h4/4") == pytest.approx(START + 200.1, abs=0.01)
     assert crawl.row("h0/0").importance == 1.0
+    assert crawl.namespace.counts()["fetched"] == pages - gone
+
+
+def test_a_rule_that_is_gone_takes_back_what_it_gave(crawl, caplog):
+    """Importance, bounds, update times, and that pages are fetched once; what a request stated stays, and so does its own word."""
+    crawl.crawled(20, importance=1.0)
     planned(crawl, CRAWL_RATE=2.0)
+    before = crawl.namespace.counts()
+    rules = [
+        {"host": "h1", "importance": 4.0, "max_interval": 500},
+        {"host": "h3", "revisit": False},
+        {"host": "h4", "update_times": [200], "period": PERIOD},
+    ]
+    planned(crawl, CRAWL_RATE=2.0, RULES=rules)
+    done = sum(head["state"] == DONE for head in crawl.rows().values())
+    own = crawl.row("h3/3")
+    post = pack_record({"url": "http://h3/3", "method": "POST"}, "h3")
+    value = crawl.namespace.command("HGET", crawl.namespace.key("pages"), page_of("h3/12"))
+    crawl.namespace.command("HSET", crawl.namespace.key("pages"), page_of("h3/12"), value[: HEAD_BYTES + TAIL_BYTES] + post)
+    with caplog.at_level(logging.INFO):
+        _, report = planned(crawl, CRAWL_RATE=2.0)
     assert (crawl.row("h1/1").importance, crawl.row("h1/1").max_interval, crawl.row("h4/4").flags) == (1.0, 1e9, 0)
+    again = crawl.row("h3/3")
+    assert (again.state, again.shape, again.visits) == (ACTIVE, own.shape, own.visits)
+    assert crawl.namespace.command("ZSCORE", crawl.namespace.key("q"), page_of("h3/3")) is not None
+    assert crawl.row("h3/12").state == DONE
+    assert report.pages == 19
+    after = crawl.namespace.counts()
+    assert {name: before[name] - after[name] for name in ("pages", "fetched")} == {"pages": 1, "fetched": 1}
+    (line,) = [record.message for record in caplog.records if "RULES" in record.message]
+    assert line.endswith(f"bounds and importance of {3 + 2 + done - 1} pages follow")
 
 
 def test_nothing_is_revised_while_the_rules_stay_the_same(crawl):

@@ -1,0 +1,30 @@
+"""Who says that a page is fetched once: its request, for good, or RULES, for as long as they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from optimal_frontier.settings import FrontierSettings
+
+
+def asks_for_one_visit(record: Mapping[Any, Any]) -> bool:
+    """Tell whether a request is to be fetched once by its own word: it is no GET, or its meta has ``revisit`` False.
+
+    Examples
+    --------
+    >>> asks_for_one_visit({"url": "http://a.example/"}), asks_for_one_visit({"url": "http://a.example/", "method": "POST"})
+    (False, True)
+    >>> asks_for_one_visit({"url": "http://a.example/", "meta": {b"scrapy_meta": {"revisit": False}}})
+    True
+    """
+    if record.get("method", "GET") not in ("GET", b"GET"):
+        return True
+    meta = record.get("meta")
+    of_scrapy = meta.get(b"scrapy_meta") if isinstance(meta, Mapping) else None
+    return isinstance(of_scrapy, Mapping) and of_scrapy.get("revisit", True) is False
+
+
+def is_page_again(record: Mapping[Any, Any], settings: FrontierSettings) -> bool:
+    """Tell whether what was to be fetched once is a page that is revisited: a rule said so that is gone."""
+    return not asks_for_one_visit(record) and settings.rules.of(str(record["url"])).revisit

@@ -1,0 +1,199 @@
+"""What a namespace of schema 3, that of the first edition, has learned, as the lines of an export.
+
+It has columns: strings of packed records, `_CHUNK` places each; a page's place is its slot. Taken over are pages with their requests,
+estimates, intervals, fingerprints, validators, former names and next visits, and what is known of hosts and sources. Plans, prices, priors
+and what was learned of update times begin anew. Of requests that were fetched once, schema 3 kept no URL: they are not known any more.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from optimal_frontier.errors import StateError
+from optimal_frontier.frontier.admitting.pages import pattern_number, stored_importance
+from optimal_frontier.frontier.admitting.revival import due_at
+from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.judging.fingerprinting import stored_tag
+from optimal_frontier.frontier.judging.outcomes import CAUSES
+from optimal_frontier.state.export_lines import FORMAT, KIND, Line, page_line, to_text
+from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
+from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
+from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.namespace import SCHEMA, Namespace
+from optimal_frontier.state.partition import rank_of
+from optimal_frontier.state.records import decode_record, pack_record
+from optimal_frontier.state.rows import ACTIVE, DONE, FAR_S, ONCE, RANK_AT, RETIRED, TRANSIENT, Row, pack_tail
+from optimal_frontier.state.scanning import scan_hash, scan_zsets
+
+_CHUNK: Final = 4096
+#: Column groups: widths in bytes, and what is read of them.
+_GROUPS: Final = {
+    "page": np.dtype(
+        [(name, "<f8") for name in ("importance", "min_rate", "max_rate", "gap")]
+        + [(name, "<u4") for name in ("host", "generation", "state", "pattern")]
+    ),
+    "seen": np.dtype(
+        [(name, "<f8") for name in ("last_attempt", "last_seen", "shape", "time", "carry", "settled")]
+        + [(name, "<u4") for name in ("visits", "observations", "changes", "bits", "failures", "gone", "attempts")]
+    ),
+    "content": np.dtype([("tag", "<u4"), ("fingerprint", "V16")]),
+    "watch": np.dtype([("shape", "<f4"), ("time", "<f4"), ("evidence", "<f4"), ("relearned", "<u4")]),
+    "bursts": np.dtype([("surprise", "<f4"), ("score", "<f4"), ("variance", "<f4"), ("spread", "<f4")]),
+}
+#: Rates of the columns beyond that are none.
+_NO_RATE: Final = 1e299
+#: A crawler that was heard of so recently is running, seconds.
+_ALIVE_S: Final = 15.0
+_RANK: Final = struct.Struct("<d")
+_BITS32: Final = 0xFFFFFFFF
+_MEMORY: Final = frozenset({"etag", "last_modified", "size", "misses", "unchecked", "unseen", "check", "lies", "entries", "noise"})
+
+
+def export_schema_3(namespace: Namespace) -> Iterator[Line]:
+    """Yield the lines of an export.
+
+    Raises
+    ------
+    StateError
+        A crawl is running.
+    """
+    key, meta = namespace.key, namespace.hash("meta")
+    seconds, micros = namespace.command("TIME")
+    now = max(int(seconds) + int(micros) / 1e6, float(meta.get("clock", 0)))
+    newest = namespace.command("ZRANGE", key("owners"), -1, -1, "WITHSCORES")
+    heard = newest[0][1] if newest and isinstance(newest[0], list | tuple) else newest[1] if newest else 0.0
+    if now - float(heard) < _ALIVE_S:
+        raise StateError(f"a crawl of namespace {namespace.name!r} is running: stop it, wait for {_ALIVE_S:.0f} s, and migrate then")
+    slots = int(meta.get("slots", 0))
+    records = namespace.command("HLEN", key("records"))
+    kept = {name: meta[name] for name in ("spider", "identity", "opened") if name in meta}
+    yield {"optimal_frontier": KIND, "format": FORMAT, "schema": SCHEMA, "partitions": 1, "pages": records, "time": now, "meta": kept}
+    counted = {name: by for name, by in namespace.counts().items() if name not in ("pages", "pending", "fetched", "retired")}
+    # Requests in flight then are due now: their leases are over.
+    counted["ended"] = counted.get("dispatched", 0) - counted.get("leases_expired", 0)
+    counted["arrivals"] = int(meta.get("arrivals", 0))
+    yield {"partition": 0, "stats": counted, "plan": {}, "d": [now * 1e6, 1.0, 0.0, 0.0, 0.001, 0.0, 0.0]}
+    names = {int(number): name.decode() for number, name in scan_hash(namespace, "hosts:names", 0)}
+    aliases: dict[bytes, list[bytes]] = {}
+    for name, raw in scan_hash(namespace, "aliases", 0):
+        aliases.setdefault(raw[:PAGE_BYTES], []).append(name[:PAGE_BYTES])
+        url = raw[20:].decode("utf-8", "surrogateescape")
+        yield {"alias": name[:PAGE_BYTES].hex(), "partition": 0, "url": url, "of": raw[:PAGE_BYTES].hex(), "at": 0}
+    yield from _hosts(namespace, names)
+    for name, text in scan_hash(namespace, "announcers", 0):
+        yield {"announcer": name.decode(), "told": text.decode()}
+    for _, name, at in scan_zsets(namespace, ["flagged"], 0):
+        yield {"flagged": name.decode(), "at": at}
+    slot_of: dict[int, bytes] = {}
+    former = {name for some in aliases.values() for name in some}
+    for fingerprint, number in scan_hash(namespace, "ids", 0):
+        if fingerprint[:PAGE_BYTES] not in former:
+            slot_of[int(number)] = fingerprint[:PAGE_BYTES]
+    due = {int(member): score for _, member, score in scan_zsets(namespace, [f"due:{number}" for number in names], 0)}
+    pages = 0
+    for first in range(0, slots, _CHUNK):
+        for line in _pages(namespace, first, (slot_of, names, due, aliases), now):
+            pages += 1
+            yield line
+    yield {"end": pages, "left_out": 0}
+
+
+def _hosts(namespace: Namespace, names: dict[int, str]) -> Iterator[Line]:
+    trust = {field.decode(): value.decode().split() for field, value in scan_hash(namespace, "trust", 0)}
+    health = {field.decode(): value.decode().split() for field, value in scan_hash(namespace, "health", 0)}
+    for number, name in names.items():
+        told: Any = {
+            kind: tuple(map(float, trust[f"{number}:{kind}"]))
+            for kind in ("header", "sitemap", "validators")
+            if f"{number}:{kind}" in trust
+        }
+        good, missing = (*map(float, health.get(str(number), ())), 0.0, 0.0)[:2]
+        words = HostWords(**told, good=good, missing=missing)
+        if words != NOTHING_SAID:
+            yield {"host": name, "words": to_text(words.pack())}
+
+
+def _pages(namespace: Namespace, first: int, known: Any, now: float) -> Iterator[Line]:
+    """Yield the lines of the pages of a chunk."""
+    slot_of, names, due, aliases = known
+    key, chunk = namespace.key, first // _CHUNK
+    raw = namespace.commands([["GET", key(f"{group}:{chunk}")] for group in _GROUPS] + [["GET", key("stated")]])
+    columns = {
+        group: np.frombuffer((value or b"").ljust(_CHUNK * layout.itemsize, b"\0"), layout)
+        for (group, layout), value in zip(_GROUPS.items(), raw, strict=False)
+    }
+    stated_bits = raw[-1] or b""
+    slots = [first + at for at in range(_CHUNK) if columns["page"]["state"][at] and first + at in slot_of]
+    if not slots:
+        return
+    records, memories, failed = namespace.commands([["HMGET", key(name), *slots] for name in ("records", "memory", "failed")])
+    for slot, record, memory, cause in zip(slots, records, memories, failed, strict=True):
+        at = slot - first
+        one = {group: column[at] for group, column in columns.items()}
+        if record is None or int(one["page"]["host"]) not in names:
+            continue
+        is_stated = slot // 8 < len(stated_bits) and stated_bits[slot // 8] >> (7 - slot % 8) & 1
+        stored = decode_record(record)
+        host = host_of(stored["url"])
+        row = _row(one, stored["url"], host, due.get(slot, now), "" if cause is None else cause.decode())
+        head = row.pack()
+        if row.b == 0 and row.state < RETIRED:
+            request = stored.get("meta", {}).get(b"scrapy_request") or {}
+            rank = rank_of(float(request.get("priority", 0)), row.importance) + slot
+            head = head[:RANK_AT] + _RANK.pack(rank) + head[RANK_AT + _RANK.size :]
+        value = head + pack_tail(row.importance if is_stated else 0.0, pack_record(stored, host))
+        page = slot_of[slot]
+        yield page_line(
+            page, value, host, _memory(memory, aliases.get(page, [])).pack(), float(round(max(due.get(slot, now), 0.0) * 5e5) * 2)
+        )
+
+
+def _row(one: Any, url: str, host: str, due: float, cause: str) -> Row:
+    page, seen = one["page"], one["seen"]
+    states = {1: ACTIVE, 2: ONCE, 3: TRANSIENT, 4: RETIRED, 5: DONE}
+    longest, shortest = (1.0 / float(page[name]) if 0 < page[name] < _NO_RATE else 0.0 for name in ("min_rate", "max_rate"))
+    visits, failures = int(seen["visits"]), int(seen["failures"])
+    last_seen, last = float(seen["last_seen"]), float(seen["last_attempt"])
+    b = last_seen if visits and not failures else last
+    row = Row(
+        state=states[int(page["state"])],
+        b=float(round(b * 1e6)),
+        importance=stored_importance(float(page["importance"])),
+        min_interval=min(shortest, FAR_S),
+        max_interval=min(longest or FAR_S, FAR_S),
+        shape=float(seen["shape"]),
+        time=float(seen["time"]),
+        unseen=max(b - last_seen, 0.0) if visits else 0.0,
+        visits=visits,
+        observations=int(seen["observations"]),
+        changes=int(seen["changes"]),
+        bits=int(seen["bits"]) & _BITS32,
+        failed=min(max(int(seen["attempts"]) - visits, 0), 65_535),
+        failures=min(failures, 255),
+        gone=min(int(seen["gone"]), 255),
+        cause=CAUSES.index(cause) if cause in CAUSES else 0,
+        relearned=min(int(one["watch"]["relearned"]), 255),
+        watch_shape=float(one["watch"]["shape"]),
+        watch_time=float(one["watch"]["time"]),
+        evidence=float(one["watch"]["evidence"]),
+        surprise=float(one["bursts"]["surprise"]),
+        score=float(one["bursts"]["score"]),
+        variance=float(one["bursts"]["variance"]),
+        spread=float(one["bursts"]["spread"]),
+        pattern=pattern_number(host, url),
+        tag=stored_tag(int(one["content"]["tag"])) if one["content"]["tag"] else 0,
+        content=one["content"]["fingerprint"].tobytes(),
+    )
+    return due_at(row, due) if row.b else row
+
+
+def _memory(raw: bytes | None, aliases: list[bytes]) -> Memory:
+    try:
+        known = Memory.unpack(raw)
+    except ValueError:
+        known = NOTHING_REMEMBERED
+    return Memory(**{name: getattr(known, name) for name in _MEMORY}, aliases=tuple(bytes(4) + name for name in aliases))

@@ -1,0 +1,239 @@
+"""``export`` and ``import``: everything that was learned goes from one namespace to another."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from copy import copy as copy_of
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from judged_crawl import JudgedCrawl
+
+from optimal_frontier.cli import main
+from optimal_frontier.state.exporting import EXPORTED, NOT_EXPORTED, export_lines
+from optimal_frontier.state.keys import KEYS
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.rows import ONCE, TRANSIENT
+
+from .stored_crawl import HOT, UNSEEN, WARM, WORTHLESS, Crawl
+
+MOVED = "http://elsewhere.example/hot"
+
+
+@pytest.fixture
+def rich(crawl: Crawl) -> Crawl:
+    """A crawl with something of everything: moved, retired, done, failed, pinned and weighed pages, first visits with priorities."""
+    crawl.move(HOT, MOVED)
+    crawl.add("http://c.example/gone", "http://c.example/once", "http://c.example/fails", importance=2.5)
+    crawl.add("http://c.example/post", state=ONCE, method="POST", body=b"\x00\xff")
+    crawl.see_all()
+    for _ in range(2):
+        crawl.fail_at("http://c.example/gone", "410")
+    crawl.fail_at("http://c.example/fails", "503")
+    crawl.add("http://c.example/first", priority=7.0)
+    crawl.add("http://d.example/second", priority=-2.0, importance=3.0)
+    crawl.add("http://d.example/transient", state=TRANSIENT, meta={b"scrapy_meta": {"x": (1, {2, 3})}})
+    crawl.namespace.command("HSET", crawl.key("announcers"), "c.example sitemap", "1 0 0 0 0 0.25 0")
+    crawl.namespace.command("ZADD", crawl.key("flagged"), "1234.5", "c.example 00ff")
+    return crawl
+
+
+def target_of(socket: str, name: str) -> list[str]:
+    return ["--redis-url", f"unix://{socket}", "--namespace", name]
+
+
+def told(namespace: Namespace) -> list[str]:
+    """What an export says, but for where and when it was made, in one order."""
+    header, *lines = export_lines(namespace)
+    pages = sorted(json.dumps(line, sort_keys=True) for line in lines)
+    return [json.dumps({name: header[name] for name in ("schema", "pages", "meta")}), *pages]
+
+
+@pytest.fixture
+def other(redis_socket: str, namespace: str):
+    """Another namespace on the same server, which is opened by `opened`."""
+
+    class Other:
+        name = f"{namespace}-other"
+        target = target_of(redis_socket, name)
+
+        def run(self, *arguments: str, **options):
+            result = CliRunner().invoke(main, [*self.target, *arguments], **options)
+            assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+            return result
+
+        def opened(self, crawl: JudgedCrawl, partitions: int = 1) -> Namespace:
+            found = Namespace(crawl.namespace.connection, self.name)
+            found.open(create=False)
+            assert found.partitions == partitions
+            return found
+
+    return Other()
+
+
+def test_a_round_trip_is_exact(run, rich, other, nowhere):
+    result = run("export", "state.jsonl")
+    assert result.exit_code == 0, result.output
+    assert "pages, " in result.stdout
+    assert other.run("import", "state.jsonl").exit_code == 0
+    assert told(other.opened(rich)) == told(rich.namespace)
+    assert other.run("check").stdout.startswith("ok, ")
+    assert not (nowhere / "state.jsonl.part").exists()
+    again = other.run("export", "again.jsonl")
+    assert again.exit_code == 0
+    assert sorted(Path("again.jsonl").read_text().splitlines()[1:]) == sorted(Path("state.jsonl").read_text().splitlines()[1:])
+
+
+def test_both_hand_out_the_same_in_the_same_order(run, rich, other, redis_socket):
+    run("export", "state.jsonl")
+    other.run("import", "state.jsonl")
+    rich.advance(3.0)
+    copy = copy_of(rich)
+    copy.namespace = other.opened(rich)
+    copy.namespace.command("SET", copy.namespace.key("d"), rich.namespace.command("GET", rich.key("d")))
+    mine = [handout.record["url"] for handout in rich.dispatch(20)]
+    assert len(mine) > 5
+    assert [handout.record["url"] for handout in copy.dispatch(20)] == mine
+
+
+@pytest.mark.parametrize("name", ["state.jsonl.gz", "state.jsonl"])
+def test_a_name_that_ends_in_gz_is_packed_and_both_are_read(run, rich, other, name):
+    assert run("export", name).exit_code == 0
+    raw = Path(name).read_bytes()
+    assert (raw[:2] == b"\x1f\x8b") is name.endswith(".gz")
+    lines = (gzip.decompress(raw) if name.endswith(".gz") else raw).splitlines()
+    assert json.loads(lines[0])["optimal_frontier"] == "export"
+    assert other.run("import", "-", input=raw).exit_code == 0
+    assert told(other.opened(rich)) == told(rich.namespace)
+
+
+def test_standard_output_has_nothing_but_the_lines(run, rich):
+    lines = [json.loads(line) for line in run("export", "-").stdout.splitlines()]
+    assert [next(iter(line)) for line in (lines[0], lines[-1])] == ["optimal_frontier", "end"]
+    (hot,) = (line for line in lines if line.get("url") == MOVED)
+    assert hot["row"]["visits"] >= 3
+    assert "record" not in hot or hot["record"]
+
+
+@pytest.mark.parametrize("partitions", [3, 7])
+def test_another_number_of_partitions(run, rich, other, ask, nowhere, partitions, monkeypatch):
+    run("export", "state.jsonl")
+    settings = {"OPTIMAL_FRONTIER_PARTITIONS": partitions}
+    monkeypatch.setattr("optimal_frontier.cli.project._project_settings", lambda given: (dict(settings), nowhere))
+    assert other.run("import", "state.jsonl").exit_code == 0
+    found = other.opened(rich, partitions)
+    assert other.run("check").stdout.startswith("ok, ")
+    page = json.loads(other.run("page", HOT, "--json").stdout)
+    assert page["url"] == MOVED
+    assert page["visits"] == ask("page", MOVED)["visits"]
+    before, after = ask("status"), json.loads(other.run("status", "--json").stdout)
+    for name in ("pages", "fetched", "pending_first_visit", "observations", "changes", "retired", "in_flight"):
+        assert after[name] == before[name], name
+    other.run("export", "back.jsonl")
+    found.connection.client.delete(*found.connection.client.scan_iter(f"{other.name}:*"))
+    settings["OPTIMAL_FRONTIER_PARTITIONS"] = 1
+    assert other.run("import", "back.jsonl").exit_code == 0
+    pages = [[line for line in told(n) if '"page"' in line or '"alias": ' in line] for n in (rich.namespace, other.opened(rich))]
+    assert pages[0] == pages[1]
+
+
+def test_what_is_in_flight_is_due(run, rich, other):
+    leased = [handout.record["url"] for handout in rich.dispatch(20)]
+    assert leased
+    assert run("export", "state.jsonl").exit_code == 0
+    other.run("import", "state.jsonl")
+    assert json.loads(other.run("status", "--json").stdout)["in_flight"] == 0
+    assert other.run("check").stdout.startswith("ok, ")
+
+
+def test_a_namespace_that_is_not_empty_is_refused(run, rich, other):
+    run("export", "state.jsonl")
+    result = run("import", "state.jsonl")
+    assert result.exit_code == 1
+    assert "is not empty" in result.stderr
+    assert "--merge" in result.stderr
+
+
+def test_merge_adds_what_is_not_known_and_leaves_what_is(run, rich, other, nowhere):
+    run("export", "state.jsonl")
+    Path("urls.csv").write_text(f"{WARM}\nhttp://new.example/\n")
+    other.run("import", "urls.csv")
+    other.opened(rich).command("SET", f"{other.name}:{{0}}:d", rich.namespace.command("GET", rich.key("d")))
+    result = other.run("import", "--merge", "state.jsonl")
+    assert result.exit_code == 0, result.output
+    assert "known" in result.stdout
+    assert other.run("check").stdout.startswith("ok, ")
+    # It waited for its first visit: it takes over what was learned.
+    assert json.loads(other.run("page", WARM, "--json").stdout)["visits"] == json.loads(run("page", WARM, "--json").stdout)["visits"]
+    assert json.loads(other.run("page", HOT, "--json").stdout)["url"] == MOVED
+    assert json.loads(other.run("page", "http://c.example/gone", "--json").stdout)["state"] == "retired"
+    again = other.run("import", "--merge", "state.jsonl")
+    assert again.stdout.startswith("0 new, ")
+
+
+def test_a_part_of_an_export_makes_no_namespace(run, rich, other):
+    run("export", "state.jsonl")
+    whole = Path("state.jsonl").read_bytes()
+    Path("part.jsonl").write_bytes(whole[: whole.rindex(b'{"end"')])
+    result = other.run("import", "part.jsonl")
+    assert result.exit_code == 1
+    assert "is not whole" in result.stderr
+    refused = other.run("status")
+    assert refused.exit_code == 1
+    assert "has not ended" in refused.stderr
+    assert other.run("import", "state.jsonl").exit_code == 0
+    assert told(other.opened(rich)) == told(rich.namespace)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b'{"page": "zz"}\n', "no line of an export"),
+        (b"nothing\n", "expected a line of an export"),
+        (b'{"nonsense": 1}\n', "no line of an export"),
+        (b'{"page": "000000000000000000000000", "host": "a", "url": "http://a/", "row": {"state": 900}}\n', "no line of an export"),
+    ],
+)
+def test_a_line_that_is_none_ends_the_import(run, rich, other, line, says):
+    run("export", "state.jsonl")
+    header, rest = Path("state.jsonl").read_bytes().split(b"\n", 1)
+    Path("broken.jsonl").write_bytes(header + b"\n" + line + rest)
+    result = other.run("import", "broken.jsonl")
+    assert result.exit_code == 1
+    assert says in result.stderr
+
+
+def test_an_export_of_another_schema_is_refused(run, rich, other):
+    run("export", "state.jsonl")
+    text = Path("state.jsonl").read_text().replace('"schema": "4"', '"schema": "5"', 1)
+    Path("newer.jsonl").write_text(text)
+    result = other.run("import", "newer.jsonl")
+    assert result.exit_code == 1
+    assert "schema '5'" in result.stderr
+
+
+def test_rows_that_cannot_be_read_are_left_out_and_told(run, rich):
+    rich.namespace.command("HSET", rich.key("pages"), b"x" * 12, b"short")
+    result = run("export", "state.jsonl")
+    assert result.exit_code == 1
+    assert "1 rows cannot be read" in result.stderr
+
+
+def test_where_nothing_can_be_written(run, rich):
+    result = run("export", "no/such/state.jsonl")
+    assert result.exit_code == 2
+    assert "there is no directory" in result.stderr
+
+
+def test_every_key_is_exported_or_left_out_on_purpose():
+    names = {key.name for key in KEYS}
+    assert names == EXPORTED | NOT_EXPORTED
+    assert not EXPORTED & NOT_EXPORTED
+
+
+def test_urls_of_an_export_are_readable(run, rich):
+    run("export", "state.jsonl")
+    urls = {json.loads(line).get("url") for line in Path("state.jsonl").read_text().splitlines() if '"page"' in line}
+    assert {WARM, WORTHLESS, UNSEEN, MOVED} <= urls
