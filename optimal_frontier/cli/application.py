@@ -18,6 +18,7 @@ from optimal_frontier.cli.pages_command import pages
 from optimal_frontier.cli.plan_command import plan
 from optimal_frontier.cli.plot_command import plot
 from optimal_frontier.cli.project import Options
+from optimal_frontier.cli.rename_command import rename_callback
 from optimal_frontier.cli.revise_commands import force, forget
 from optimal_frontier.cli.server_command import server
 from optimal_frontier.cli.status_command import status
@@ -69,5 +70,22 @@ def main(ctx: click.Context, redis_url: str | None, namespace: str | None, proje
     ctx.obj = Options(redis_url, namespace, project)
 
 
-for _command in (status, pages, page, noise, changes, plan, import_pages, forget, force, check, server, whatif, plot, simulate, trace_git):
+for _command in (
+    status,
+    pages,
+    page,
+    noise,
+    changes,
+    plan,
+    import_pages,
+    forget,
+    force,
+    rename_callback,
+    check,
+    server,
+    whatif,
+    plot,
+    simulate,
+    trace_git,
+):
     main.add_command(_command)

@@ -57,7 +57,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         due += f", {_relative(answer['due_in_seconds'])}"
     mean = " on average" if answer["policy"] == "poisson" else ""
     choice = f'; EXPLORATION "{answer["exploration"]}"' if answer["exploration"] else ""
-    place = "in flight" if answer["in_flight"] else "queued" if answer["queued"] else "not queued"
+    place = "held" if answer["held"] else "in flight" if answer["in_flight"] else "queued" if answer["queued"] else "not queued"
     return [
         ("url", answer["url"]),
         ("fingerprint", f"{answer['fingerprint']}  partition {answer['partition']}"),
@@ -85,6 +85,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("Last-Modified", _trust_line(answer["last_modified"])),
         *([("moved from", some_of(answer["aliases"]))] if answer["aliases"] else []),
         *([("last failure", _failure_line(answer))] if answer["failed_by"] else []),
+        *([("lost items", f"{cause_in_words(lost['cause'])}: {lost['error']}")] if (lost := answer["lost_items"]) else []),
         *([("lastmod", _trust_line(answer["lastmod"]))] if answer["lastmod"] else []),
         *([("announcers", words)] if (words := _announcer_line(answer["announcers"])) else []),
         ("validators", _validator_line(answer["validators"])),

@@ -26,6 +26,10 @@ def why(reading: PageReading, facts: dict[str, Any], settings: FrontierSettings)
 def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: FrontierSettings) -> str:
     if facts["state"] == "retired":
         return "Retired: it was gone (404 or 410) twice in a row; a link to it, a day later, or `optimal-frontier force` brings it back."
+    if facts["held"]:
+        return f"Held: the spider that runs has no longer all of its callbacks ({facts['held']}); it comes back with them."
+    if facts["lost_items"] and facts["visits"]:
+        return _why_again(facts)
     if facts["state"] in ("once", "transient", "done"):
         return "Fetched once and not revisited, as its request or RULES say." + (" That is done." if facts["state"] == "done" else "")
     if facts["attempts"] == 0:
@@ -44,6 +48,12 @@ def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: Frontie
     if facts["model"]["is_bursty"]:
         said.append("Its changes come in bursts; the Poisson model makes a mean of them.")
     return " ".join(said)
+
+
+def _why_again(facts: dict[str, Any]) -> str:
+    """Say why a page is fetched again whose callback or item pipeline raised."""
+    kept = "" if facts["state"] == "once" else ", never later than by its rate"
+    return f"Its items may be lost ({facts['lost_items']['error']}), so it is fetched again, in full, at growing intervals{kept}."
 
 
 def _why_rate(reading: PageReading, facts: dict[str, Any], settings: FrontierSettings) -> str:

@@ -13,7 +13,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import revise_calls
-from optimal_frontier.state.rows import ACTIVE, RETIRED, Row
+from optimal_frontier.state.rows import ACTIVE, HELD, RETIRED, Row
 
 #: Other names of a page that are followed, one to the next.
 _MOST_HOPS: Final = 32
@@ -82,7 +82,13 @@ def forget(namespace: Namespace, fingerprints: Sequence[bytes]) -> int:
         raw = namespace.command("HGET", namespace.key("memory", place.partition), place.page, partition=place.partition)
         memory = Memory.unpack(raw)
         drop_aliases(namespace, memory.aliases)
-        forgotten += namespace.run([Call(place.partition, "forget", [place.page, b""])])[0][0]
+        known = namespace.run([Call(place.partition, "forget", [place.page, b""])])[0][0]
+        counters = {"held": -known} if Row.unpack(place.value).flags & HELD else {}
+        if memory.lost is not None:
+            counters[f"lost_{memory.lost.cause}"] = -known
+        if counters:
+            namespace.run([Call(place.partition, "count", [value for pair in counters.items() for value in pair])])
+        forgotten += known
         if memory.announced is not None:
             drop_announcement(namespace, memory.announced.announcer)
     return forgotten

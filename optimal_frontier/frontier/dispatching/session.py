@@ -9,6 +9,7 @@ from optimal_frontier.frontier.admitting.identity import SCRAPYS, claim_identity
 from optimal_frontier.frontier.dispatching.completion import Completion
 from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher
+from optimal_frontier.frontier.dispatching.held_pages import bring_back
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.namespace import Namespace
@@ -29,6 +30,8 @@ class Session:
         Called from another thread when there is something new to look at.
     identity : str
         By what pages are known: see `claim_identity`.
+    has_method : callable, optional
+        Tells whether the spider has a callback of a name: held pages whose callbacks it has come back.
 
     Raises
     ------
@@ -37,7 +40,13 @@ class Session:
     """
 
     def __init__(
-        self, settings: FrontierSettings, project_dir: Path, spider: str, wake: Callable[[], None], identity: str = SCRAPYS
+        self,
+        settings: FrontierSettings,
+        project_dir: Path,
+        spider: str,
+        wake: Callable[[], None],
+        identity: str = SCRAPYS,
+        has_method: Callable[[str], bool] | None = None,
     ) -> None:
         # Here and not above: planning is large, and not every user of a courier plans.
         from optimal_frontier.frontier.planning.planner import Planner
@@ -55,7 +64,8 @@ class Session:
             raise
         self._completion = Completion(self.namespace, settings.close_after or 1)
         self.courier = Courier(self.dispatcher, wake, self.is_complete if settings.close_after is not None else None)
-        self.planner = PlannerThread(Planner(self.namespace, settings), self.courier.look_again)
+        self._has_method = has_method
+        self.planner = PlannerThread(Planner(self.namespace, settings), self.courier.look_again, self._bring_back)
         self.courier.start()
         self.planner.start()
 
@@ -65,6 +75,10 @@ class Session:
         done = self.courier.stop()
         self.connection.close()
         return done
+
+    def _bring_back(self) -> None:
+        if self._has_method is not None and bring_back(self.namespace, self._has_method):
+            self.courier.look_again()
 
     def is_complete(self) -> bool:
         """Tell whether CLOSE_AFTER is reached: every page first visited, every page that is revisited fetched that often."""

@@ -14,6 +14,7 @@ from w3lib.util import to_bytes
 
 from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.frontier.admitting.known_pages import KnownPages
 from optimal_frontier.frontier.admitting.pages import move_of, new_page
 from optimal_frontier.frontier.admitting.traps import is_trap
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
@@ -29,7 +30,6 @@ from optimal_frontier.integrations.frontera.plain_visits import asking_request, 
 from optimal_frontier.integrations.frontera.requests import (
     ANNOUNCEMENT,
     HANDOUT,
-    IMPORTANCE,
     IS_LINK,
     KIND,
     LASTMOD,
@@ -37,8 +37,10 @@ from optimal_frontier.integrations.frontera.requests import (
     SOURCE,
     depth_of,
     identity_of,
+    importance_of,
     record_of,
     request_of,
+    said_by,
 )
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import PAGE_BYTES, Handout, Move, NewPage, Observation
@@ -48,10 +50,6 @@ logger = logging.getLogger(__name__)
 
 #: Name that a namespace belongs to when it is used without a spider.
 NO_SPIDER: Final = "frontera"
-#: Pages that are remembered as stored, with their importance, so that links to them cost no round trip.
-_KNOWN_PAGES: Final = 200_000
-#: Seconds after which they are told to the store again: one of them may have been retired, and is linked still.
-_KNOWN_S: Final = 3600.0
 #: Longest wait for one exchange when used without Scrapy, seconds.
 _EXCHANGE_S: Final = 30.0
 
@@ -80,9 +78,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self.moves = 0
         self._event = threading.Event()
         self.fingerprinting = Fingerprinting(settings)
-        self._known: dict[bytes, float] = {}
-        self._known_generation = 0
-        self._known_until = 0.0
+        self._known = KnownPages()
         self._hosts: dict[str, list[str]] = {}
         self._warned = self._warned_lastmod = False
         self._queue = FrontierQueue(lambda: self.session, self._take, self._add)
@@ -144,18 +140,16 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._add(seeds)
 
     def links_extracted(self, request: Any, links: Iterable[Any]) -> None:
-        self._add(links, is_link=True)
+        handout = request.meta.get(HANDOUT)
+        self._add(links, handout.page if handout is not None else identity_of(request))
 
-    def _add(self, requests: Iterable[Any], *, is_link: bool = False) -> None:
+    def _add(self, requests: Iterable[Any], parent: bytes = b"") -> None:
         courier = self.session.courier
-        now = time.monotonic()
-        if courier.generation != self._known_generation or now >= self._known_until:
-            self._known.clear()
-            self._known_generation, self._known_until = courier.generation, now + _KNOWN_S
+        self._known.refresh(courier.generation, time.monotonic())
         pages = []
         for request in requests:
             try:
-                page = self._new_page(request, is_link or IS_LINK in request.meta)
+                page = self._new_page(request, parent)
             except (TypeError, OverflowError, ValueError) as error:
                 if self._unstorable is None:
                     raise ConfigurationError(f"{request.url} cannot be stored: {error}") from error
@@ -168,21 +162,21 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             if not self._attached:
                 self._settle()
 
-    def _new_page(self, request: Any, is_link: bool) -> NewPage | None:
+    def _new_page(self, request: Any, parent: bytes) -> NewPage | None:
         kind = request.meta.get(KIND)
         if kind is None:
             kind = ACTIVE if to_bytes(request.method) == b"GET" else ONCE
-        importance = request.meta.get(IMPORTANCE, request.meta.get(b"importance", request.meta.get("importance")))
-        identity = identity_of(request)
+        importance, identity = importance_of(request), identity_of(request)
+        is_link = bool(parent) or IS_LINK in request.meta
+        said = said_by(request) if kind != TRANSIENT else 0
         lastmod = self._lastmod(request) if kind == ACTIVE else None
         # A sitemap's word is news also where it is the old one: the page has not changed since.
-        if kind != TRANSIENT and lastmod is None:
-            known = self._known.get(identity)
-            if known is not None and (importance is None or known == importance):
-                return None
+        if kind != TRANSIENT and lastmod is None and self._known.is_said(identity, parent, said):
+            return None
         self._note_host(request.url)
         if is_link and self._is_trapped(request):
-            self._remember(identity, kind, importance)
+            if kind != TRANSIENT:
+                self._known.note(identity, parent, said)
             return None
         new = new_page(
             self.settings,
@@ -196,15 +190,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             announcement=request.meta.get(ANNOUNCEMENT),
             is_link=is_link,
         )
-        self._remember(identity, kind, importance)  # last, as what cannot be stored is not known
+        if kind != TRANSIENT:
+            self._known.note(identity, parent, said)  # last, as what cannot be stored is not known
         return new
-
-    def _remember(self, identity: bytes, kind: int, importance: float | None) -> None:
-        if kind == TRANSIENT:
-            return
-        if len(self._known) >= _KNOWN_PAGES:
-            self._known.clear()
-        self._known[identity] = importance if importance is not None else 0.0
 
     def _is_trapped(self, request: Any) -> bool:
         most = self.settings.max_depth

@@ -1,8 +1,8 @@
 -- Rewrites heads of pages that are in no hands: somebody wants them now, has announced them, brings them back.
 -- ARGV[1]  counters ("name=by name=by"), of each page that is rewritten;  then per page 3 values: page (12 bytes) and "<d" b of the head that
 --          the new one was made from; head; memory ("": leave it, "-": nothing is remembered)
--- Returns  per page 1 (done), 0 (it is not known, or was visited since), 2 (under way, or waiting for its first visit). An active page goes
---          where its numbers say, any other leaves the queue. O(log n) a page; idempotent.
+-- Returns  per page 1 (done), 0 (it is not known, or was visited since), 2 (under way, or waiting for its first visit). A page that is
+--          to be fetched goes where its numbers say, any other leaves the queue. O(log n) a page; idempotent.
 local d, result, values, queue, leave, done = read_state(), {}, {}, {}, {}, 0
 for i = 2, #ARGV, 3 do
   local id, b = sub(ARGV[i], 1, PAGE), up('<d', ARGV[i], PAGE + 1)
@@ -13,7 +13,7 @@ for i = 2, #ARGV, 3 do
   else
     local _, to, _, b_, a, s, e, l = up(QUEUE, ARGV[i + 1])
     values[#values + 1], values[#values + 2] = id, ARGV[i + 1] .. sub(old, HEAD + 1)
-    if to == ACTIVE then queue[#queue + 1], queue[#queue + 2] = place(deadline(d[4], b_, a, s, e, l)), id
+    if to < RETIRED then queue[#queue + 1], queue[#queue + 2] = place(deadline(d[4], b_, a, s, e, l)), id
     else leave[#leave + 1] = id end
     if ARGV[i + 2] == '-' then call('HDEL', P .. 'memory', id)
     elseif ARGV[i + 2] ~= '' then call('HSET', P .. 'memory', id, ARGV[i + 2]) end
