@@ -220,7 +220,6 @@ class ChangeDetectionMiddleware:
         lease: Lease | None = getattr(response, "request", None) and response.request.meta.get(LEASE)
         if lease is not None and lease.observation is not None:
             lease.observation = after_callback_error(lease.observation, cause, described(failure.value))
-            self.crawler.stats.inc_value(f"optimal_frontier/{cause}_errors")
 
 
 def _unchanged(response: Any, **_: Any) -> None:
