@@ -202,10 +202,6 @@ class Tester(Base):
 
 def test_a_known_page_takes_the_request_that_is_yielded_now(start, site, state):
     """Another callback, cb_kwargs and headers, in the process that has yielded the page before."""
-    spider = (AGAIN % "old").replace(
-        "note(", "note(by='old', "
-    ) + "    def item(self, response, name):\n        note(name=name, by='item')\n"
-    spider = spider.replace("dont_filter=True", "meta={'lap': 1}")
     with start(AGAIN, of_CONDITIONAL_GET=False) as running:
         running.until(lambda: any(line["by"] == "item" for line in running.record))
         running.stop()
