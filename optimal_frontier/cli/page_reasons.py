@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from optimal_frontier.cli.failure_causes import cause_in_words
 from optimal_frontier.cli.output import duration, number
+from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
 from optimal_frontier.scheduling.exploration import Exploring
 from optimal_frontier.settings import DAY_S, FrontierSettings
 from optimal_frontier.state.reading import PageReading
@@ -126,7 +127,7 @@ def moment_of(seconds: float, period: float) -> str:
 def _why_failing(facts: dict[str, Any]) -> str:
     """Say why a page that fails waits; empty for one that does not, or whose last failure is not known."""
     cause = facts["failed_by"]
-    if facts["state"] != "active" or not cause:
+    if facts["state"] != "active" or cause in (None, CALLBACK, ITEM):
         return ""
     if facts["gone"]:
         if facts["host_held"]:

@@ -28,7 +28,11 @@ def rename_callback(options: Options, old: str, new: str) -> None:
         renamed = renaming.rename_callback(namespace, old, new)
         if not renamed.pages:
             stored = renaming.stored_callbacks(namespace)
-            known = ", ".join(f"{name} ({number(count)})" for name, count in stored.most_common()) or "none"
+            known = ", ".join(f"{name} ({number(count)})" for name, count in sorted(stored.items(), key=_most_first)) or "none"
             raise StateError(f"no stored request has the callback {old!r} in namespace {workplace.settings.namespace!r}; stored: {known}")
     back = f"; {number(renamed.back)} of them were held, and are due now" if renamed.back else ""
     click.echo(f"renamed {old} to {new}: {number(renamed.pages)} {'page' if renamed.pages == 1 else 'pages'}{back}")
+
+
+def _most_first(stored: tuple[str, int]) -> tuple[int, str]:
+    return -stored[1], stored[0]

@@ -103,7 +103,7 @@ def test_rename_callback_names_what_is_stored(run, crawl):
     assert result.exit_code == 1
     assert result.stderr == (
         f"optimal-frontier: no stored request has the callback 'itme' in namespace {crawl.namespace.name!r}; "
-        "stored: parse (4), item (1), failed (1)\n"
+        "stored: parse (4), failed (1), item (1)\n"
     )
 
 
