@@ -122,9 +122,11 @@ def said_by(request: Any) -> int:
             if not value:
                 continue
         more += key, value
-    headers = {name: value for name, value in _plain_headers(request.headers).items() if name.lower() != b"referer"}
-    if headers or request.cookies:
-        more += headers, request.cookies
+    headers = request.headers
+    if headers and not (len(headers) == 1 and b"Referer" in headers):  # most links: Scrapy gives them one
+        more += sorted((name, value) for name, value in _plain_headers(headers).items() if name.lower() != b"referer")
+    if request.cookies:
+        more += b"cookies", request.cookies
     names = (meta.get(b"scrapy_callback"), meta.get(b"scrapy_errback"))
     return hash((names, importance_of(request), to_bytes(request.method), request.body, encode_record(more) if more else b""))
 
