@@ -169,7 +169,7 @@ def test_help_needs_no_project(nowhere):
     for command in main.commands:
         assert invoke(command, "--help").exit_code == 0
     reading = {"status", "pages", "page", "changes", "noise", "check", "whatif", "plot"}
-    assert set(main.commands) == reading | {"plan", "import", "forget", "force", "server", "simulate", "trace-git"}
+    assert set(main.commands) == reading | {"plan", "import", "forget", "rename-callback", "force", "server", "simulate", "trace-git"}
     assert TABLE  # settings are not part of --help
 
 
