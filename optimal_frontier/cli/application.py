@@ -20,6 +20,7 @@ from optimal_frontier.cli.pages_command import pages
 from optimal_frontier.cli.plan_command import plan
 from optimal_frontier.cli.plot_command import plot
 from optimal_frontier.cli.project import Options
+from optimal_frontier.cli.rename_command import rename_callback
 from optimal_frontier.cli.revise_commands import force, forget, importance, reparse
 from optimal_frontier.cli.server_command import server
 from optimal_frontier.cli.status_command import status
@@ -73,6 +74,6 @@ def main(ctx: click.Context, redis_url: str | None, namespace: str | None, spide
 
 
 _LOOKING = (status, pages, page, noise, changes, whatif, plot, check)
-_STEERING = (plan, import_pages, export, migrate, forget, force, reparse, importance, server)
+_STEERING = (plan, import_pages, export, migrate, forget, force, reparse, importance, rename_callback, server)
 for _command in (*_LOOKING, *_STEERING, simulate, trace_git):
     main.add_command(_command)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from optimal_frontier.cli.output import number
 from optimal_frontier.frontier.judging.gone import is_held
+from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
 from optimal_frontier.state.reading import StatusReading
 
 #: Counters of failures that are no causes: by what they mean for the page.
@@ -27,13 +28,16 @@ _CAUSES: Final = {
     "truncated": "the answer was cut off",
     "blocked": "a page came that takes the place of many others (a block page, a soft 404)",
     "gone": "it was gone (404, 410)",
+    "callback": "its callback raised an exception",
+    "item": "an item pipeline raised an exception",
 }
 
 
 def failures_by_cause(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return how many failures there were of each cause, most frequent first."""
+    """Return how many failures there were of each cause, most frequent first; ``held``: pages that are not fetched now."""
     found = {name.removeprefix("failures_"): n for name, n in counts.items() if name.startswith("failures_") and name not in _OUTCOMES}
     found["blocked"] = counts.get("blocked_pages", 0)
+    found["held"] = counts.get("held", 0)
     return dict(sorted(((cause, n) for cause, n in found.items() if n), key=lambda pair: (-pair[1], pair[0])))
 
 
@@ -43,6 +47,8 @@ def failure_facts(reading: StatusReading) -> dict[str, Any]:
     held = {name for partition in reading.partitions for name, words in partition.words.items() if is_held(words.good, words.missing)}
     return {
         "failures_by_cause": failures_by_cause(counts),
+        "lost_items": {cause: counts.get(f"lost_{cause}", 0) for cause in (CALLBACK, ITEM)},
+        "held_pages": counts.get("held", 0),
         "held_hosts": sorted(held),
         "gone_held": counts.get("gone_held", 0),
         "blocked_pages": counts.get("blocked_pages", 0),
@@ -58,6 +64,10 @@ def failure_rows(answer: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = []
     if answer["failures_by_cause"]:
         rows.append(("failures", ", ".join(f"{number(n)} {cause}" for cause, n in answer["failures_by_cause"].items())))
+    if any(answer["lost_items"].values()):
+        rows.append(("lost items", _lost(answer["lost_items"])))
+    if answer["held_pages"]:
+        rows.append(("held pages", f"{number(answer['held_pages'])}: the spider has no method of the name of their callback"))
     if answer["held_hosts"]:
         rows.append(("held", f"{some_of(answer['held_hosts'])}: 404 or 410 for most pages, none is retired"))
     if answer["flagged_contents"]:
@@ -66,6 +76,20 @@ def failure_rows(answer: Mapping[str, Any]) -> list[tuple[str, str]]:
     if answer["moved"] or answer["merged"]:
         rows.append(("moved", f"{number(answer['moved'])} pages, {number(answer['merged'])} more became one with another"))
     return rows
+
+
+def _lost(pages: Mapping[str, int]) -> str:
+    """Say how many pages are fetched again for their items.
+
+    Examples
+    --------
+    >>> _lost({"callback": 8, "item": 1})
+    'of 8 pages the callback raised, of 1 an item pipeline; they are fetched again until it does not'
+    """
+    of = {CALLBACK: "the callback", ITEM: "an item pipeline"}
+    (first, n), *more = ((of[cause], count) for cause, count in pages.items() if count)
+    said = [f"of {number(n)} {'page' if n == 1 else 'pages'} {first} raised", *(f"of {number(k)} {what}" for what, k in more)]
+    return ", ".join(said) + "; they are fetched again until it does not"
 
 
 def some_of(names: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ import click
 
 from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.output import duration, number
-from optimal_frontier.cli.progress import progress_bar
+from optimal_frontier.cli.progress_bar import progress_bar
 from optimal_frontier.cli.project import Options, connected_namespace, find_workplace
 from optimal_frontier.errors import StateError
 from optimal_frontier.state.namespace import SCHEMA

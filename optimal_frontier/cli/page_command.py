@@ -16,6 +16,7 @@ from optimal_frontier.cli.page_reasons import moment_of, why
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
 from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.reading import read_page
 
@@ -52,20 +53,21 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
     gamma = f"{number(posterior['shape'])}, {number(posterior['time'])} s" if posterior else NOTHING
     longest = duration(answer["max_interval"]) if answer["max_interval"] is not None else "any"
     opens = answer["host_opens_in_seconds"]
-    failures = answer["failures"]
+    is_taken = answer["failed_by"] not in (CALLBACK, ITEM)
+    in_a_row = f", {answer['failures']} {'failures' if is_taken else 'of them'} in a row" if answer["failures"] else ""
     due = moment(answer["deadline"])
     if answer["due_in_seconds"] is not None:
         due += f", {_relative(answer['due_in_seconds'])}"
     mean = " on average" if answer["policy"] == "poisson" else ""
     choice = f'; EXPLORATION "{answer["exploration"]}"' if answer["exploration"] else ""
-    place = "in flight" if answer["in_flight"] else "queued" if answer["queued"] else "not queued"
+    place = "held" if answer["held"] else "in flight" if answer["in_flight"] else "queued" if answer["queued"] else "not queued"
     return [
         ("url", answer["url"]),
         ("fingerprint", f"{answer['fingerprint']}  partition {answer['partition']}"),
         ("state", f"{answer['state']}, {place}"),
         ("host", answer["host"] + (f", opens in {duration(opens)}" if opens else "")),
         ("importance", number(answer["importance"])),
-        ("visits", f"{answer['visits']} of {answer['attempts']} attempts" + (f", {failures} failures in a row" if failures else "")),
+        ("visits", f"{answer['visits']} of {answer['attempts']} attempts" + (in_a_row if is_taken else f"{in_a_row} without their items")),
         ("observations", f"{answer['observations']}, {answer['changes']} of them changes"),
         ("last bits", f"{answer['bits'] or NOTHING}  (1 changed, newest last)"),
         ("posterior", f"Gamma, shape and time {gamma}" + (" (the prior)" if posterior and posterior["is_prior"] else "")),
@@ -85,7 +87,8 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("content", answer["content_fingerprint"] or NOTHING),
         ("Last-Modified", _trust_line(answer["last_modified"])),
         *([("moved from", some_of(answer["aliases"]))] if answer["aliases"] else []),
-        *([("last failure", _failure_line(answer))] if answer["failed_by"] else []),
+        *([("last failure", _failure_line(answer))] if answer["failed_by"] and is_taken else []),
+        *([("lost items", f"{cause_in_words(lost['cause'])}: {lost['error']}")] if (lost := answer["lost_items"]) else []),
         *([("lastmod", _trust_line(answer["lastmod"]))] if answer["lastmod"] else []),
         *([("announcers", words)] if (words := _announcer_line(answer["announcers"])) else []),
         ("validators", _validator_line(answer["validators"])),

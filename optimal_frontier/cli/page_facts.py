@@ -30,7 +30,8 @@ from optimal_frontier.state.host_words import Counts
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.reading import PageReading
-from optimal_frontier.state.rows import ACTIVE, DONE, FAR_S, RETIRED, STATE_NAMES, Row
+from optimal_frontier.state.records import callbacks_of
+from optimal_frontier.state.rows import ACTIVE, DONE, FAR_S, HELD, RETIRED, STATE_NAMES, Row
 
 #: Probability inside the interval of the change rate.
 LEVEL: Final = 0.95
@@ -122,6 +123,8 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
         "failures": row.failures,
         "gone": row.gone,
         "failed_by": CAUSES[row.cause] or None if row.failures and row.cause < len(CAUSES) else None,
+        "lost_items": None if (lost := reading.memory.lost) is None else {"cause": lost.cause, "error": lost.error},
+        "held": ", ".join(callbacks_of(reading.record)) if row.flags & HELD else None,
         "host_held": is_held(reading.words.good, reading.words.missing),
         "last_attempt_seconds_ago": reading.now - row.b / 1e6 if row.b else None,
         "last_seen_seconds_ago": reading.now - row.b / 1e6 + row.unseen if row.visits else None,

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from optimal_frontier.cli.failure_causes import cause_in_words
 from optimal_frontier.cli.output import duration, number
+from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
 from optimal_frontier.scheduling.exploration import Exploring
 from optimal_frontier.settings import DAY_S, FrontierSettings
 from optimal_frontier.state.reading import PageReading
@@ -26,6 +27,10 @@ def why(reading: PageReading, facts: dict[str, Any], settings: FrontierSettings)
 def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: FrontierSettings) -> str:
     if facts["state"] == "retired":
         return "Retired: it was gone (404 or 410) twice in a row; a link to it, a day later, or `optimal-frontier force` brings it back."
+    if facts["held"]:
+        return f"Held: the spider that runs has no longer all of its callbacks ({facts['held']}); it comes back with them."
+    if facts["lost_items"] and facts["visits"]:
+        return _why_again(facts)
     if facts["state"] in ("once", "transient", "done"):
         return "Fetched once and not revisited, as its request or RULES say." + (" That is done." if facts["state"] == "done" else "")
     if facts["attempts"] == 0:
@@ -44,6 +49,12 @@ def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: Frontie
     if facts["model"]["is_bursty"]:
         said.append("Its changes come in bursts; the Poisson model makes a mean of them.")
     return " ".join(said)
+
+
+def _why_again(facts: dict[str, Any]) -> str:
+    """Say why a page is fetched again whose callback or item pipeline raised."""
+    kept = "" if facts["state"] == "once" else ", never later than by its rate"
+    return f"Its items may be lost ({facts['lost_items']['error']}), so it is fetched again, in full, at growing intervals{kept}."
 
 
 def _why_rate(reading: PageReading, facts: dict[str, Any], settings: FrontierSettings) -> str:
@@ -116,7 +127,7 @@ def moment_of(seconds: float, period: float) -> str:
 def _why_failing(facts: dict[str, Any]) -> str:
     """Say why a page that fails waits; empty for one that does not, or whose last failure is not known."""
     cause = facts["failed_by"]
-    if facts["state"] != "active" or not cause:
+    if facts["state"] != "active" or cause in (None, CALLBACK, ITEM):
         return ""
     if facts["gone"]:
         if facts["host_held"]:

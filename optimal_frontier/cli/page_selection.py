@@ -14,7 +14,7 @@ from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.output import number, printable
 from optimal_frontier.cli.page_identity import Identify
 from optimal_frontier.cli.page_lists import RejectedLineError, read_rows
-from optimal_frontier.cli.progress import progress_bar
+from optimal_frontier.cli.progress_bar import progress_bar
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.frontier.dispatching.revising import locate
 from optimal_frontier.settings.rules import Rule

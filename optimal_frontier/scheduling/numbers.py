@@ -77,6 +77,18 @@ def fixed(wait: float) -> Numbers:
     return Numbers(wait, 0.0, wait, wait)
 
 
+def at_latest(numbers: Numbers, wait: float) -> Numbers:
+    """Return the numbers of a page that is due so many seconds after its visit at the latest, at any price.
+
+    Examples
+    --------
+    >>> at_latest(Numbers(50.0, 10.0, 1.0, 100.0), 8.0), at_latest(fixed(5.0), 8.0).l
+    (Numbers(a=50.0, s=10.0, e=1.0, l=8.0), 5.0)
+    """
+    longest = min(numbers.l, wait)
+    return numbers._replace(e=min(numbers.e, longest), l=longest)
+
+
 def wait_at_price(
     log_price: float, importance: float, change_rate: float, objective: Objective = "freshness", policy: Policy = "periodic"
 ) -> tuple[float, float]:

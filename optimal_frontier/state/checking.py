@@ -14,7 +14,7 @@ from optimal_frontier.state.connection import translated
 from optimal_frontier.state.inventory import Inventory, read_inventory
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.reading import read_now
-from optimal_frontier.state.rows import ACTIVE, DONE, LAYOUT, NUMBERS_AT, ONCE, RETIRED, TRANSIENT
+from optimal_frontier.state.rows import ACTIVE, DONE, HELD, LAYOUT, NUMBERS_AT, ONCE, RETIRED, TRANSIENT
 
 #: Seconds before a second look: what a running crawl only seemed to break is whole by then.
 PAUSE_S: Final = 0.3
@@ -136,7 +136,7 @@ def _look(namespace: Namespace) -> tuple[int, list[Finding]]:
 
 def _motion(before: dict[str, int], after: dict[str, int]) -> int:
     """Return by how much counts may be off: 0 where nothing is under way and nothing was counted meanwhile."""
-    names = ("pages", "pending", "fetched", "retired", "dispatched", "ended", "visits", "failures")
+    names = ("pages", "pending", "fetched", "retired", "held", "dispatched", "ended", "visits", "failures")
     moved = sum(abs(after.get(name, 0) - before.get(name, 0)) for name in names)
     return moved + max(0, before.get("dispatched", 0) - before.get("ended", 0) - before.get("leases_expired", 0))
 
@@ -256,9 +256,12 @@ def _check_counters(s: Inventory, in_motion: int) -> Iterator[Finding]:
         "pending": ((state == ACTIVE) | (state == ONCE) | (state == TRANSIENT)) & (heads["b"] == 0),
         "fetched": ((state == ACTIVE) | (state == RETIRED)) & (heads["visits"] > 0),
         "retired": state == RETIRED,
+        "held": heads["flags"] & HELD != 0,
     }
     for name, counted in recounts.items():
         yield from _off(s, "counters", "stats", name, (s.counts.get(name, 0), int(counted.sum())), in_motion)
+    for name in sorted(s.lost.keys() | {name for name in s.counts if name.startswith("lost_")}):
+        yield from _off(s, "counters", "stats", name, (s.counts.get(name, 0), s.lost.get(name, 0)), in_motion)
     known = state != TRANSIENT
     real = {
         f"{kind}{number}": count

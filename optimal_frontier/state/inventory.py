@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -63,6 +64,8 @@ class Inventory:
         Pages that have a memory.
     unreadable : list of bytes
         Pages whose memory cannot be read.
+    lost : dict of str to int
+        Pages whose callback or item pipeline raised, by the name of their counter.
     counts : dict of str to int
         The counters.
     stretch : float
@@ -85,6 +88,7 @@ class Inventory:
     aliases: dict[bytes, tuple[int, bytes]]
     remembered: set[bytes]
     unreadable: list[bytes]
+    lost: dict[str, int]
     counts: dict[str, int]
     stretch: float
 
@@ -104,7 +108,7 @@ def read_inventory(namespace: Namespace, partition: int, now: float) -> Inventor
         for name, raw in scan_hash(namespace, "aliases", partition)
         if len(raw) >= 4 + PAGE_BYTES
     }
-    remembered, unreadable = _read_memories(namespace, partition)
+    remembered, unreadable, lost = _read_memories(namespace, partition)
     return Inventory(
         partition,
         now * 1e6,
@@ -122,6 +126,7 @@ def read_inventory(namespace: Namespace, partition: int, now: float) -> Inventor
         aliases,
         remembered,
         unreadable,
+        dict(Counter(f"lost_{cause}" for page, cause in lost.items() if page in pages)),
         counts,
         _largest_stretch(namespace, partition),
     )
@@ -163,15 +168,17 @@ def _read_waiting(namespace: Namespace, hosts: list[int], partition: int) -> dic
     return waiting
 
 
-def _read_memories(namespace: Namespace, partition: int) -> tuple[set[bytes], list[bytes]]:
-    remembered, unreadable = set(), set()
+def _read_memories(namespace: Namespace, partition: int) -> tuple[set[bytes], list[bytes], dict[bytes, str]]:
+    remembered, unreadable, lost = set(), set(), {}
     for page, raw in scan_hash(namespace, "memory", partition):
         remembered.add(page)
         try:
-            Memory.unpack(raw)
+            memory = Memory.unpack(raw)
+            if memory.lost is not None:
+                lost[page] = memory.lost.cause
         except Exception:  # whatever a damaged one makes of msgpack
             unreadable.add(page)
-    return remembered, sorted(unreadable)
+    return remembered, sorted(unreadable), lost
 
 
 def _read_first_visits(

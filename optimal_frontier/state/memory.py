@@ -41,6 +41,29 @@ class Lastmod(NamedTuple):
     told: float
 
 
+class Lost(NamedTuple):
+    """What a callback or an item pipeline that raised may have lost.
+
+    Attributes
+    ----------
+    cause : str
+        ``callback`` or ``item``, as in `judging.outcomes.CAUSES`.
+    error : str
+        The exception's type and first line.
+    missed : int
+        What the callback is to be told once more: `MISSED_FIRST` (the page is new), `MISSED_CHANGE`, or 0 for neither.
+    """
+
+    cause: str
+    error: str
+    missed: int
+
+
+#: Of `Lost.missed`.
+MISSED_CHANGE: Final = 1
+MISSED_FIRST: Final = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """What is remembered of a page between two fetches.
@@ -75,6 +98,8 @@ class Memory:
         Which update times these are of: a hash of them, see `judging.update_times`.
     aliases : tuple of bytes
         What the page was before it moved, oldest first: partition (u4) and page (12 bytes) of each, see `dispatching.moving`.
+    lost : Lost or None
+        There from the visit at which its callback or an item pipeline raised until one at which neither does.
     """
 
     etag: bytes = b""
@@ -92,6 +117,7 @@ class Memory:
     betas: tuple[tuple[float, float], ...] = ()
     timetable: int = 0
     aliases: tuple[bytes, ...] = ()
+    lost: Lost | None = None
 
     @classmethod
     def unpack(cls, raw: bytes | None) -> Memory:
@@ -132,5 +158,6 @@ _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "announced": Announced._make,
     "betas": lambda pairs: tuple(map(tuple, pairs)),
     "aliases": tuple,
+    "lost": Lost._make,
 }
 NOTHING_REMEMBERED: Final = Memory()

@@ -5,6 +5,7 @@ No pickle: whoever can write to Redis must not be able to run code in a spider.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgpack
@@ -13,6 +14,11 @@ import msgpack
 _TUPLE: Final = 1
 _SET: Final = 2
 _FROZENSET: Final = 3
+
+#: Where Frontera's converter for Scrapy puts the names of callback and errback, in ``meta``.
+CALLBACKS: Final = (b"scrapy_callback", b"scrapy_errback")
+#: Scrapy's callback of requests that name none.
+DEFAULT_CALLBACK: Final = "parse"
 
 # First byte of a stored record: what the URL begins with, and whether there is more than a URL.
 _ORIGINS: Final = {1: "http://", 2: "https://"}
@@ -119,3 +125,32 @@ def url_of_record(raw: bytes, host: str) -> str:
         return str(unpack_record(raw, host)["url"])
     except ValueError:
         return ""
+
+
+def callbacks_of(record: Mapping[Any, Any]) -> tuple[str, ...]:
+    """Return the names of the callback and, where there is one, the errback of a record.
+
+    Examples
+    --------
+    >>> callbacks_of({"url": "http://a.example/"}), callbacks_of({"meta": {b"scrapy_callback": b"item", b"scrapy_errback": b"failed"}})
+    (('parse',), ('item', 'failed'))
+    """
+    meta = record.get("meta") or {}
+    names = (meta.get(key) for key in CALLBACKS)
+    callback, errback = (name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name or "") for name in names)
+    return (callback or DEFAULT_CALLBACK, errback) if errback else (callback or DEFAULT_CALLBACK,)
+
+
+def renamed_callback(record: Mapping[Any, Any], old: str, new: str) -> dict[Any, Any]:
+    """Return a record with ``new`` in place of the callback or errback ``old``.
+
+    Examples
+    --------
+    >>> callbacks_of(renamed_callback({"meta": {b"scrapy_errback": b"parse"}}, "parse", "item"))
+    ('item', 'item')
+    """
+    meta = dict(record.get("meta") or {})
+    for key, name in zip(CALLBACKS, callbacks_of(record), strict=False):
+        if name == old:
+            meta[key] = new.encode()
+    return {**record, "meta": meta}

@@ -178,6 +178,7 @@ def test_help_needs_no_project(nowhere):
         "migrate",
         "reparse",
         "force",
+        "rename-callback",
         "server",
         "simulate",
         "trace-git",

@@ -16,6 +16,7 @@ from scrapy.utils.test import get_crawler
 
 from optimal_frontier.integrations.scrapy.item_marks import ItemMarks, change_of
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
+from optimal_frontier.state.memory import MISSED_CHANGE, MISSED_FIRST, Lost, Memory
 from optimal_frontier.state.messages import KEEP, Observation
 from optimal_frontier.state.rows import ONCE
 
@@ -36,6 +37,11 @@ def response(visits: int, bit: int | None, **values: Any) -> Response:
 def test_what_a_visit_showed(visits, bit, word):
     """A failed visit, and one without a bit, show nothing."""
     assert change_of(response(visits, bit)) == word
+
+
+@pytest.mark.parametrize(("missed", "bit", "word"), [(MISSED_FIRST, 0, "new"), (MISSED_CHANGE, 0, "changed"), (0, 0, "unchanged")])
+def test_what_a_callback_could_not_take_is_shown_again(missed, bit, word):
+    assert change_of(response(3, bit, memory=Memory(lost=Lost("callback", "", missed)))) == word
 
 
 def test_a_request_that_is_no_page_shows_nothing():

@@ -17,6 +17,7 @@ from misbehaving_site import Fetch
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse
+from twisted.python.failure import Failure
 from validating_site import ValidatingSite
 
 from optimal_frontier.estimation.validator_trust import ValidatorTrust
@@ -266,7 +267,7 @@ def test_a_page_whose_callback_raised_is_fetched_in_full_again():
     middleware = asking(lease)
     middleware.process_request(lease.request)
     response = middleware.process_response(lease.request, PAGE.replace(request=lease.request))
-    middleware.callback_failed(response)
+    middleware.callback_failed(Failure(ValueError("a bug")), response)
     assert lease.observation.bit == 1
     row = lease.observation.row
     assert row.flags & UNCONDITIONAL

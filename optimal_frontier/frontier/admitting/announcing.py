@@ -19,7 +19,7 @@ from optimal_frontier.state.memory import Announced, Lastmod, Memory
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import revise_calls
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, RETIRED, Row
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, HELD, RETIRED, Row
 
 #: Seconds by which the site's clock may differ from ours.
 CLOCKS_S: Final = 2.0
@@ -72,7 +72,7 @@ def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Heard:
     last_seen, unread = row.b / 1e6 - row.unseen, new.announcement.unread
     # A word that is new since the source was read before speaks of a change since then, whatever the site's clock says.
     is_unseen = seen_by > last_seen or (before is not None and unread >= 0 and last_seen < now - unread)
-    is_page = row.state == RETIRED or (row.state == ACTIVE and row.visits > 0)
+    is_page = row.state == RETIRED or (row.state == ACTIVE and row.visits > 0 and not row.flags & HELD)
     if not (is_page and is_unseen and (before is None or modified > before.modified)):
         return Heard(memory, None)
     is_unsure = resolution <= ROUGH_S and modified <= last_seen

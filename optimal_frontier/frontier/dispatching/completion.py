@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.rows import ACTIVE, Row
+from optimal_frontier.state.rows import ACTIVE, HELD, Row
 
 #: Rows that are read at once, and reads of one look.
 _COUNT: Final = 500
@@ -82,4 +82,4 @@ class Completion:
 
     def _is_lacking(self, value: bytes) -> bool:
         row = Row.unpack(value)
-        return row.state == ACTIVE and row.attempts < self._wanted
+        return row.state == ACTIVE and row.attempts < self._wanted and not row.flags & HELD

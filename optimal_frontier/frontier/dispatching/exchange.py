@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 
 from optimal_frontier.frontier.admitting.announcing import settle, take_in
 from optimal_frontier.frontier.admitting.revival import revived
+from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
 from optimal_frontier.frontier.dispatching.moving import carry_out
 from optimal_frontier.frontier.dispatching.revising import bring_back, force_wanted
 from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom
@@ -30,6 +31,7 @@ from optimal_frontier.state.partition import (
     FULL_HOST,
     FULL_PATTERN,
     NEW,
+    REPLACED,
     Ask,
     add_calls,
     dispatch_call,
@@ -197,7 +199,9 @@ class Dispatcher:
                 told = [value for reply in replies for value in reply]
                 outcome.new += told.count(NEW)
                 for new, value in zip(pages, told, strict=True):
-                    if isinstance(value, bytes):
+                    if value == REPLACED:
+                        outcome.replaced.append((partition, new.page))
+                    elif isinstance(value, bytes):
                         idle.append((partition, new.page, value))
                     elif value in _TRAPS:
                         outcome.trapped.append((_TRAPS[value], new))
@@ -385,6 +389,8 @@ class Dispatcher:
             back = revived(row, now[partition])
             if back is not None:
                 self.namespace.run(revise_calls(partition, [(page, row.b, back, None)], "revived=1"))
+        for partition, replaced in _grouped(outcome.replaced, lambda one: one[0]).items():
+            bring_back_replaced(self.namespace, partition, [page for _, page in replaced])
         outcome.announced = take_in(self.namespace, [new for new in work.pages if new.lastmod is not None])
         force_wanted(self.namespace, work.pages)
         for observation in counted:

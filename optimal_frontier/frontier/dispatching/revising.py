@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -14,7 +15,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES, NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import BATCH, revise_calls
-from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, RETIRED, Row
+from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, HELD, RETIRED, Row
 
 #: Other names of a page that are followed, one to the next.
 _MOST_HOPS: Final = 32
@@ -107,15 +108,24 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes]) -
     """
     if not pages:
         return 0
-    memories = []
-    for raw in namespace.command("HMGET", namespace.key("memory", partition), *pages, partition=partition):
+    memories: list[Memory] = []
+    counters: Counter[str] = Counter()
+    values, raws = namespace.commands(
+        [["HMGET", namespace.key(name, partition), *pages] for name in ("pages", "memory")], partition=partition
+    )
+    for value, raw in zip(values, raws, strict=True):
         with contextlib.suppress(ValueError):
             memories.append(Memory.unpack(raw))
+            if value is not None:
+                counters["held"] -= bool(Row.unpack(value).flags & HELD)
+                if memories[-1].lost is not None:
+                    counters[f"lost_{memories[-1].lost.cause}"] -= 1
     drop_aliases(namespace, [name for memory in memories for name in memory.aliases])
     calls = [
         Call(partition, "forget", [word for page in pages[at : at + BATCH] for word in (page, b"")]) for at in range(0, len(pages), BATCH)
     ]
-    forgotten = sum(map(sum, namespace.run(calls)))
+    calls += [Call(partition, "count", [name, by]) for name, by in counters.items() if by]
+    forgotten = sum(map(sum, namespace.run(calls)[: -(-len(pages) // BATCH)]))
     for memory in memories:
         if memory.announced is not None:
             drop_announcement(namespace, memory.announced.announcer)

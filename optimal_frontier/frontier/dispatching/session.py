@@ -11,6 +11,7 @@ from optimal_frontier.frontier.dispatching.completion import Completion
 from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.draining import Converted, Drain
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher
+from optimal_frontier.frontier.dispatching.held_pages import bring_back
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.namespace import Namespace
@@ -34,6 +35,8 @@ class Session:
         By what pages are known: see `claim_identity`.
     longest_s : float or None
         See `Courier`.
+    has_method : callable, optional
+        Tells whether the spider has a callback of a name: held pages whose callbacks it has come back.
 
     Raises
     ------
@@ -48,6 +51,7 @@ class Session:
         spider: str,
         wake: Callable[[], None],
         identity: str = SCRAPYS,
+        has_method: Callable[[str], bool] | None = None,
         *,
         longest_s: float | None = None,
     ) -> None:
@@ -69,7 +73,8 @@ class Session:
         self._completion = Completion(self.namespace, settings.close_after or 1)
         complete_when = self.is_complete if settings.close_after is not None else None
         self.courier = Courier(self.dispatcher, wake, complete_when, longest_s=longest_s)
-        self.planner = PlannerThread(Planner(self.namespace, settings), self.courier.look_again)
+        self._has_method = has_method
+        self.planner = PlannerThread(Planner(self.namespace, settings), self.courier.look_again, self._bring_back)
         self.courier.start()
         self.planner.start()
 
@@ -87,6 +92,10 @@ class Session:
         done = self.courier.stop()
         self.connection.close()
         return done
+
+    def _bring_back(self) -> None:
+        if self._has_method is not None and bring_back(self.namespace, self._has_method):
+            self.courier.look_again()
 
     def is_complete(self) -> bool:
         """Tell whether CLOSE_AFTER is reached: every page first visited, each that is revisited fetched that often; URL_KEYS empty."""

@@ -136,6 +136,8 @@ class Outcome:
         Pages that were added.
     trapped : list of (str, NewPage)
         Pages that were not taken, and why (see `traps.REASONS`).
+    replaced : list of (int, bytes)
+        Partition and identity of known pages that were yielded with another record.
     lost : list of Lease
         Leases that were to be renewed and are no longer held.
     has_forgotten : bool
@@ -151,6 +153,7 @@ class Outcome:
     waits_for_room: bool = False
     new: int = 0
     trapped: list[tuple[str, NewPage]] = field(default_factory=list)
+    replaced: list[tuple[int, bytes]] = field(default_factory=list)
     lost: list[Lease] = field(default_factory=list)
     has_forgotten: bool = False
     later: list[Moving] = field(default_factory=list)

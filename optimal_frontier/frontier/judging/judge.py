@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from optimal_frontier.estimation.validator_trust import ValidatorTrust
-from optimal_frontier.frontier.judging import update_times, validators
+from optimal_frontier.frontier.judging import callback_errors, update_times, validators
 from optimal_frontier.frontier.judging.ages import Note, after_checks, learn_at_first, words_of
 from optimal_frontier.frontier.judging.backoff import REFUSED_FAILURES
 from optimal_frontier.frontier.judging.block_pages import name_of
@@ -24,7 +24,7 @@ from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of
 from optimal_frontier.state.messages import DROP, RELEASE, REST, Change, Handout, Observation
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, DONE, ONCE, RETIRED, TRANSIENT, UNCONDITIONAL
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, DONE, HELD, ONCE, RETIRED, TRANSIENT, UNCONDITIONAL
 
 __all__ = ["NOTHING_KNOWN", "Context", "conditions_of", "judge", "told"]
 
@@ -60,6 +60,8 @@ def judge(handout: Handout, visit: Visit, context: Context) -> Observation:
         judgement.count("fetched", handout.row.visits > 0)
     if handout.row.attempts == 0:
         judgement.count("pending", -1)
+    if handout.row.flags & HELD:
+        judgement.count("held", -1)
     error = visit.error or _disguise(judgement)
     if error:
         _failed(judgement, error)
@@ -92,7 +94,7 @@ def told(handout: Handout, observation: Observation | None, context: Context) ->
         memory = handout.memory if observation is None else observation.memory or handout.memory
         interval = update_times.interval_of_timed(update_times.republished(timetable, memory), row, terms)
     return {
-        "changed": None if observation is None or observation.bit < 0 else bool(observation.bit),
+        "changed": callback_errors.change_told(handout, observation),
         "change_rate": change_rate_of(row, context.published),
         "interval": interval if row.state == ACTIVE else None,
         "visits": row.visits,
@@ -105,12 +107,16 @@ def _request(handout: Handout, visit: Visit) -> Observation:
     counters = counters_of(error)
     if row.attempts == 0:
         counters["pending"] = -1
+    if row.flags & HELD:
+        counters["held"] = -1
     if row.state == TRANSIENT:
         return Observation(handout, DROP, row, counters=counters, outcome=outcome_of(error))
     b = max(float(round(handout.server_time(visit.responded) * 1e6)), row.b + 1.0)
     visits, failed = row.visits + (not error), min(row.failed + bool(error), _MOST_FAILED)
-    ended = row._replace(state=DONE, b=b, visits=visits, failed=failed, cause=CAUSES.index(cause_of(error)))
-    return Observation(handout, REST, ended, counters=counters, outcome=outcome_of(error))
+    failures, cause = row.failures if error else 0, CAUSES.index(cause_of(error))
+    ended = row._replace(state=DONE, flags=0, b=b, visits=visits, failed=failed, failures=failures, cause=cause)
+    observation = Observation(handout, REST, ended, counters=counters, outcome=outcome_of(error))
+    return observation if handout.memory.lost is None else callback_errors.fetched_once_more(observation)
 
 
 def _disguise(judgement: Judgement) -> str:
@@ -152,6 +158,7 @@ def _failed(judgement: Judgement, error: str) -> None:
         if verdict.is_retired and fields["state"] == ACTIVE:
             fields["state"] = RETIRED
             judgement.count("retired")
+            callback_errors.settle(judgement)
     fields["failed"] = min(row.failed + 1, _MOST_FAILED)
     fields["failures"], fields["gone"], fields["cause"] = failures, gone, CAUSES.index(cause_of(error))
     fields["unseen"] = max(judgement.interval, 0.0)
@@ -179,6 +186,7 @@ def _seen(judgement: Judgement) -> None:
         fields["unseen"] = max(judgement.interval, 0.0)
         return
     fields["flags"] &= ~UNCONDITIONAL
+    callback_errors.settle(judgement)
     if found is None or visit.source == "unreadable":
         return
     if found.digest is None:
@@ -328,12 +336,6 @@ def is_news(observation: Observation) -> bool:
     if observation.outcome != "ok":
         return False
     return observation.bit != 0 or bool(observation.handout.row.flags & UNCONDITIONAL)
-
-
-def after_callback_error(observation: Observation) -> Observation:
-    """Return the observation of a visit whose callback raised: the next one has to bring a full answer and a callback again."""
-    row = observation.row
-    return replace(observation, row=row._replace(flags=row.flags | UNCONDITIONAL))
 
 
 def after_entries(observation: Observation, remembered: bytes | None) -> Observation:

@@ -101,7 +101,7 @@ class Judgement:
         shortest, longest = settings.interval_bounds(rule)
         at = handout.server_time(visit.responded)
         fields = {
-            "state": ACTIVE if rule.revisit else DONE,
+            "state": ACTIVE if rule.revisit or handout.memory.lost is not None else DONE,
             "flags": row.flags & UNCONDITIONAL,
             "b": max(float(round(at * 1e6)), row.b + 1.0),
             "importance": min(handout.stated or rule.importance or 1.0, FAR_S),

@@ -30,7 +30,13 @@ CAUSES: Final = (
     "connection",
     "truncated",
     "redirects",
+    "callback",
+    "item",
 )
+
+#: The last two: the visit was good, and its callback or an item pipeline raised.
+CALLBACK: Final = "callback"
+ITEM: Final = "item"
 
 #: Statuses that say "not there any more".
 GONE: Final = frozenset({"404", "410"})

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from optimal_frontier.estimation import posterior_median
 from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.frontier.judging.backoff import wait_after_failures
+from optimal_frontier.frontier.judging.outcomes import CALLBACK, CAUSES, ITEM
 from optimal_frontier.scheduling.exploration import NEVER_S, Exploring
 from optimal_frontier.scheduling.numbers import (
     Floats,
     ManyNumbers,
     Numbers,
+    at_latest,
     draw_of,
     fixed,
     numbers_at,
@@ -28,12 +30,14 @@ from optimal_frontier.scheduling.numbers import (
 )
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, FAR_S, TIMED, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, FAR_S, HELD, TIMED, UNCONDITIONAL, Row
 
 #: A pinned page may come back after this share of its interval, so that a visit that was late does not push all later ones.
 PINNED_SLACK: Final = 0.5
 #: Flags of pages whose numbers do not come from the price.
-_APART: Final = UNCONDITIONAL | ANNOUNCED | CHECKED | TIMED
+_APART: Final = UNCONDITIONAL | ANNOUNCED | CHECKED | TIMED | HELD
+#: Causes of failures in a row whose last visit was good.
+_AFTER_A_VISIT: Final = frozenset({CAUSES.index(CALLBACK), CAUSES.index(ITEM)})
 #: Relative error of what a row holds in 32 bits.
 _ROUNDING: Final = 1e-6
 
@@ -72,6 +76,9 @@ def numbers_of(row: Row, page: bytes, terms: Terms, since: float = 0.0, late: fl
     late : float
         Of a pinned page: seconds by which its visit came late, see `pinned_lateness`.
     """
+    if row.failures and row.cause in _AFTER_A_VISIT:
+        planned = numbers_of(row._replace(failures=0, cause=0), page, terms, since, late)
+        return at_latest(planned, wait_after_failures(page, row.failures, shortest_wait(row), 0, None))
     published = terms.published
     longest = min(row.max_interval * published.stretch, FAR_S)
     if row.failures:
@@ -110,7 +117,7 @@ def numbers_of_rows(rows: NDArray[np.void], pages: NDArray[np.void], terms: Term
 
     Notes
     -----
-    Not by the price go pages that failed, are pinned, have update times, were put forward, are checked, or are wanted.
+    Not by the price go pages that failed, are pinned, have update times, were put forward, are checked, are held, or are wanted.
     About 0.5 us for each of the others, memoryless 1.5 us.
     """
     priced = goes_by_price(rows)

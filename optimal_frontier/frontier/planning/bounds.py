@@ -18,7 +18,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.records import unpack_record
-from optimal_frontier.state.rows import ACTIVE, DONE, HEAD_BYTES, TAIL_BYTES, TIMED, UNCONDITIONAL, Row, split_tail
+from optimal_frontier.state.rows import ACTIVE, DONE, HEAD_BYTES, HELD, TAIL_BYTES, TIMED, UNCONDITIONAL, Row, split_tail
 
 #: Hosts that one HSCAN asks for.
 _SCAN_COUNT: Final = 500
@@ -95,7 +95,8 @@ class BoundsRevision:
         if row.state == DONE and not is_freed:
             return None
         if not rule.revisit:
-            return row._replace(state=DONE)
+            # Somebody wants another visit, or its callback is owed one: the judge sees to it afterwards.
+            return None if row.flags & (UNCONDITIONAL | HELD) else row._replace(state=DONE)
         shortest, longest = settings.interval_bounds(rule)
         importance = stated or rule.importance or 1.0
         flags = row.flags | TIMED if rule.update_times is not None else row.flags & ~TIMED
@@ -106,7 +107,7 @@ class BoundsRevision:
         if same and flags == row.flags and rule.update_times is None and not is_freed:
             return None
         new = row._replace(state=ACTIVE, min_interval=shortest, max_interval=longest, importance=importance, flags=flags)
-        if not is_freed and row.flags & UNCONDITIONAL:  # somebody has said when
+        if not is_freed and row.flags & (UNCONDITIONAL | HELD):  # somebody has said when, or not until its callback is there
             return new
         if rule.update_times is not None and row.visits and not row.gone:
             raw = self.namespace.command("HGET", self.namespace.key("memory", self.partition), page, partition=self.partition)

@@ -25,7 +25,7 @@ from optimal_frontier.scheduling.numbers import waits_at_price
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.downloader_limits import read_limits
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.rows import ACTIVE, FAR_S, RETIRED
+from optimal_frontier.state.rows import ACTIVE, FAR_S, HELD, RETIRED
 
 #: A stretch that differs by more moves longest intervals.
 _MOVED_STRETCH: Final = 0.02
@@ -153,7 +153,7 @@ class CrawlPages:
         pages = self._together()
         is_active = pages["state"] == ACTIVE
         self.active, self.importance = int(np.count_nonzero(is_active)), float(pages["importance"][is_active].sum(dtype=np.float64))
-        self.planned = np.flatnonzero(is_active & (pages["visits"] > 0))
+        self.planned = np.flatnonzero(is_active & (pages["visits"] > 0) & (pages["flags"] & HELD == 0))
         hosts = self._hosts(pages)
         self._groups = self._grouped(int(hosts.max(initial=-1)) + 1)
         grouped, capacity = self._groups.group[hosts], self._groups.capacity

@@ -21,11 +21,14 @@ class PlannerThread:
         Used by the thread alone once it has started.
     planned : callable, optional
         Called on the thread after every plan, another process's included: pages may be due sooner than was thought.
+    first : callable, optional
+        Called on the thread before all plans, again after a failure.
     """
 
-    def __init__(self, planner: Planner, planned: Callable[[], None] | None = None) -> None:
+    def __init__(self, planner: Planner, planned: Callable[[], None] | None = None, first: Callable[[], object] | None = None) -> None:
         self.planner = planner
         self._planned = planned
+        self._first = first
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="optimal_frontier-planner", daemon=True)
 
@@ -45,6 +48,9 @@ class PlannerThread:
         while True:
             wait = min(interval, 1.0)
             try:
+                if self._first is not None:
+                    self._first()
+                    self._first = None
                 due = self.planner.due_in()
                 if due is not None:
                     # A crawl that has grown wants its next plan sooner than the last one knew.

@@ -16,6 +16,7 @@ from w3lib.util import to_bytes
 
 from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.frontier.admitting.known_pages import KnownPages
 from optimal_frontier.frontier.admitting.pages import move_of, new_page
 from optimal_frontier.frontier.admitting.traps import is_trap
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
@@ -30,13 +31,11 @@ from optimal_frontier.integrations.frontera.components import FrontierMetadata, 
 from optimal_frontier.integrations.frontera.configuration import check_limits, given, settings_of, whole_number_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.guarded_manager import guard
-from optimal_frontier.integrations.frontera.known_pages import KnownPages
 from optimal_frontier.integrations.frontera.plain_visits import Lent, LentRequests, plain_visit
 from optimal_frontier.integrations.frontera.requests import (
     ANNOUNCEMENT,
     FINGERPRINT,
     HANDOUT,
-    IMPORTANCE,
     IS_LINK,
     IS_WANTED,
     KIND,
@@ -44,8 +43,10 @@ from optimal_frontier.integrations.frontera.requests import (
     OBSERVATION,
     SOURCE,
     depth_of,
+    importance_of,
     record_of,
     request_of,
+    said_by,
 )
 from optimal_frontier.integrations.frontera.url_identity import DOMAIN, URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
@@ -54,7 +55,7 @@ from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
 
-#: Pages that are remembered as stored, with their importance, so that links to them cost no round trip.
+#: Fingerprints of states that are remembered, unless STATE_CACHE_SIZE says how many.
 _KNOWN_PAGES: Final = 200_000
 #: Frontera's default of URL_FINGERPRINT_FUNCTION.
 DEFAULT_FUNCTION: Final = "frontera.utils.fingerprint.sha1"
@@ -90,7 +91,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self.moves = self.unstored = 0
         self._event = threading.Event()
         self.fingerprinting = Fingerprinting(settings)
-        self._known = KnownPages(_KNOWN_PAGES)
+        self._known = KnownPages()
         self._hosts = SeenHosts()
         self._warned = self._warned_lastmod = self._warned_result = False
         self._queue = FrontierQueue(lambda: self.session, self._take, self._add)
@@ -164,15 +165,16 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._add(seeds)
 
     def links_extracted(self, request: Any, links: Iterable[Any]) -> None:
-        self._add(links, is_link=True)
+        handout = request.meta.get(HANDOUT)
+        self._add(links, handout.page if handout is not None else self._identity_of(request))
 
-    def _add(self, requests: Iterable[Any], *, is_link: bool = False) -> None:
+    def _add(self, requests: Iterable[Any], parent: bytes = b"") -> None:
         courier = self.session.courier
-        self._known.keep(courier.generation)
+        self._known.refresh(courier.generation, time.monotonic())
         pages = []
         for request in requests:
             try:
-                page = self._new_page(request, is_link or IS_LINK in request.meta)
+                page = self._new_page(request, parent)
             except Exception as error:  # whatever is in it: the others are stored
                 self.refuse(request, error)
                 continue
@@ -217,19 +219,18 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         is_functions = request.meta.get(URL_FINGERPRINT) == self._urls.fingerprint(request.url)
         return (URL_FINGERPRINT,) if is_functions else ()
 
-    def _new_page(self, request: Any, is_link: bool) -> NewPage | None:
-        kind = self._kind_of(request)
-        importance = request.meta.get(IMPORTANCE, request.meta.get(b"importance", request.meta.get("importance")))
-        identity = self._identity_of(request)
+    def _new_page(self, request: Any, parent: bytes) -> NewPage | None:
+        kind, importance, identity = self._kind_of(request), importance_of(request), self._identity_of(request)
+        is_link, is_wanted = bool(parent) or IS_LINK in request.meta, IS_WANTED in request.meta
+        said = said_by(request) if kind != TRANSIENT else 0
         lastmod = self._lastmod(request) if kind == ACTIVE else None
         # A sitemap's word is news also where it is the old one: the page has not changed since.
-        is_wanted = IS_WANTED in request.meta
-        if kind != TRANSIENT and lastmod is None and not is_wanted and self._known.has(identity, importance):
+        if kind != TRANSIENT and lastmod is None and not is_wanted and self._known.is_said(identity, parent, said):
             return None
         self._hosts.note(request.url)
         if is_link and self._is_trapped(request):
             if kind != TRANSIENT:
-                self._known.note(identity, importance)
+                self._known.note(identity, parent, said)
             return None
         new = new_page(
             self.settings,
@@ -244,7 +245,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             is_link=is_link,
         )
         if kind != TRANSIENT:
-            self._known.note(identity, importance)  # last, as what cannot be stored is not known
+            self._known.note(identity, parent, said)  # last, as what cannot be stored is not known
         return replace(new, is_wanted=True) if is_wanted and kind == ACTIVE else new
 
     def page_of(self, request: Any) -> NewPage:
@@ -256,7 +257,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             Something in it cannot be stored.
         """
         self._known.drop(self._identity_of(request))
-        page = self._new_page(request, False)
+        page = self._new_page(request, b"")
         assert page is not None  # it is not known, and no link
         return page
 

@@ -10,6 +10,8 @@ from scrapy.http import Headers
 from scrapy.responsetypes import responsetypes
 from w3lib.util import to_bytes
 
+from optimal_frontier.state.records import encode_record
+
 #: Runtime companion of a handed-out request in its meta, where a session is attached; never stored.
 HANDOUT: Final = b"optimal_frontier_handout"
 #: In the meta of a handed-out request of plain Frontera: the name of its page (12 bytes), as plain data. Never stored.
@@ -65,6 +67,46 @@ _TRANSIENT_META: Final = {
 }
 
 
+#: Hashed apart, or made of the URL.
+_PLAIN: Final = {
+    b"scrapy_callback",
+    b"scrapy_errback",
+    b"fingerprint",
+    b"domain",
+    b"depth",
+    b"importance",
+    "importance",
+    b"lastmod",
+    "lastmod",
+}
+#: In meta, and of what is stored beside it: what says where a link was found, or how the page that has it was fetched.
+_VOLATILE: Final = {
+    "depth",
+    "download_latency",
+    "download_slot",
+    "download_timeout",
+    "flags",
+    "importance",
+    "is_start_request",
+    "lastmod",
+    "link_text",
+    "priority",
+    "redirect_reasons",
+    "redirect_times",
+    "redirect_ttl",
+    "redirect_urls",
+    "retry_times",
+}
+
+
+def _plain_headers(headers: Any) -> dict[bytes, list[bytes]]:
+    plain: dict[bytes, list[bytes]] = {}
+    for name, value in (headers or {}).items():
+        values = value if isinstance(value, list | tuple) else [value]
+        plain[to_bytes(name)] = [to_bytes(v) for v in values]
+    return plain
+
+
 def record_of(request: Any, *, without: Collection[bytes] = ()) -> dict[Any, Any]:
     """Return what a later fetch of ``request`` needs, as it was given; its meta, headers and cookies may hold what cannot be stored.
 
@@ -92,6 +134,40 @@ def record_of(request: Any, *, without: Collection[bytes] = ()) -> dict[Any, Any
     if meta:
         record["meta"] = meta
     return record
+
+
+def said_by(request: Any) -> int:
+    """Return a hash of what a request says of its page: callback, errback, method, headers, cookies, body, cb_kwargs, meta, importance.
+
+    Not counted is what depends on the page that it was found on, or on the fetch of that: see `_VOLATILE`, the priority, the Referer.
+
+    Raises
+    ------
+    TypeError, OverflowError, ValueError
+        Something in it cannot be stored.
+    """
+    meta = request.meta
+    more: list[Any] = []
+    for key, value in meta.items():
+        if key in _TRANSIENT_META or key in _PLAIN or value in (None, {}, []):
+            continue
+        if isinstance(value, dict):
+            value = {name: part for name, part in value.items() if name not in _VOLATILE}
+            if not value:
+                continue
+        more += key, value
+    headers = request.headers
+    if headers and not (len(headers) == 1 and b"Referer" in headers):  # most links: Scrapy gives them one
+        more += sorted((name, value) for name, value in _plain_headers(headers).items() if name.lower() != b"referer")
+    if request.cookies:
+        more += b"cookies", request.cookies
+    names = (meta.get(b"scrapy_callback"), meta.get(b"scrapy_errback"))
+    return hash((names, importance_of(request), to_bytes(request.method), request.body, encode_record(more) if more else b""))
+
+
+def importance_of(request: Any) -> Any:
+    """Return the importance that a request states, as it states it; None where it states none."""
+    return request.meta.get(IMPORTANCE, request.meta.get(b"importance", request.meta.get("importance")))
 
 
 def request_of(record: dict[Any, Any], model: type[Any] = FrontierRequest) -> Any:

@@ -9,10 +9,11 @@ from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from optimal_frontier.frontier.dispatching.pacing import hold_s
+from optimal_frontier.frontier.judging.callback_errors import after_callback_error, described
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Fingerprinting
-from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, after_callback_error, conditions_of, is_news, judge, told
+from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, conditions_of, is_news, judge, told
 from optimal_frontier.frontier.judging.learning import change_bit
-from optimal_frontier.frontier.judging.outcomes import error_of_exception, error_of_response
+from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM, error_of_exception, error_of_response
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, not_modified_visit, visit_of
 from optimal_frontier.integrations.canonical_links import other_page
@@ -21,7 +22,6 @@ from optimal_frontier.integrations.scrapy.lease import LEASE, LOCAL, META, Lease
 from optimal_frontier.integrations.scrapy.local_requests import Local, note_callback_error
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.integrations.scrapy.sources import ANNOUNCES
-from optimal_frontier.state.messages import KEEP
 from optimal_frontier.state.rows import ACTIVE
 
 
@@ -46,7 +46,7 @@ class ChangeDetectionMiddleware:
         crawler.signals.connect(middleware.reached_downloader, signals.request_reached_downloader)
         crawler.signals.connect(middleware.response_downloaded, signals.response_downloaded)
         crawler.signals.connect(middleware.callback_failed, signals.spider_error)
-        crawler.signals.connect(middleware.callback_failed, signals.item_error)
+        crawler.signals.connect(middleware.item_failed, signals.item_error)
         return middleware
 
     @property
@@ -225,12 +225,19 @@ class ChangeDetectionMiddleware:
                 self.conditional.forget(lease, request)
             lease.error = error_of_exception(exception)
 
-    def callback_failed(self, response: Any) -> None:
-        """Have a page fetched in full again whose callback or item pipeline raised: its items may be lost."""
+    def callback_failed(self, failure: Any, response: Any) -> None:
+        """Have a page fetched again whose callback raised, or a middleware on what it yielded: its items may be lost."""
+        self._failed_after(response, CALLBACK, failure)
+
+    def item_failed(self, failure: Any, response: Any) -> None:
+        """Have a page fetched again of which an item pipeline raised (other than `DropItem`)."""
+        self._failed_after(response, ITEM, failure)
+
+    def _failed_after(self, response: Any, cause: str, failure: Any) -> None:
         note_callback_error(response)
         lease: Lease | None = getattr(response, "request", None) and response.request.meta.get(LEASE)
-        if lease is not None and lease.observation is not None and lease.observation.op == KEEP:
-            lease.observation = after_callback_error(lease.observation)
+        if lease is not None and lease.observation is not None:
+            lease.observation = after_callback_error(lease.observation, cause, described(failure.value))
 
 
 def _unchanged(response: Any, **_: Any) -> None:

@@ -33,6 +33,14 @@ class UnstorableRequestError(ValueError):
     """The request holds something that cannot be stored; the message says what."""
 
 
+class MissingCallbackError(ValueError):
+    """The spider has no method of the name that is stored as callback or errback: ``name``."""
+
+    def __init__(self, spider: str, name: str) -> None:
+        super().__init__(f"the spider {spider!r} has no method {name!r} any more")
+        self.name = name
+
+
 class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # frontera is untyped
     """Scrapy request to Frontera request and back.
 
@@ -105,8 +113,10 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
 
         Raises
         ------
-        ValueError
+        MissingCallbackError
             The spider no longer has the callback or errback.
+        ValueError
+            What is stored makes no request.
         """
         meta = frontier_request.meta
         functions = {}
@@ -131,11 +141,14 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             dont_filter=bool(rest.get("dont_filter", False)),
         )
 
+    def has_method(self, name: str) -> bool:
+        """Tell whether the spider has a callback of that name."""
+        return callable(getattr(self.spider, name, None))
+
     def _method(self, name: str) -> Any:
-        try:
-            return getattr(self.spider, name)
-        except AttributeError as error:
-            raise ValueError(f"the spider {self.spider.name!r} has no method {name!r} any more") from error
+        if not self.has_method(name):
+            raise MissingCallbackError(self.spider.name, name)
+        return getattr(self.spider, name)
 
     def _name_of(self, function: Any, role: str) -> bytes:
         name = getattr(function, "__name__", None)

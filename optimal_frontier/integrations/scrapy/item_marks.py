@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import Any
 
 from itemadapter import ItemAdapter
 
+from optimal_frontier.frontier.judging.callback_errors import change_told, is_first_told
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.state.rows import ACTIVE
 
 logger = logging.getLogger(__name__)
-
-#: By change bit.
-_WORDS: Final = {1: "changed", 0: "unchanged"}
 
 
 def change_of(response: Any) -> str | None:
@@ -22,13 +20,17 @@ def change_of(response: Any) -> str | None:
     Returns
     -------
     str or None
-        ``new`` on the first good visit, ``changed`` or ``unchanged`` on later ones; None where there is no bit (see `Observation`), and for
+        ``new`` on the first good visit, ``changed`` or ``unchanged`` on later ones (what a callback that raised was told, the next one is
+        told again); None where there is no bit (see `Observation`), and for
         requests that are no pages.
     """
     lease: Lease | None = response.request.meta.get(LEASE) if response.request is not None else None
     if lease is None or lease.observation is None or lease.observation.outcome != "ok" or lease.handout.row.state != ACTIVE:
         return None
-    return _WORDS.get(lease.observation.bit) if lease.handout.row.visits else "new"
+    if is_first_told(lease.handout):
+        return "new"
+    changed = change_told(lease.handout, lease.observation)
+    return None if changed is None else "changed" if changed else "unchanged"
 
 
 class ItemMarks:

@@ -42,6 +42,7 @@ from optimal_frontier.integrations.scrapy.compatibility import (
     thread_safe_caller,
 )
 from optimal_frontier.integrations.scrapy.converters import (
+    MissingCallbackError,
     OptimalRequestConverter,
     OptimalResponseConverter,
     UnstorableRequestError,
@@ -50,6 +51,7 @@ from optimal_frontier.integrations.scrapy.converters import (
 from optimal_frontier.integrations.scrapy.fingerprinter import describe
 from optimal_frontier.integrations.scrapy.foreign_settings import FronteraSettings, is_cached_blindly, quieten_frontera, warn_of_unused
 from optimal_frontier.integrations.scrapy.gate import Gate
+from optimal_frontier.integrations.scrapy.held import HeldPages
 from optimal_frontier.integrations.scrapy.idling import Idling
 from optimal_frontier.integrations.scrapy.incoming import IncomingRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
@@ -165,9 +167,9 @@ class OptimalScheduler(BaseScheduler):
             self._manager = manager_of(adapter)
             self.backend: OptimalBackend = self._manager.backend
             warn_of_unused(self.crawler)
-            self._session = Session(self.settings, project_dir, spider.name, self._wake, identity)
-            fingerprinter = self.crawler.request_fingerprinter.fingerprint
-            self._requests = OptimalRequestConverter(spider, fingerprinter)
+            self._requests = OptimalRequestConverter(spider, self.crawler.request_fingerprinter.fingerprint)
+            self._held = HeldPages(self.stats)
+            self._session = Session(self.settings, project_dir, spider.name, self._wake, identity, self._requests.has_method)
             self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self._local, self._http_cache)
             self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
@@ -206,6 +208,7 @@ class OptimalScheduler(BaseScheduler):
         if not self._session.close():
             logger.warning("Redis did not answer in time; what was under way will be handed out again")
         self._count_traps()
+        self._held.tell(is_last=True)
         self._session = None
 
     def _identify(self, frontier_request: Any) -> bytes:
@@ -266,6 +269,7 @@ class OptimalScheduler(BaseScheduler):
         self._reap()
         self._drop_lost()
         self._log_in.look()
+        self._held.tell()
         if self._session.courier.failure is not None:
             if not self._refusal:
                 self._refuse(str(self._session.courier.failure))
@@ -304,8 +308,12 @@ class OptimalScheduler(BaseScheduler):
         handout: Handout = frontier_request.meta[HANDOUT]
         try:
             request = self._requests.from_frontier(frontier_request)
+        except MissingCallbackError as error:
+            frontier_request.meta[OBSERVATION] = self._held.hold(handout, error.name)
+            self._manager.request_error(frontier_request, "IgnoreRequest")
+            return None
         except ValueError as error:
-            self.incoming.warn_once("callback", "%s: %s; it is not fetched", frontier_request.url, error)
+            self.incoming.warn_once("stored", "%s: %s; it is not fetched", frontier_request.url, error)
             self._manager.request_error(frontier_request, "IgnoreRequest")
             return None
         self.incoming.note_handed_out(request)

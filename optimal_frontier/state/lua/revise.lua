@@ -1,8 +1,8 @@
 -- Rewrites heads of pages that are in no hands: somebody wants them now, has announced them, brings them back.
 -- ARGV[1]  counters ("name=by name=by"), of each page that is rewritten;  then per page 3 values: page (12 bytes) and "<d" b of the head that
 --          the new one was made from; head; memory ("": leave it, "-": nothing is remembered)
--- Returns  per page 1 (done), 0 (it is not known, or was visited since), 2 (under way, or waiting for its first visit). A retired or done
---          page leaves the queue, any other goes where its numbers say; `stats` are kept. O(log n) a page; idempotent.
+-- Returns  per page 1 (done), 0 (it is not known, or was visited since), 2 (under way, or waiting for its first visit). A page that is to be
+--          fetched goes where its numbers say, any other leaves the queue; `stats` are kept. O(log n) a page; idempotent.
 local d, result, queue, leave, done, sums = read_state(), {}, {}, {}, 0, {}
 for i = 2, #ARGV, 3 do
   local id, b = sub(ARGV[i], 1, PAGE), up('<d', ARGV[i], PAGE + 1)

@@ -13,7 +13,7 @@ from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.estimation.bursts import Bursts, follow_bursts
 from optimal_frontier.estimation.change_points import ALARM, watch_one
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
-from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, after_callback_error, after_entries, conditions_of, told
+from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, after_entries, conditions_of, told
 from optimal_frontier.frontier.judging.learning import change_bit
 from optimal_frontier.frontier.judging.outcomes import CAUSES
 from optimal_frontier.frontier.judging.visits import Visit
@@ -271,14 +271,6 @@ def test_a_source_is_judged_by_its_entries():
     read = judged(handed(memory=Memory(etag=b'"1"')), visit(OLD, source="whole"))
     assert after_entries(read, b"entries").memory.entries == b"entries"
     assert after_entries(read, None).memory.etag == b""
-
-
-def test_a_full_answer_and_a_callback_are_owed_until_they_were_had():
-    raised = after_callback_error(judged(handed(), NEW))
-    assert raised.row.flags == UNCONDITIONAL
-    failed = judged(again(raised), "500")
-    assert failed.row.flags == UNCONDITIONAL
-    assert judged(again(failed), NEW).row.flags == 0
 
 
 def test_nobody_asks_whether_a_block_page_is_still_the_same():

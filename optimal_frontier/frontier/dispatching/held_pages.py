@@ -1,0 +1,84 @@
+"""Held pages come back: at the start of a session whose spider has their callback, or as they are yielded with another one."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from optimal_frontier.frontier.judging.holding import returned
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import revise_calls
+from optimal_frontier.state.records import callbacks_of, unpack_record
+from optimal_frontier.state.rows import HEAD_BYTES, HELD, TAIL_BYTES, Row, split_tail
+from optimal_frontier.state.scanning import BATCH, read_host_names, scan_hash
+
+logger = logging.getLogger(__name__)
+
+#: Counter of pages that are held now.
+COUNTER = "held"
+
+
+def bring_back(namespace: Namespace, has_method: Callable[[str], bool]) -> int:
+    """Let those held pages be fetched again whose callback and errback the spider has; return how many. The log says what stays held.
+
+    O(pages) of partitions that hold any, in replies of bounded size; the others cost one command.
+    """
+    back, missing = 0, Counter[str]()
+    for k in range(namespace.partitions):
+        if namespace.counts(k).get(COUNTER, 0) <= 0:
+            continue
+        hosts = read_host_names(namespace, k)
+        some: list[tuple[bytes, bytes]] = []
+        for page, value in _held(scan_hash(namespace, "pages", k)):
+            lacks = [name for name in _callbacks(value, hosts) if not has_method(name)]
+            missing.update(lacks[:1])
+            if not lacks:
+                some.append((page, value))
+            if len(some) == BATCH:
+                back, some = back + _return(namespace, k, some), []
+        back += _return(namespace, k, some)
+    if back:
+        logger.info("%d held pages come back: the spider has their callbacks", back)
+    for name, count in sorted(missing.items()):
+        logger.warning(told_of(count, name))
+    return back
+
+
+def bring_back_replaced(namespace: Namespace, partition: int, pages: Sequence[bytes]) -> int:
+    """Let those of these pages be fetched again that are held: they were yielded with a callback that the spider has."""
+    if not int(namespace.command("HGET", namespace.key("stats", partition), COUNTER, partition=partition) or 0):
+        return 0
+    values = namespace.command("HMGET", namespace.key("pages", partition), *pages, partition=partition)
+    return _return(namespace, partition, list(_held((page, value) for page, value in zip(pages, values, strict=True) if value)))
+
+
+def told_of(count: int, name: str) -> str:
+    """Return the line of the log about pages that are held."""
+    pages = "1 page is" if count == 1 else f"{count} pages are"
+    return (
+        f"{pages} held, as the spider has no method {name!r}: fetched again as soon as it has, "
+        f"or after `optimal-frontier rename-callback {name} NEW`"
+    )
+
+
+def _held(pages: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    for page, value in pages:
+        if len(value) >= HEAD_BYTES + TAIL_BYTES and Row.unpack(value).flags & HELD:
+            yield page, value
+
+
+def _callbacks(value: bytes, hosts: dict[int, str]) -> tuple[str, ...]:
+    try:
+        return callbacks_of(unpack_record(split_tail(value)[1], hosts.get(Row.unpack(value).host, "")))
+    except ValueError:
+        return ()
+
+
+def _return(namespace: Namespace, partition: int, pages: Sequence[tuple[bytes, bytes]]) -> int:
+    if not pages:
+        return 0
+    now = namespace.now(partition)
+    rows = ((page, Row.unpack(value)) for page, value in pages)
+    calls = revise_calls(partition, [(page, row.b, returned(row, now), None) for page, row in rows], f"{COUNTER}=-1")
+    return sum(reply.count(1) for reply in namespace.run(calls))

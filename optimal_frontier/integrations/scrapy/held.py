@@ -1,0 +1,54 @@
+"""Pages that come up for a fetch and whose callback the spider does not have."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from typing import Any, Final
+
+from optimal_frontier.frontier.dispatching.held_pages import told_of
+from optimal_frontier.frontier.judging.holding import hold
+from optimal_frontier.state.messages import Handout, Observation
+
+logger = logging.getLogger(__name__)
+
+#: Seconds from the first page that is held to the line of the log about it, and between two such lines.
+FIRST_LINE_S: Final = 5.0
+NEXT_LINE_S: Final = 600.0
+
+
+class HeldPages:
+    """Holds pages, and says in the log how many: a line for each callback, not one for each page.
+
+    Parameters
+    ----------
+    stats : StatsCollector
+        Counts them.
+    """
+
+    def __init__(self, stats: Any) -> None:
+        self._stats = stats
+        self._counts: Counter[str] = Counter()
+        self._untold: set[str] = set()
+        self._next_line = 0.0
+
+    def hold(self, handout: Handout, name: str) -> Observation | None:
+        """Return the observation of a page whose callback ``name`` is missing; None: it fails, as it is forgotten afterwards."""
+        observation = hold(handout)
+        if not self._untold:
+            self._next_line = max(self._next_line, time.monotonic() + FIRST_LINE_S)
+        self._counts[name] += 1
+        self._untold.add(name)
+        self._stats.inc_value("optimal_frontier/held")
+        return observation
+
+    def tell(self, *, is_last: bool = False) -> None:
+        """Write what is due to the log."""
+        now = time.monotonic()
+        if not self._untold or not (is_last or now >= self._next_line):
+            return
+        for name in sorted(self._untold):
+            logger.warning(told_of(self._counts[name], name))
+        self._untold.clear()
+        self._next_line = now + NEXT_LINE_S

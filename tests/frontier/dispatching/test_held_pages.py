@@ -1,0 +1,204 @@
+"""Pages whose callback the spider does not have: held, counted, back when it has; and callbacks that got another name."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from judged_crawl import JudgedCrawl
+
+from optimal_frontier.frontier.dispatching.completion import Completion
+from optimal_frontier.frontier.dispatching.held_pages import bring_back, bring_back_replaced
+from optimal_frontier.frontier.dispatching.renaming import Renamed, rename_callback, stored_callbacks
+from optimal_frontier.frontier.dispatching.revising import force, forget
+from optimal_frontier.frontier.judging.holding import hold
+from optimal_frontier.frontier.planning.planner import Planner
+from optimal_frontier.state.checking import check_state
+from optimal_frontier.state.messages import RELEASE, Observation
+from optimal_frontier.state.partition import add_calls
+from optimal_frontier.state.records import callbacks_of, unpack_record
+from optimal_frontier.state.rows import ACTIVE, DONE, HELD, ONCE, TRANSIENT, split_tail
+
+SEEN, NEW, PAGE = "http://a.example/seen", "http://b.example/new", "http://a.example/page"
+ITEM = {"meta": {b"scrapy_callback": b"item"}}
+
+
+@pytest.fixture(params=[1, 3])
+def crawl(request, redis_socket, namespace):
+    opened = JudgedCrawl(redis_socket, namespace, partitions=request.param)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def held(crawl):
+    """A page that was seen and one that was not, both held, beside one that has a callback."""
+    crawl.add(SEEN, **ITEM)
+    crawl.see_all()
+    crawl.add(NEW, **ITEM)
+    crawl.add(PAGE)
+    crawl.make_due(SEEN)
+    hold_all(crawl)
+    return crawl
+
+
+def handouts(crawl: JudgedCrawl):
+    return [handout for k in range(crawl.namespace.partitions) for handout in crawl.dispatch(partition=k)]
+
+
+def hold_all(crawl: JudgedCrawl) -> int:
+    """Hand out what is due to a spider without `item`; return how many pages it holds."""
+    n = 0
+    for handout in handouts(crawl):
+        if "item" in callbacks_of(handout.record):
+            assert crawl.end([hold(handout)]) == [1]
+            n += 1
+        else:
+            crawl.see(handout)
+    return n
+
+
+def counts(crawl: JudgedCrawl) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for k in range(crawl.namespace.partitions):
+        for name, n in crawl.namespace.counts(k).items():
+            sums[name] = sums.get(name, 0) + n
+    return sums
+
+
+def violations(crawl: JudgedCrawl):
+    return check_state(crawl.namespace, sleep=lambda _: None).violations
+
+
+def test_held_pages_are_not_handed_out_and_do_not_fail(held):
+    """Not in a year, nor with a budget to spare; neither is a first visit waited for."""
+    assert (counts(held)["held"], counts(held).get("failures", 0), counts(held)["pending"]) == (2, 0, 0)
+    for url, visits in ((SEEN, 1), (NEW, 0)):
+        row = held.row(url)
+        assert (row.flags, row.state, row.visits, row.failures) == (HELD, ACTIVE, visits, 0)
+    held.advance(365 * 86_400.0)
+    assert [handout.record["url"] for handout in handouts(held)] == [PAGE]
+    assert not violations(held)
+
+
+def test_they_come_back_when_the_spider_has_the_method(held, caplog):
+    with caplog.at_level(logging.INFO):
+        assert bring_back(held.namespace, {"parse"}.__contains__) == 0
+        assert bring_back(held.namespace, {"parse", "item"}.__contains__) == 2
+    assert "2 pages are held, as the spider has no method 'item'" in caplog.messages[0]
+    assert caplog.messages[1:] == ["2 held pages come back: the spider has their callbacks"]
+    assert counts(held)["held"] == 0
+    assert {handout.record["url"] for handout in handouts(held)} == {SEEN, NEW}
+    assert not violations(held)
+
+
+def test_what_is_back_goes_on_as_before(held):
+    """The interval of the next bit is all of the time; the first visit is a first visit."""
+    bring_back(held.namespace, lambda name: True)
+    held.advance(100.0)
+    for handout in handouts(held):
+        assert held.see(handout).row.flags == 0
+    assert held.row(SEEN).time > 50.0
+    assert (held.row(NEW).visits, counts(held)["fetched"], counts(held)["pending"]) == (1, 3, 0)
+    assert not violations(held)
+
+
+def test_a_page_that_is_yielded_with_another_callback_comes_back(held):
+    new = held.new_page(SEEN, meta={b"scrapy_callback": b"renamed"})
+    k = held.partition(SEEN)
+    held.namespace.run(add_calls(k, [new]))
+    assert bring_back_replaced(held.namespace, k, [new.page]) == 1
+    assert bring_back_replaced(held.namespace, k, [new.page]) == 0
+    assert counts(held)["held"] == 1
+    (handout,) = handouts(held)
+    assert callbacks_of(handout.record) == ("renamed",)
+
+
+def test_a_page_that_is_held_again_counts_once(held):
+    assert force(held.namespace, [held.page(SEEN)]) == [1]
+    assert hold_all(held) == 1
+    assert counts(held)["held"] == 2
+    assert force(held.namespace, [held.page(SEEN)]) == [1]
+    (handout,) = handouts(held)
+    held.see(handout)
+    assert (counts(held)["held"], held.row(SEEN).flags) == (1, 0)
+    assert not violations(held)
+
+
+def test_a_forgotten_page_is_held_no_more(held):
+    assert forget(held.namespace, [held.page(SEEN)]) == 1
+    assert counts(held)["held"] == 1
+    assert not violations(held)
+
+
+def test_a_request_that_is_fetched_once_is_held_too(crawl):
+    crawl.add(SEEN, state=ONCE, **ITEM)
+    assert hold_all(crawl) == 1
+    assert crawl.row(SEEN).state == ONCE
+    assert not violations(crawl)
+    assert bring_back(crawl.namespace, lambda name: True) == 1
+    (handout,) = handouts(crawl)
+    crawl.see(handout)
+    assert (crawl.row(SEEN).state, crawl.row(SEEN).flags, counts(crawl)["held"]) == (DONE, 0, 0)
+    assert not violations(crawl)
+
+
+def test_a_request_that_is_forgotten_afterwards_is_not_held(crawl):
+    crawl.add(SEEN, state=TRANSIENT, **ITEM)
+    (handout,) = handouts(crawl)
+    assert hold(handout) is None
+
+
+def test_the_lease_of_a_held_page_can_be_lost(held):
+    bring_back(held.namespace, lambda name: True)
+    handout = handouts(held)[0]
+    assert held.end([Observation(handout, RELEASE, handout.row)]) == [1]
+    assert not violations(held)
+
+
+def test_plans_leave_held_pages_alone(held):
+    before = {url: held.row(url) for url in (SEEN, NEW)}
+    held.advance(100.0)
+    Planner(held.namespace, held.settings).plan()
+    assert {url: held.row(url) for url in (SEEN, NEW)} == before
+    assert not violations(held)
+
+
+def test_a_crawl_is_complete_without_them(held):
+    held.advance(1e4)
+    for handout in handouts(held):
+        held.see(handout)
+    complete = Completion(held.namespace, 2)
+    assert any(complete.look() for _ in range(20))
+
+
+def test_stored_callbacks_are_counted(held):
+    held.add("http://c.example/", meta={b"scrapy_callback": b"item", b"scrapy_errback": b"failed"})
+    assert stored_callbacks(held.namespace) == {"item": 3, "parse": 1, "failed": 1}
+
+
+def test_a_renamed_callback_is_rewritten_and_brings_pages_back(held):
+    stated = held.new_page(SEEN, importance=5.0, **ITEM)
+    held.namespace.run(add_calls(held.partition(SEEN), [stated]))
+    assert rename_callback(held.namespace, "item", "product") == Renamed(2, 2)
+    assert rename_callback(held.namespace, "item", "product") == Renamed(0, 0)
+    assert stored_callbacks(held.namespace) == {"product": 2, "parse": 1}
+    k = held.partition(SEEN)
+    importance, record = split_tail(held.namespace.command("HGET", held.key("pages", k), held.page(SEEN), partition=k))
+    assert (importance, unpack_record(record, "a.example")["url"]) == (5.0, SEEN)
+    assert {callbacks_of(handout.record) for handout in handouts(held)} == {("product",)}
+    assert not violations(held)
+
+
+def test_requests_without_a_callback_have_parse(held):
+    assert rename_callback(held.namespace, "parse", "page").pages == 1
+    assert stored_callbacks(held.namespace) == {"item": 2, "page": 1}
+
+
+def test_a_page_that_is_being_fetched_is_rewritten_as_well(crawl):
+    crawl.add(SEEN, **ITEM)
+    (handout,) = handouts(crawl)
+    assert rename_callback(crawl.namespace, "item", "product").pages == 1
+    crawl.see(handout)
+    assert stored_callbacks(crawl.namespace) == {"product": 1}
+    assert not violations(crawl)
