@@ -2,8 +2,8 @@
 
 A page that yields new pages worth ``d`` a second (their number times their importance) is worth a visit for two reasons. After a time t
 the visit is worth ``A (1 - (1 + x t) exp(-x t))`` for its own changes, as that of any page (`response`), and ``d t^2 / 2`` for what waits
-to be found: pages that nobody has found are stale ones. The sum rises without end in t, so such a page is visited at every price. Memoryless
-visits at rate f are worth ``w x / (x + f)^2 + d / f^2``.
+to be found: pages that nobody has found are stale ones. The sum rises without end in t, so such a page is visited at every price.
+Memoryless visits at rate f are worth ``w x / (x + f)^2 + d / f^2``.
 
 Only a few pages of a crawl are such pages, so they are answered one by one, beside the table that answers all others.
 """

@@ -41,6 +41,18 @@ class Lastmod(NamedTuple):
     told: float
 
 
+class Yielded(NamedTuple):
+    """What new pages came of a page: how many, the sum of their importance, and in how many seconds, all discounted by age.
+
+    ``at`` is the visit up to which they are counted, seconds since the epoch. See `judging.hubs`.
+    """
+
+    pages: float
+    importance: float
+    seconds: float
+    at: float
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """What is remembered of a page between two fetches.
@@ -75,6 +87,8 @@ class Memory:
         Which update times these are of: a hash of them, see `judging.update_times`.
     aliases : tuple of bytes
         What the page was before it moved, oldest first: partition (u4) and page (12 bytes) of each, see `dispatching.moving`.
+    yielded : Yielded or None
+        Of a hub: the new pages that were found on it.
     """
 
     etag: bytes = b""
@@ -92,6 +106,7 @@ class Memory:
     betas: tuple[tuple[float, float], ...] = ()
     timetable: int = 0
     aliases: tuple[bytes, ...] = ()
+    yielded: Yielded | None = None
 
     @classmethod
     def unpack(cls, raw: bytes | None) -> Memory:
@@ -132,5 +147,6 @@ _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "announced": Announced._make,
     "betas": lambda pairs: tuple(map(tuple, pairs)),
     "aliases": tuple,
+    "yielded": Yielded._make,
 }
 NOTHING_REMEMBERED: Final = Memory()

@@ -45,6 +45,8 @@ class NewPage:
         When a sitemap says that it last changed (seconds since the epoch), and the resolution of that (s).
     announcement : Announcement or None
         Which source says so.
+    found_on : Handout or None
+        The visit to the page that links to it, if it counts whether the link is new.
     """
 
     page: bytes
@@ -57,6 +59,7 @@ class NewPage:
     pattern_limit: int = 0
     lastmod: tuple[float, float] | None = None
     announcement: Announcement | None = None
+    found_on: Handout | None = None
 
 
 @dataclass(slots=True)
@@ -92,6 +95,8 @@ class Handout:
         What the last responses left for this fetch.
     value : bytes
         As stored: head and tail.
+    new_links, new_importance : int, float
+        Links found on it that were new so far, and the sum of their importance; counted while the lease lives.
     """
 
     partition: int
@@ -108,6 +113,8 @@ class Handout:
     words: HostWords = NOTHING_SAID
     memory: Memory = NOTHING_REMEMBERED
     value: bytes = b""
+    new_links: int = 0
+    new_importance: float = 0.0
 
     @property
     def elapsed(self) -> float:

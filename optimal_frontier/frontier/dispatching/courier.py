@@ -4,6 +4,9 @@ Work that comes in while a round trip is under way is collected and goes with th
 not acknowledged is sent again (pages, observations and moves are idempotent). So is work that was acknowledged in the last two seconds,
 because a server that died may have lost up to one second of its log: its renewals first, so that observations name a token that the server
 knows. An observation whose lease was lost with the log is refused; its page is due again, and visited once more.
+
+The observation of a revisit whose links go with an exchange goes with the next one: which of them are new is in the replies, and counts for
+the page (`judging.hubs`). A crawler that dies in between has stored the links; the page is visited again when its lease ends.
 """
 
 from __future__ import annotations
@@ -20,10 +23,12 @@ from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.admitting.traps import TrapLog
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Ended, Exchange, Lease, Moving, Outcome, SlotRoom
+from optimal_frontier.frontier.judging.hubs import FoundLinks, after_links
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.records import url_of_record
+from optimal_frontier.state.rows import HUB
 
 logger = logging.getLogger(__name__)
 
@@ -305,7 +310,8 @@ class Courier:
                 self._condition.wait(until - now)
             now, new = time.monotonic(), self._next
             carried.pages += new.pages
-            carried.ended += new.ended
+            ended, held = self._with_links(new.ended, carried.pages)
+            carried.ended += ended
             carried.moves += new.moves
             carried.draws += new.draws
             carried.holds += new.holds
@@ -324,9 +330,25 @@ class Courier:
                     carried.moves.append(due[1])
                 else:
                     carried.pages.append(due[1])
-            self._next = Exchange(want=new.want, slots=new.slots, per_host=new.per_host)
+            self._next = Exchange(ended=held, want=new.want, slots=new.slots, per_host=new.per_host)
             self._busy = True
         return carried
+
+    def _with_links(self, ended: Sequence[Ended], pages: Sequence[NewPage]) -> tuple[list[Ended], list[Ended]]:
+        """Return observations with what their links taught, and those that wait for the replies about links in this exchange."""
+        linking = {id(new.found_on) for new in pages if new.found_on is not None}
+        known: list[Ended] = []
+        held: list[Ended] = []
+        for observation, lease in ended:
+            handout = observation.handout
+            if linking and id(handout) in linking:
+                held.append((observation, lease))
+                continue
+            if handout.new_links or observation.row.flags & HUB:
+                found = FoundLinks(handout.new_links, handout.new_importance)
+                observation = after_links(observation, found, self.published(handout.partition), self.dispatcher.settings)
+            known.append((observation, lease))
+        return known, held
 
     def _deliver(self, carried: Exchange, outcome: Outcome, renewals: Sequence[tuple[bytes, float, float, int]]) -> None:
         now = time.monotonic()

@@ -39,7 +39,7 @@ from optimal_frontier.state.partition import (
     revise_calls,
 )
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import Row
+from optimal_frontier.state.rows import TRANSIENT, Row
 
 __all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom"]
 
@@ -183,7 +183,10 @@ class Dispatcher:
                 told = [value for reply in replies for value in reply]
                 outcome.new += told.count(NEW)
                 for new, value in zip(pages, told, strict=True):
-                    if isinstance(value, bytes):
+                    if value == NEW and new.found_on is not None and new.row.state != TRANSIENT:
+                        new.found_on.new_links += 1
+                        new.found_on.new_importance += new.row.importance
+                    elif isinstance(value, bytes):
                         idle.append((partition, new.page, value))
                     elif value in _TRAPS:
                         outcome.trapped.append((_TRAPS[value], new))

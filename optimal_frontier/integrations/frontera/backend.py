@@ -20,6 +20,7 @@ from optimal_frontier.frontier.dispatching.exchange import SlotRoom
 from optimal_frontier.frontier.dispatching.session import Session
 from optimal_frontier.frontier.hosts import names_of
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
+from optimal_frontier.frontier.judging.hubs import learns_from_links
 from optimal_frontier.frontier.judging.judge import conditions_of, judge
 from optimal_frontier.frontier.judging.visits import Visit, failed_visit
 from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates
@@ -78,6 +79,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._unstorable: Callable[[Any, Exception], Any] | None = None
         self._identify: Callable[[Any], bytes] = identity_of
         self.moves = 0
+        #: A visit whose links may still come, without Scrapy: the meta of its request, and its observation.
+        self._open: tuple[dict[Any, Any], Observation] | None = None
         self._event = threading.Event()
         self.fingerprinting = Fingerprinting(settings)
         self._known: dict[bytes, float] = {}
@@ -135,18 +138,26 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     def frontier_stop(self) -> None:
         if self._session is not None and not self._attached:
+            self._end_open()
             self._session.close()
             self._session = None
 
     # Pages come in.
 
     def add_seeds(self, seeds: Iterable[Any]) -> None:
+        self._end_open()
         self._add(seeds)
 
     def links_extracted(self, request: Any, links: Iterable[Any]) -> None:
-        self._add(links, is_link=True)
+        handout: Handout | None = request.meta.get(HANDOUT)
+        if self._open is not None and self._open[0] is request.meta:
+            handout = self._open[1].handout
+        # Links of a first visit are of all the time before it.
+        counts = self.settings.discovery_value and handout is not None and handout.row.visits > 0
+        self._add(links, is_link=True, found_on=handout if counts else None)
+        self._end_open()
 
-    def _add(self, requests: Iterable[Any], *, is_link: bool = False) -> None:
+    def _add(self, requests: Iterable[Any], *, is_link: bool = False, found_on: Handout | None = None) -> None:
         courier = self.session.courier
         now = time.monotonic()
         if courier.generation != self._known_generation or now >= self._known_until:
@@ -155,7 +166,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         pages = []
         for request in requests:
             try:
-                page = self._new_page(request, is_link or IS_LINK in request.meta)
+                page = self._new_page(request, is_link or IS_LINK in request.meta, found_on)
             except (TypeError, OverflowError, ValueError) as error:
                 if self._unstorable is None:
                     raise ConfigurationError(f"{request.url} cannot be stored: {error}") from error
@@ -168,7 +179,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             if not self._attached:
                 self._settle()
 
-    def _new_page(self, request: Any, is_link: bool) -> NewPage | None:
+    def _new_page(self, request: Any, is_link: bool, found_on: Handout | None = None) -> NewPage | None:
         kind = request.meta.get(KIND)
         if kind is None:
             kind = ACTIVE if to_bytes(request.method) == b"GET" else ONCE
@@ -195,6 +206,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             lastmod=lastmod,
             announcement=request.meta.get(ANNOUNCEMENT),
             is_link=is_link,
+            found_on=found_on,
         )
         self._remember(identity, kind, importance)  # last, as what cannot be stored is not known
         return new
@@ -247,6 +259,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         return self._take(max_next_requests, **kwargs)
 
     def _take(self, wanted: int, *, overused_keys: Iterable[str] = (), key_type: str = "domain", **_: Any) -> list[Any]:
+        self._end_open()
         courier = self.session.courier
         wanted = wanted or 64
         if not self._attached:
@@ -282,15 +295,21 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     # Outcomes come back.
 
     def page_crawled(self, response: Any) -> None:
+        self._end_open()
         handout = response.meta.pop(HANDOUT, None)
         observation = response.meta.pop(OBSERVATION, None)
         if handout is None:
             return
         if observation is None:
             observation = self._judged(handout, self._plain_visit(handout, response))
-        self._end(observation)
+        if self._attached or not (self.settings.discovery_value and learns_from_links(observation)):
+            self._end(observation)
+        else:
+            # Users of Frontera pass on the links of a page after it: which of them are new counts for the page.
+            self._open = response.meta, observation
 
     def request_error(self, page: Any, error: Any) -> None:
+        self._end_open()
         handout = page.meta.pop(HANDOUT, None)
         observation = page.meta.pop(OBSERVATION, None)
         if handout is None:
@@ -302,6 +321,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     def finished(self) -> bool:
         """Tell whether CLOSE_AFTER is reached; a crawl that keeps pages fresh never finishes by itself."""
+        self._end_open()
         if self._attached or self.settings.close_after is None:
             return False
         return self.session.is_complete()
@@ -321,6 +341,12 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
                 "into meta[b'content_hash'] where it is fetched"
             )
         return plain_visit(handout, response, self.fingerprinting, reads_canonical=self.settings.canonical_links)
+
+    def _end_open(self) -> None:
+        """End the visit that waited for the links of its page."""
+        if self._open is not None:
+            observation, self._open = self._open[1], None
+            self._end(observation)
 
     def _end(self, observation: Observation) -> None:
         move = self._move_of(observation) if observation.moved else None
