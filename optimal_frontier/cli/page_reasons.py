@@ -106,9 +106,8 @@ def new_pages(rate: float) -> str:
     >>> new_pages(3 / 3600), new_pages(1 / 86_400), new_pages(0.25 / 86_400)
     ('3 new pages an hour', '1 new page a day', '0.25 new pages a day')
     """
-    for unit, seconds in (("a second", 1.0), ("a minute", 60.0), ("an hour", 3600.0), ("a day", DAY_S)):
-        if rate * seconds >= 1.0 - _AT_BOUND:
-            break
+    units = (("a second", 1.0), ("a minute", 60.0), ("an hour", 3600.0))
+    unit, seconds = next((one for one in units if rate * one[1] >= 1.0 - _AT_BOUND), ("a day", DAY_S))
     count = number(rate * seconds)
     return f"{count} new page{'' if count == '1' else 's'} {unit}"
 

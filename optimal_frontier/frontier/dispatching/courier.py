@@ -23,12 +23,11 @@ from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.admitting.traps import TrapLog
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Ended, Exchange, Lease, Moving, Outcome, SlotRoom
-from optimal_frontier.frontier.judging.hubs import FoundLinks, after_links
+from optimal_frontier.frontier.dispatching.found_links import with_links
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.records import url_of_record
-from optimal_frontier.state.rows import HUB
 
 logger = logging.getLogger(__name__)
 
@@ -310,7 +309,7 @@ class Courier:
                 self._condition.wait(until - now)
             now, new = time.monotonic(), self._next
             carried.pages += new.pages
-            ended, held = self._with_links(new.ended, carried.pages)
+            ended, held = with_links(new.ended, carried.pages, self.published, self.dispatcher.settings)
             carried.ended += ended
             carried.moves += new.moves
             carried.draws += new.draws
@@ -333,22 +332,6 @@ class Courier:
             self._next = Exchange(ended=held, want=new.want, slots=new.slots, per_host=new.per_host)
             self._busy = True
         return carried
-
-    def _with_links(self, ended: Sequence[Ended], pages: Sequence[NewPage]) -> tuple[list[Ended], list[Ended]]:
-        """Return observations with what their links taught, and those that wait for the replies about links in this exchange."""
-        linking = {id(new.found_on) for new in pages if new.found_on is not None}
-        known: list[Ended] = []
-        held: list[Ended] = []
-        for observation, lease in ended:
-            handout = observation.handout
-            if linking and id(handout) in linking:
-                held.append((observation, lease))
-                continue
-            if handout.new_links or observation.row.flags & HUB:
-                found = FoundLinks(handout.new_links, handout.new_importance)
-                observation = after_links(observation, found, self.published(handout.partition), self.dispatcher.settings)
-            known.append((observation, lease))
-        return known, held
 
     def _deliver(self, carried: Exchange, outcome: Outcome, renewals: Sequence[tuple[bytes, float, float, int]]) -> None:
         now = time.monotonic()
