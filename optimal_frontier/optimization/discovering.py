@@ -24,8 +24,8 @@ Ints = NDArray[np.int64]
 
 #: Accepted miss of a budget or limit, relative, before the last step makes it exact.
 _TOLERANCE: Final = 1e-12
-#: Accepted miss of a logarithm of a wait.
-_ROUNDING: Final = 1e-15
+#: Accepted miss of the logarithm of what a visit is worth: rounding.
+_ROUNDING: Final = 4e-15
 _STEPS: Final = 200
 #: Logarithm of the largest ratio of two values that is told from infinity.
 _MOST: Final = 600.0
@@ -116,7 +116,7 @@ def _root(worth: Callable[[Floats], tuple[Floats, Floats]], below: Floats, above
         below, above = np.where(is_low, v, below), np.where(is_low, above, v)
         step = v - miss / steepness
         step = np.where((step > below) & (step < above), step, 0.5 * (below + above))
-        if np.all(np.abs(step - v) <= _ROUNDING * np.maximum(np.abs(v), 1.0)):
+        if np.all((np.abs(miss) <= _ROUNDING) | (step == v)):
             break
         v = step
     return v, worth(v)[1]

@@ -16,7 +16,8 @@ from optimal_frontier.scheduling.numbers import MOST_SLOPE, Floats, Objective, P
 
 _MOST: Final = 600.0
 _STEPS: Final = 100
-_ROUNDING: Final = 1e-14
+#: Accepted miss of the logarithm of what a visit is worth: rounding.
+_ROUNDING: Final = 4e-15
 #: Changes between two visits below which their share is taken from its series.
 _SMALL: Final = 0.01
 
@@ -103,7 +104,7 @@ def wait_with_discovery(
         step = v - miss / steepness
         if not below < step < above:
             step = 0.5 * (below + above)
-        if abs(step - v) <= _ROUNDING:
+        if abs(miss) <= _ROUNDING or step == v:
             break
         v = step
     wait = math.exp(alone + v)
@@ -129,7 +130,7 @@ def _memoryless(price: float, importance: float, change_rate: float, discovery: 
         step = v - miss / steepness
         if not below < step < above:
             step = 0.5 * (below + above)
-        if abs(step - v) <= _ROUNDING:
+        if abs(miss) <= _ROUNDING or step == v:
             break
         v = step
     wait = math.exp(-(alone + v))
