@@ -21,9 +21,15 @@ _SHARES: Final = ("found", "freshness", "of_known", "of_old")
 
 @click.command("hubs")
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Worlds to average over.")
-@click.option("--days", type=click.FloatRange(0, 1000, min_open=True), default=12.0, show_default=True, metavar="D", help="Length of a crawl.")
-@click.option("--new", type=click.FloatRange(0, 1e5, min_open=True), default=100.0, show_default=True, metavar="N", help="New articles a day.")
-@click.option("--budget", type=click.FloatRange(0, 10, min_open=True), default=0.1, show_default=True, help="Share of what follows everything.")
+@click.option(
+    "--days", type=click.FloatRange(0, 1000, min_open=True), default=12.0, show_default=True, metavar="D", help="Length of a crawl."
+)
+@click.option(
+    "--new", type=click.FloatRange(0, 1e5, min_open=True), default=100.0, show_default=True, metavar="N", help="New articles a day."
+)
+@click.option(
+    "--budget", type=click.FloatRange(0, 10, min_open=True), default=0.1, show_default=True, help="Share of what follows everything."
+)
 @click.option("--policy", "policies", type=click.Choice(HUB_POLICIES), multiple=True, help="These policies only; may be repeated.")
 @click.option("--csv", "csv_path", type=FILE, metavar="FILE", help="Write every single run.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
@@ -50,7 +56,9 @@ def hubs(
     names = tuple(dict.fromkeys(policies)) or HUB_POLICIES
     reports = list(with_progress(compare_hubs(world, names, range(seeds), days), seeds * len(names)))
     if csv_path is not None:
-        write_csv(csv_path, ("policy", "seed", *_COLUMNS), ([one.policy, one.seed, *(getattr(one, c) for c in _COLUMNS)] for one in reports))
+        write_csv(
+            csv_path, ("policy", "seed", *_COLUMNS), ([one.policy, one.seed, *(getattr(one, c) for c in _COLUMNS)] for one in reports)
+        )
     if as_json:
         show_json({"figure": "hubs", "days": days, "runs": [asdict(one) for one in reports]})
     else:

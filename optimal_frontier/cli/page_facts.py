@@ -161,7 +161,7 @@ def change_rates(heads: NDArray[np.void], published: Published) -> Floats:
     return rates
 
 
-def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded: Floats) -> Floats:
+def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded: Floats | float = 0.0) -> Floats:
     """Return at which mean intervals many pages without update times are revisited: `judging.waits.interval_of` for arrays.
 
     Parameters
@@ -171,7 +171,7 @@ def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded
         Change rates, as `change_rates` gives them.
     terms : Terms
         Price, plan, settings.
-    yielded : ndarray, shape (n,)
+    yielded : ndarray, shape (n,), or float
         Importance of the new pages that each yields a second.
 
     Returns
@@ -193,7 +193,7 @@ def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded
         else:
             price = np.array([published.log_price_at(host, terms.log_price) for host in heads["host"].tolist()])
             importance = heads["importance"].astype(np.float64)
-            found = yielded * discovery_of(1.0, terms)
+            found = np.broadcast_to(np.asarray(yielded * discovery_of(1.0, terms)), wait.shape)
             wait, _ = waits_with_discovery(price, importance, np.nan_to_num(rates), found, settings.objective, settings.policy)
         wait = np.minimum(np.maximum(wait, least), longest)
     intervals: Floats = np.where(pinned, longest, wait)

@@ -62,7 +62,11 @@ class HubWorld:
     spread: float = 1.5
 
     def __post_init__(self) -> None:
-        if self.hubs < 1 or self.articles < 1 or not (self.new_per_day > 0 and self.budget > 0 and self.churn > 0 and self.article_rate > 0):
+        if (
+            self.hubs < 1
+            or self.articles < 1
+            or not (self.new_per_day > 0 and self.budget > 0 and self.churn > 0 and self.article_rate > 0)
+        ):
             raise InvalidProblemError("a world of hubs needs hubs, articles, and numbers above 0")
 
     def realise(self, horizon: float, seed: int) -> RealisedHubs:
@@ -74,10 +78,14 @@ class HubWorld:
         born = np.concatenate([np.zeros(self.hubs + self.articles), np.sort(rng.uniform(0.0, horizon, count))])
         parents = rng.choice(self.hubs, len(born) - self.hubs, p=yields / self.new_per_day)
         articles = self.articles + count
-        rate = np.concatenate([yields + self.churn * rng.lognormal(0.0, 0.5, self.hubs), self.article_rate * rng.lognormal(0.0, self.spread, articles)])
+        rate = np.concatenate(
+            [yields + self.churn * rng.lognormal(0.0, 0.5, self.hubs), self.article_rate * rng.lognormal(0.0, self.spread, articles)]
+        )
         importance = np.concatenate([np.ones(self.hubs), rng.uniform(0.5, 1.5, articles)])
         known = self.hubs + self.articles
-        return RealisedHubs(importance, rate, born, np.append(np.full(self.hubs, -1), parents), yields, self.budget * float(rate[:known].sum()))
+        return RealisedHubs(
+            importance, rate, born, np.append(np.full(self.hubs, -1), parents), yields, self.budget * float(rate[:known].sum())
+        )
 
 
 @dataclass(frozen=True)
