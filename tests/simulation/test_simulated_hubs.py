@@ -58,7 +58,7 @@ def test_a_world_has_the_yields_and_the_budget_that_were_asked_for():
 
 @pytest.mark.parametrize(("policy", "days"), [("greedy", 1.0), ("uniform", 0.0), ("uniform", float("inf"))])
 def test_bad_arguments_are_named(policy, days):
-    with pytest.raises(InvalidProblemError, match="policy must be|days must be"):
+    with pytest.raises(InvalidProblemError, match=r"policy must be|days must be"):
         simulate_hubs(SMALL, policy, days, 0)
 
 

@@ -95,7 +95,7 @@ def test_a_hub_is_never_given_up():
     observation = linked(hub(shape=500.0, time=10.0), 0)
     waits = [wait_of(observation, 2.0)]
     for edition in range(300):
-        observation = linked(again(observation), 0, came=b"%16d" % edition)
+        observation = linked(again(observation, wait_of(observation, 2.0)), 0, came=b"%16d" % edition)
         waits.append(wait_of(observation, 2.0))
     assert max(waits) <= observation.row.max_interval
     assert waits[50] > 2 * waits[0]
