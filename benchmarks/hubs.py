@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 
 from optimal_frontier.cli.hub_command import show_hubs
-from optimal_frontier.simulation.hubs import HUB_POLICIES, HubWorld, compare_hubs
+from optimal_frontier.simulation.hub_worlds import HUB_POLICIES, HubWorld, compare_hubs
 
 
 def main() -> None:

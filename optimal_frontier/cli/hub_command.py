@@ -12,7 +12,7 @@ import click
 from optimal_frontier.cli.experiments import FILE, checked_targets, tell_written, with_progress, write_csv
 from optimal_frontier.cli.output import number, show_json, show_table
 from optimal_frontier.simulation.comparing import Interval, interval
-from optimal_frontier.simulation.hubs import HUB_POLICIES, HubPolicy, HubReport, HubWorld, compare_hubs
+from optimal_frontier.simulation.hub_worlds import HUB_POLICIES, HubPolicy, HubReport, HubWorld, compare_hubs
 
 _COLUMNS: Final = ("time_to_discovery", "found", "freshness", "of_known", "of_old", "hub_interval")
 #: Those that are shares.

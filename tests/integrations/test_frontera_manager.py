@@ -13,6 +13,7 @@ from frontera.core.models import Request, Response
 from frontera.settings import Settings
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
+from optimal_frontier.state.rows import HUB
 
 Start = Callable[..., FrontierManager]
 
@@ -89,6 +90,29 @@ def test_a_page_goes_round(start: Start, state: State) -> None:
     assert [page["bits"] >> (page["observations"] - 1 - n) & 1 for n in range(3)] == [0, 1, 0]
     assert state.at("http://a.example/1")["changes"] == 0
     assert "leases_expired" not in state.counts
+
+
+@pytest.mark.parametrize("links_first", [True, False])
+def test_new_links_count_for_their_page(start: Start, state: State, links_first: bool) -> None:
+    """Whether they are passed on before their page, or after it as Frontera's own users do; those of a first visit say nothing."""
+    manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.1)
+    manager.add_seeds([Request("http://a.example/list")])
+    links = 2
+    for visit in range(3):
+        request = next(one for one in _next(manager) if one.url == "http://a.example/list")
+        found = [Request(f"http://b.example/{n}") for n in range(links)]
+        if links_first:
+            manager.links_extracted(request, found)
+        _crawled(manager, request, _page(str(visit)))
+        if not links_first:
+            manager.links_extracted(request, found)
+        for other in manager.get_next_requests(10, key_type="domain", overused_keys=["a.example"]):
+            _crawled(manager, other, _page(other.url))
+        links += 3
+    yielded = state.memory("http://a.example/list").yielded
+    assert state.at("http://a.example/list")["flags"] & HUB
+    assert 5.0 < yielded.pages <= 6.0
+    assert state.counts["discovered"] == 6
 
 
 def test_overused_hosts_are_left_out(start: Start) -> None:

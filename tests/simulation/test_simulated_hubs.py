@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.simulation.hubs import HUB_POLICIES, HubWorld, compare_hubs, simulate_hubs
+from optimal_frontier.simulation.hub_worlds import HUB_POLICIES, HubWorld, compare_hubs, simulate_hubs
 
 SMALL = HubWorld(hubs=8, articles=400, new_per_day=20.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -13,14 +14,14 @@ from frontera.core.components import Backend
 from w3lib.util import to_bytes
 
 from optimal_frontier.detection import parse_lastmod
-from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.errors import ConfigurationError, StateUnavailableError
 from optimal_frontier.frontier.admitting.pages import move_of, new_page
 from optimal_frontier.frontier.admitting.traps import is_trap
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
 from optimal_frontier.frontier.dispatching.session import Session
 from optimal_frontier.frontier.hosts import names_of
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
-from optimal_frontier.frontier.judging.hubs import learns_from_links
+from optimal_frontier.frontier.judging.hubs import FoundLinks, after_links
 from optimal_frontier.frontier.judging.judge import conditions_of, judge
 from optimal_frontier.frontier.judging.visits import Visit, failed_visit
 from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates
@@ -43,6 +44,7 @@ from optimal_frontier.integrations.frontera.requests import (
 )
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import PAGE_BYTES, Handout, Move, NewPage, Observation
+from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
@@ -79,8 +81,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._unstorable: Callable[[Any, Exception], Any] | None = None
         self._identify: Callable[[Any], bytes] = identity_of
         self.moves = 0
-        #: A visit whose links may still come, without Scrapy: the meta of its request, and its observation.
-        self._open: tuple[dict[Any, Any], Observation] | None = None
+        #: The visit whose links may still come, without Scrapy: the meta of its request, and its observation.
+        self._last: tuple[dict[Any, Any], Observation] | None = None
         self._event = threading.Event()
         self.fingerprinting = Fingerprinting(settings)
         self._known: dict[bytes, float] = {}
@@ -138,24 +140,24 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     def frontier_stop(self) -> None:
         if self._session is not None and not self._attached:
-            self._end_open()
             self._session.close()
             self._session = None
 
     # Pages come in.
 
     def add_seeds(self, seeds: Iterable[Any]) -> None:
-        self._end_open()
         self._add(seeds)
 
     def links_extracted(self, request: Any, links: Iterable[Any]) -> None:
         handout: Handout | None = request.meta.get(HANDOUT)
-        if self._open is not None and self._open[0] is request.meta:
-            handout = self._open[1].handout
+        late = self._last[1] if self._last is not None and self._last[0] is request.meta else None
+        if late is not None:
+            handout = late.handout
         # Links of a first visit are of all the time before it.
         counts = self.settings.discovery_value and handout is not None and handout.row.visits > 0
         self._add(links, is_link=True, found_on=handout if counts else None)
-        self._end_open()
+        if late is not None and late.handout.new_links:
+            self._count_late(late)
 
     def _add(self, requests: Iterable[Any], *, is_link: bool = False, found_on: Handout | None = None) -> None:
         courier = self.session.courier
@@ -259,7 +261,6 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         return self._take(max_next_requests, **kwargs)
 
     def _take(self, wanted: int, *, overused_keys: Iterable[str] = (), key_type: str = "domain", **_: Any) -> list[Any]:
-        self._end_open()
         courier = self.session.courier
         wanted = wanted or 64
         if not self._attached:
@@ -295,21 +296,17 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     # Outcomes come back.
 
     def page_crawled(self, response: Any) -> None:
-        self._end_open()
         handout = response.meta.pop(HANDOUT, None)
         observation = response.meta.pop(OBSERVATION, None)
         if handout is None:
             return
         if observation is None:
             observation = self._judged(handout, self._plain_visit(handout, response))
-        if self._attached or not (self.settings.discovery_value and learns_from_links(observation)):
-            self._end(observation)
-        else:
-            # Users of Frontera pass on the links of a page after it: which of them are new counts for the page.
-            self._open = response.meta, observation
+        self._end(observation)
+        # Users of Frontera pass on the links of a page after it: which of them are new counts for the page.
+        self._last = None if self._attached or observation.moved else (response.meta, observation)
 
     def request_error(self, page: Any, error: Any) -> None:
-        self._end_open()
         handout = page.meta.pop(HANDOUT, None)
         observation = page.meta.pop(OBSERVATION, None)
         if handout is None:
@@ -321,7 +318,6 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
 
     def finished(self) -> bool:
         """Tell whether CLOSE_AFTER is reached; a crawl that keeps pages fresh never finishes by itself."""
-        self._end_open()
         if self._attached or self.settings.close_after is None:
             return False
         return self.session.is_complete()
@@ -342,11 +338,14 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             )
         return plain_visit(handout, response, self.fingerprinting, reads_canonical=self.settings.canonical_links)
 
-    def _end_open(self) -> None:
-        """End the visit that waited for the links of its page."""
-        if self._open is not None:
-            observation, self._open = self._open[1], None
-            self._end(observation)
+    def _count_late(self, observation: Observation) -> None:
+        """Put new links that came after their page into what is stored of it, unless it was handed out again meanwhile."""
+        handout = observation.handout
+        found = FoundLinks(handout.new_links, handout.new_importance)
+        learned = after_links(observation, found, self.session.courier.published(handout.partition), self.settings)
+        revision = (handout.page, learned.row.b, learned.row, learned.memory)
+        with contextlib.suppress(StateUnavailableError):  # only the count is lost
+            self.session.namespace.run(revise_calls(handout.partition, [revision], f"discovered={found.pages}"))
 
     def _end(self, observation: Observation) -> None:
         move = self._move_of(observation) if observation.moved else None
