@@ -172,7 +172,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _hubs(answer: dict[str, Any]) -> str:
-    return f"{number(answer['hubs'] or 0)} pages yield new ones; {number(answer['discovered'])} were found on pages known before"
+    return f"{number(answer['hubs'] or 0)}; revisits have found {number(answer['discovered'])} new pages"
 
 
 def _given_up(answer: dict[str, Any]) -> str:
