@@ -97,6 +97,7 @@ REJECTED = {
     "FINGERPRINT_EXCLUDE": [5, None, [None], [" "], [":nth-child(x)"], ["a", "p >"], ["p:no-such"], ["$.items[x]"], '["p["]'],
     "FINGERPRINT_IGNORE": [5, None, [5], [""], ["("], ["a", "*"], "(", {"a": 1}, [re.compile("a")]],
     "FINGERPRINT_DISTANCE": [-1, 65, 1.5, "few", None, True, "nan"],
+    "DISCOVERY_VALUE": ["yes", None, 2, 1.0, "", []],
     "CONDITIONAL_GET": ["yes", None, 2, 1.0, "", []],
     "CALLBACK_ON": ["never", None, 5],
     "ITEM_FIELD": ["", 5, [], True],

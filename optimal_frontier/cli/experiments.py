@@ -25,6 +25,7 @@ _Result = TypeVar("_Result")
 _EXPERIMENTS: Final = {
     "azar-figure-1": ("papers.azar.azar_commands", "azar_figure_1_command"),
     "azar-figure-2": ("papers.azar.azar_commands", "azar_figure_2_command"),
+    "hubs": ("cli.hub_command", "hubs"),
     "policies": ("cli.simulate_commands", "policies"),
     "trace": ("cli.simulate_commands", "trace"),
     "upadhyay-figure-2": ("papers.upadhyay.upadhyay_commands", "upadhyay_figure_2_command"),

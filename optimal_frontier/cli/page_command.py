@@ -12,7 +12,7 @@ from optimal_frontier.cli.failure_causes import cause_in_words, some_of
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json
 from optimal_frontier.cli.page_facts import LEVEL, page_facts
 from optimal_frontier.cli.page_identity import identified_in, identity
-from optimal_frontier.cli.page_reasons import moment_of, why
+from optimal_frontier.cli.page_reasons import moment_of, new_pages, why
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
 from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.hosts import host_of
@@ -75,6 +75,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("model", _model_line(answer["model"])),
         ("habits", _habits(answer["habits"])),
         ("siblings", _sibling_line(answer["siblings"])),
+        *([("hub", _hub_line(answer["hub"]))] if answer["hub"] else []),
         *([("noise", _noise_line(answer["noise"]))] if answer["noise"] else []),
         ("interval bounds", f"{duration(answer['min_interval'])} to {longest}"),
         ("revisit rate", f"{per_second(answer['rate'])}, every {duration(answer['interval'])}{mean}" if answer["rate"] else NOTHING),
@@ -149,6 +150,18 @@ def _sibling_line(facts: Mapping[str, Any] | None) -> str:
     by = f"{number(facts['pages'])} taught" if facts["pages"] else "none yet; its host and the crawl teach"
     gamma = f"{number(facts['shape'])}, {number(facts['time'])} s"
     return f"{facts['pattern']}: {by} {per_second(facts['change_rate'])} (prior Gamma, shape and time {gamma})"
+
+
+def _hub_line(facts: Mapping[str, Any]) -> str:
+    """Say what new pages come of a hub.
+
+    Examples
+    --------
+    >>> _hub_line({"new_pages_per_second": 3 / 3600, "mean_importance": 1.0, "counts": True})
+    'yields 3 new pages an hour, of mean importance 1'
+    """
+    off = "" if facts["counts"] else "; that does not count, as DISCOVERY_VALUE is off"
+    return f"yields {new_pages(facts['new_pages_per_second'])}, of mean importance {number(facts['mean_importance'])}{off}"
 
 
 def _noise_line(facts: Mapping[str, Any]) -> str:

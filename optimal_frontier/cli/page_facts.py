@@ -18,20 +18,22 @@ from optimal_frontier.estimation.trust import Trust
 from optimal_frontier.estimation.validator_trust import ValidatorTrust
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.judging.gone import is_held
+from optimal_frontier.frontier.judging.hubs import worth_of, yield_of
 from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
 from optimal_frontier.frontier.judging.outcomes import CAUSES
 from optimal_frontier.frontier.judging.update_times import Republished, bought_times, interval_of_timed, key_of, republished
 from optimal_frontier.frontier.judging.validators import FOUND_OUT, USELESS
-from optimal_frontier.frontier.judging.waits import Terms, interval_of
+from optimal_frontier.frontier.judging.waits import Terms, discovery_of, interval_of
+from optimal_frontier.scheduling.discovery import waits_with_discovery
 from optimal_frontier.scheduling.exploration import NEVER_S, Exploring
-from optimal_frontier.scheduling.numbers import Numbers, deadline, waits_at_price
+from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.host_words import Counts
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.reading import PageReading
 from optimal_frontier.state.records import callbacks_of
-from optimal_frontier.state.rows import ACTIVE, DONE, FAR_S, HELD, RETIRED, STATE_NAMES, Row
+from optimal_frontier.state.rows import ACTIVE, DONE, FAR_S, HELD, HUB, RETIRED, STATE_NAMES, Row
 
 #: Probability inside the interval of the change rate.
 LEVEL: Final = 0.95
@@ -69,7 +71,8 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
     estimate = _estimate(row, published)
     used = estimate["change_rate"]
     timed = _update_times(reading, settings)
-    interval = _interval(row, terms, timed)
+    yielded = worth_of(reading.memory, settings) if row.flags & HUB and timed is None else 0.0
+    interval = _interval(row, terms, timed, yielded)
     rate = None if interval is None else _inverse(interval)
     due = deadline_of(row, reading.log_price)
     is_past = due is not None and due < reading.now and not reading.is_leased
@@ -81,6 +84,8 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
     if used is not None and timed is None:
         at_rate_0 = marginal_value(row.importance, used, 0.0, settings.objective)
         marginal = None if rate is None else marginal_value(row.importance, used, rate, settings.objective, policy)
+        if rate and yielded and marginal is not None:
+            marginal += discovery_of(yielded, terms) * (1.0 if policy == "poisson" else 0.5) / rate**2
     return {
         "url": reading.record.get("url", url),
         "fingerprint": reading.page.hex(),
@@ -98,6 +103,7 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
         **estimate,
         "model": _model(row, reading, timed, terms),
         "siblings": _siblings(reading),
+        "hub": _hub(reading, settings),
         "noise": noise_facts(noise_of_memory(reading.memory)),
         "habits": {"relearned": row.relearned, "evidence": row.evidence, "alarm": ALARM},
         "min_interval": row.min_interval,
@@ -158,7 +164,7 @@ def change_rates(heads: NDArray[np.void], published: Published) -> Floats:
     return rates
 
 
-def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms) -> Floats:
+def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded: Floats | float = 0.0) -> Floats:
     """Return at which mean intervals many pages without update times are revisited: `judging.waits.interval_of` for arrays.
 
     Parameters
@@ -168,6 +174,8 @@ def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms) -> Floa
         Change rates, as `change_rates` gives them.
     terms : Terms
         Price, plan, settings.
+    yielded : ndarray, shape (n,), or float
+        Importance of the new pages that each yields a second.
 
     Returns
     -------
@@ -188,7 +196,8 @@ def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms) -> Floa
         else:
             price = np.array([published.log_price_at(host, terms.log_price) for host in heads["host"].tolist()])
             importance = heads["importance"].astype(np.float64)
-            wait, _ = waits_at_price(price, importance, np.nan_to_num(rates), settings.objective, settings.policy)
+            found = np.broadcast_to(np.asarray(yielded * discovery_of(1.0, terms)), wait.shape)
+            wait, _ = waits_with_discovery(price, importance, np.nan_to_num(rates), found, settings.objective, settings.policy)
         wait = np.minimum(np.maximum(wait, least), longest)
     intervals: Floats = np.where(pinned, longest, wait)
     intervals[(heads["state"] != ACTIVE) | (heads["visits"] == 0)] = np.nan
@@ -297,10 +306,10 @@ def _update_times(reading: PageReading, settings: FrontierSettings) -> Republish
     return None if timetable is None else republished(timetable, reading.memory)
 
 
-def _interval(row: Row, terms: Terms, timed: Republished | None) -> float | None:
+def _interval(row: Row, terms: Terms, timed: Republished | None, yielded: float) -> float | None:
     if row.state != ACTIVE or row.visits == 0:
         return None
-    interval = interval_of(row, terms) if timed is None else interval_of_timed(timed, row, terms)
+    interval = interval_of(row, terms, yielded) if timed is None else interval_of_timed(timed, row, terms)
     return interval if interval is not None and interval < NEVER_S else None
 
 
@@ -334,6 +343,14 @@ def _model(row: Row, reading: PageReading, timed: Republished | None, terms: Ter
     ]
     is_learned = bool(reading.memory.betas) and reading.memory.timetable == key_of(timetable)
     return {"name": "quasi-deterministic", "period": timetable.period, "is_learned": is_learned, "update_times": rows}
+
+
+def _hub(reading: PageReading, settings: FrontierSettings) -> dict[str, Any] | None:
+    """Return how many new pages come of a page a second, their mean importance, and whether that counts; None for one that is no hub."""
+    known = yield_of(reading.memory)
+    if known is None or not reading.row.flags & HUB:
+        return None
+    return {"new_pages_per_second": known.rate, "mean_importance": known.mean_importance, "counts": settings.discovery_value}
 
 
 def _siblings(reading: PageReading) -> dict[str, Any] | None:

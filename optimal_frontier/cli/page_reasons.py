@@ -11,7 +11,7 @@ from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
 from optimal_frontier.scheduling.exploration import Exploring
 from optimal_frontier.settings import DAY_S, FrontierSettings
 from optimal_frontier.state.reading import PageReading
-from optimal_frontier.state.rows import ANNOUNCED, CHECKED
+from optimal_frontier.state.rows import ANNOUNCED, CHECKED, Row
 
 #: Relative difference up to which an interval counts as being at its bound.
 _AT_BOUND: Final = 1e-6
@@ -69,6 +69,9 @@ def _why_rate(reading: PageReading, facts: dict[str, Any], settings: FrontierSet
         return "Fetched before the first plan, which will give it a rate."
     if Exploring.of(published.exploration, published.prior_time).is_even:
         return f'Every {every}: all pages are explored at even intervals (EXPLORATION "{facts["exploration"]}").'
+    hub = facts["hub"]
+    if hub is not None and hub["counts"] and interval is not None:
+        return _why_hub(row, facts, every, longest)
     best, price = number(facts["marginal_at_rate_0"]), number(threshold)
     is_worthless = (facts["marginal_at_rate_0"] or 0.0) <= threshold
     if interval is None:
@@ -94,6 +97,30 @@ def _why_rate(reading: PageReading, facts: dict[str, Any], settings: FrontierSet
     if facts["price"] is not None and threshold > facts["price"] * (1 + _AT_BOUND):
         limit = f", more than in the crawl ({number(facts['price'])}): its host is at its limit (HOST_DELAY, HOST_MAX_RATE)"
     return f"Every {every}: a visit is worth the price then, {price}{limit}."
+
+
+def _why_hub(row: Row, facts: dict[str, Any], every: str, longest: float) -> str:
+    """Say how often a page that yields new ones is visited."""
+    held, interval = "", facts["interval"]
+    if interval <= row.min_interval * (1 + _AT_BOUND):
+        held = ", held to its shortest interval"
+    elif interval >= longest * (1 - _AT_BOUND):
+        held = ", held to its longest interval"
+    return f"Visited every {every}{held}: it yields {new_pages(facts['hub']['new_pages_per_second'])} (price {number(facts['threshold'])})."
+
+
+def new_pages(rate: float) -> str:
+    """Return a rate of new pages, per second, in a unit of which there is at least one.
+
+    Examples
+    --------
+    >>> new_pages(3 / 3600), new_pages(1 / 86_400), new_pages(0.25 / 86_400)
+    ('3 new pages an hour', '1 new page a day', '0.25 new pages a day')
+    """
+    units = (("a second", 1.0), ("a minute", 60.0), ("an hour", 3600.0))
+    unit, seconds = next((one for one in units if rate * one[1] >= 1.0 - _AT_BOUND), ("a day", DAY_S))
+    count = number(rate * seconds)
+    return f"{count} new page{'' if count == '1' else 's'} {unit}"
 
 
 def _why_timed(facts: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from optimal_frontier.cli.output import duration, number, show_json, show_table
 from optimal_frontier.cli.page_facts import change_rates, mean_intervals
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
 from optimal_frontier.errors import StateError
+from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.update_times import interval_of_timed, republished
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.scheduling.exploration import NEVER_S
@@ -23,7 +24,7 @@ from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.reading import read_now, read_published
-from optimal_frontier.state.rows import ACTIVE, RETIRED, STATE_NAMES, TIMED, Row
+from optimal_frontier.state.rows import ACTIVE, HUB, RETIRED, STATE_NAMES, TIMED, Row
 from optimal_frontier.state.scanning import StoredPages, batches, read_host_names, read_pages, read_scores, read_urls
 
 #: An identity, as numpy can sort it.
@@ -123,7 +124,7 @@ def _read_part(namespace: Namespace, k: int, settings: FrontierSettings, host: s
     now, heads = read_now(namespace, k), table.heads
     terms = Terms(log_price, published, settings)
     rates = change_rates(heads, published)
-    intervals = mean_intervals(heads, rates, terms)
+    intervals = mean_intervals(heads, rates, terms, _yielded(namespace, table, settings))
     for at, interval in _timed_intervals(namespace, table, hosts, terms):
         intervals[at] = interval
     intervals[intervals >= NEVER_S] = np.nan
@@ -133,6 +134,16 @@ def _read_part(namespace: Namespace, k: int, settings: FrontierSettings, host: s
     scores = np.array([np.nan if score is None else score for score in read_scores(namespace, _identities(table), k)])
     leased = (scores % 2 == 1) & (scores > now * 1e6)
     return _Part(now, hosts, table, rates, intervals, np.where(due < NEVER_S, due, np.nan), leased)
+
+
+def _yielded(namespace: Namespace, table: StoredPages, settings: FrontierSettings) -> NDArray[np.float64]:
+    """Return the importance of the new pages that each page yields a second."""
+    found = np.zeros(len(table.heads))
+    for part in batches(np.flatnonzero(table.heads["flags"] & HUB > 0).tolist()):
+        pages_ = [table.pages[at].tobytes() for at in part]
+        memories = namespace.command("HMGET", namespace.key("memory", table.partition), *pages_, partition=table.partition)
+        found[part] = [worth_of(Memory.unpack(raw), settings) for raw in memories]
+    return found
 
 
 def _timed_intervals(namespace: Namespace, table: StoredPages, hosts: dict[int, str], terms: Terms) -> Iterator[tuple[int, float]]:

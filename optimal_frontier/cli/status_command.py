@@ -93,6 +93,9 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
         "exploration_rounds": plan.get("exploration_rounds"),
         "exploration_number": int(plan["exploration_number"]) if "exploration_number" in plan else None,
         "exploration_held": int(plan["exploration_held"]) if "exploration_held" in plan else None,
+        "hubs": int(plan["hubs"]) if "hubs" in plan else None,
+        "discovered": counts.get("discovered", 0),
+        "given_up": int(plan["given_up"]) if "given_up" in plan else None,
         "is_exploring": Progress.of_plan(published).is_exploring if "exploration" in published else None,
         "planned_rate": plan.get("planned_rate"),
         "unused": plan.get("unused"),
@@ -158,6 +161,8 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("lateness", f"p50 {duration(late['p50'])}, p99 {duration(late['p99'])} (last 1,000 revisits)"),
         ("budget", f"{per_second(answer['budget'])}, {per_second(answer['revisit_budget'])} for revisits" if answer["budget"] else "auto"),
         ("planned", f"{per_second(answer['planned_rate'])}{memoryless}{feasible}{bound}"),
+        *([("hubs", _hubs(answer))] if answer["hubs"] or answer["discovered"] else []),
+        *([("given up", _given_up(answer))] if answer["given_up"] else []),
         ("exploration", _exploration(answer)),
         (
             "price",
@@ -166,6 +171,14 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("freshness", NOTHING if freshness is None else f"{freshness:.1%} (estimated{by}, weighted by importance)"),
         ("last plan", plan + overdue),
     ]
+
+
+def _hubs(answer: dict[str, Any]) -> str:
+    return f"{number(answer['hubs'] or 0)}; revisits have found {number(answer['discovered'])} new pages"
+
+
+def _given_up(answer: dict[str, Any]) -> str:
+    return f"{number(answer['given_up'])} pages change too fast for the budget: visited once in their longest interval"
 
 
 def _not_modified(answer: dict[str, Any]) -> str:

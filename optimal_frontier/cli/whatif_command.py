@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from optimal_frontier.cli.output import number, per_second, show_facts, show_json, show_table
+from optimal_frontier.cli.output import duration, number, per_second, show_facts, show_json, show_table
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
 from optimal_frontier.settings import FrontierSettings
 
@@ -119,6 +119,7 @@ def forecast(curve: CrawlCurve, settings: FrontierSettings, rates: Sequence[floa
     def row(budget: float) -> dict[str, Any]:
         point = now if budget == curve.present else curve.at(budget)
         fields = asdict(point) | {"gain": point.freshness - now.freshness, "is_present": budget == curve.present}
+        fields["found_after_seconds"] = curve.found_after(budget)
         return fields if settings.objective == "freshness" else fields | {"changes_per_second": curve.changes(budget)}
 
     limit = curve.limit()
@@ -167,6 +168,8 @@ def _show(answer: dict[str, Any]) -> None:
         names = ["budget/s", "for revisits/s", "freshness", "gain", "next 1/s adds", "multiplier"]
         if changes:
             names.insert(4, "changes seen/s")
+        if answer["present"]["found_after_seconds"] is not None:
+            names.append("new pages found after")
         show_table([*names, ""], [_cells(shown[budget], answer, changes) for budget in sorted(shown)])
     elif answer["targets"]:
         now = answer["present"]
@@ -197,6 +200,8 @@ def _cells(row: dict[str, Any], answer: dict[str, Any], changes: bool) -> list[s
     ]
     if changes:
         cells.insert(4, number(row["changes_per_second"]))
+    if row["found_after_seconds"] is not None:
+        cells.insert(-1, duration(row["found_after_seconds"]))
     return cells
 
 

@@ -49,6 +49,7 @@ class FrontierSettings:
     partitions: int
     crawl_rate: float | None
     discovery_share: float
+    discovery_value: bool
     objective: Literal["freshness", "changes"]
     policy: Literal["periodic", "poisson"]
     exploration: Literal["median", "epsilon", "explore-then-commit"]

@@ -115,6 +115,7 @@ TABLE: Final = (
         _share,
         "share of the budget for first visits, once those that wait could not be finished within three plans; 1 with CLOSE_AFTER",
     ),
+    Setting("DISCOVERY_VALUE", True, flag, "whether pages that yield new pages are visited for that too, beside their own changes"),
     Setting("OBJECTIVE", "freshness", choice("freshness", "changes"), "what is maximised: time current, or changes seen per second"),
     Setting(
         "POLICY",

@@ -64,6 +64,18 @@ MISSED_CHANGE: Final = 1
 MISSED_FIRST: Final = 2
 
 
+class Yielded(NamedTuple):
+    """What new pages came of a page: how many, the sum of their importance, and in how many seconds, all discounted by age.
+
+    ``at`` is the visit up to which they are counted, seconds since the epoch. See `judging.hubs`.
+    """
+
+    pages: float
+    importance: float
+    seconds: float
+    at: float
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """What is remembered of a page between two fetches.
@@ -100,6 +112,8 @@ class Memory:
         What the page was before it moved, oldest first: partition (u4) and page (12 bytes) of each, see `dispatching.moving`.
     lost : Lost or None
         There from the visit at which its callback or an item pipeline raised until one at which neither does.
+    yielded : Yielded or None
+        Of a hub: the new pages that were found on it.
     """
 
     etag: bytes = b""
@@ -118,6 +132,7 @@ class Memory:
     timetable: int = 0
     aliases: tuple[bytes, ...] = ()
     lost: Lost | None = None
+    yielded: Yielded | None = None
 
     @classmethod
     def unpack(cls, raw: bytes | None) -> Memory:
@@ -159,5 +174,6 @@ _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "betas": lambda pairs: tuple(map(tuple, pairs)),
     "aliases": tuple,
     "lost": Lost._make,
+    "yielded": Yielded._make,
 }
 NOTHING_REMEMBERED: Final = Memory()

@@ -47,6 +47,8 @@ class NewPage:
         Which source says so.
     is_wanted : bool
         It is to be fetched now, also where it is known.
+    found_on : Handout or None
+        The visit to the page that links to it, if it counts whether the link is new.
     """
 
     page: bytes
@@ -60,6 +62,7 @@ class NewPage:
     lastmod: tuple[float, float] | None = None
     announcement: Announcement | None = None
     is_wanted: bool = False
+    found_on: Handout | None = None
 
 
 @dataclass(slots=True)
@@ -95,6 +98,8 @@ class Handout:
         What the last responses left for this fetch.
     value : bytes
         As stored: head and tail.
+    new_links, new_importance : int, float
+        Links found on it that were new so far, and the sum of their importance; counted while the lease lives.
     """
 
     partition: int
@@ -111,6 +116,8 @@ class Handout:
     words: HostWords = NOTHING_SAID
     memory: Memory = NOTHING_REMEMBERED
     value: bytes = b""
+    new_links: int = 0
+    new_importance: float = 0.0
 
     @property
     def elapsed(self) -> float:

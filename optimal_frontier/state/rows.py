@@ -26,6 +26,8 @@ ANNOUNCED: Final = 2
 CHECKED: Final = 4
 #: RULES have update times for it: a plan that gives it numbers needs its record and its memory.
 TIMED: Final = 8
+#: It has yielded new pages, so that a visit is worth more than its own changes: `Memory.yielded` has how many.
+HUB: Final = 16
 #: The spider has no method of the name of its callback: it is not handed out until one has. Its numbers say never.
 HELD: Final = 32
 
@@ -36,7 +38,7 @@ FAR_S: Final = 3e38
 FIELDS: Final = (
     ("host", "I", "number of its host, see `hosts`"),
     ("state", "B", "1 active, 2 once, 3 transient, 4 retired, 5 done"),
-    ("flags", "B", "1 unconditional, 2 announced, 4 checked, 8 has update times, 32 held: its callback is missing"),
+    ("flags", "B", "1 unconditional, 2 announced, 4 checked, 8 has update times, 16 yields new pages, 32 held: its callback is missing"),
     ("b", "d", "when the visit was that the numbers are about, microseconds since the epoch; 0: none yet"),
     ("a", "f", "wait at log price 0, to first order, seconds after b"),
     ("s", "f", "seconds by which the wait grows with the log price"),

@@ -19,6 +19,7 @@ from optimal_frontier.estimation import posterior_median
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.dispatching import exchange
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease
+from optimal_frontier.frontier.dispatching.found_links import with_links
 from optimal_frontier.frontier.dispatching.work import Ended
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.judge import judge
@@ -164,14 +165,16 @@ class Play:
 
     def _exchange(self) -> float:
         """Make one round trip; return the seconds until the next."""
-        work = Exchange(pages=self._new, ended=self._ended, want=self.want, looks_again=self._is_planned)
+        # As the courier does.
+        ended, held = with_links(self._ended, self._new, self.dispatcher.published, self.settings)
+        work = Exchange(pages=self._new, ended=ended, want=self.want, looks_again=self._is_planned)
+        self._new, self._ended, self._is_planned = [], held, False
         outcome = self.dispatcher.exchange(work)
-        self._new, self._ended, self._is_planned = [], [], False
         for handout in outcome.handouts:
             self.visits[self.numbers[handout.page]].append(self.now)
             self.handouts.append(self.now)
             self._ended.append((self.judged(handout), Lease.of(handout)))
-        wait = _SOON_S if outcome.handouts else float(outcome.wait or 0.0) + self.delay
+        wait = _SOON_S if outcome.handouts or held else float(outcome.wait or 0.0) + self.delay
         return max(wait, self.period)
 
     def judged(self, handout: Handout) -> Observation:

@@ -15,6 +15,7 @@ from misbehaving_site import MisbehavingSite
 from plain_frontera import PlainState, Start, crawled, next_requests, page, urls
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
+from optimal_frontier.state.rows import HUB
 
 
 def test_a_page_goes_round(start: Start, plain_state: PlainState) -> None:
@@ -41,6 +42,30 @@ def test_a_page_goes_round(start: Start, plain_state: PlainState) -> None:
     assert [row["bits"] >> (row["observations"] - 1 - n) & 1 for n in range(3)] == [0, 1, 0]
     assert plain_state.at("http://a.example/1")["changes"] == 0
     assert "leases_expired" not in plain_state.counts
+
+
+@pytest.mark.parametrize("links_first", [True, False])
+def test_new_links_count_for_theirpage(start: Start, plain_state: PlainState, links_first: bool) -> None:
+    """Whether they are passed on before their page, or after it as Frontera's own users do; those of a first visit say nothing."""
+    manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.1)
+    manager.add_seeds([Request("http://a.example/list")])
+    links = 2
+    for visit in range(3):
+        request = next_requests(manager)[0]
+        while request.url != "http://a.example/list":
+            crawled(manager, request, page(request.url))
+            request = next_requests(manager)[0]
+        found = [Request(f"http://b.example/{n}") for n in range(links)]
+        if links_first:
+            manager.links_extracted(request, found)
+        crawled(manager, request, page(str(visit)))
+        if not links_first:
+            manager.links_extracted(request, found)
+        links += 3
+    yielded = plain_state.memory("http://a.example/list").yielded
+    assert plain_state.at("http://a.example/list")["flags"] & HUB
+    assert 5.0 < yielded.pages <= 6.0
+    assert plain_state.counts["discovered"] == 6
 
 
 def test_overused_hosts_are_left_out(start: Start) -> None:

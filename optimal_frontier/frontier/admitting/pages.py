@@ -10,7 +10,7 @@ from typing import Any, Final
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.hosts import host_of, names_of
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.messages import PAGE_BYTES, Announcement, Move, NewPage, Observation
+from optimal_frontier.state.messages import PAGE_BYTES, Announcement, Handout, Move, NewPage, Observation
 from optimal_frontier.state.records import pack_record
 from optimal_frontier.state.rows import ACTIVE, FAR_S, ONCE, TIMED, TRANSIENT, Row
 
@@ -90,6 +90,7 @@ def new_page(
     lastmod: tuple[float, float] | None = None,
     announcement: Announcement | None = None,
     is_link: bool = False,
+    found_on: Handout | None = None,
 ) -> NewPage:
     """Return the page to add, with what RULES and the interval bounds say of it.
 
@@ -113,6 +114,8 @@ def new_page(
         See `NewPage`.
     is_link : bool
         It was found on a page, so HOST_MAX_PAGES and PATTERN_MAX_PAGES hold for it.
+    found_on : Handout, optional
+        See `NewPage`.
 
     Raises
     ------
@@ -126,7 +129,7 @@ def new_page(
     stated = stored_importance(importance) if importance else 0.0
     row = rated(Row(state=kind, pattern=pattern_number(host, url)), settings, url, stated)
     limits = (settings.host_max_pages or 0, settings.pattern_max_pages or 0) if is_link else (0, 0)
-    return NewPage(page, host, row, stated, pack_record(record, host), priority, *limits, lastmod, announcement)
+    return NewPage(page, host, row, stated, pack_record(record, host), priority, *limits, lastmod, announcement, found_on=found_on)
 
 
 def move_of(settings: FrontierSettings, observation: Observation, target: bytes, url: str) -> Move:

@@ -4,6 +4,9 @@ Work that comes in while a round trip is under way is collected and goes with th
 not acknowledged is sent again (pages, observations and moves are idempotent). So is work that was acknowledged in the last two seconds,
 because a server that died may have lost up to one second of its log: its renewals first, so that observations name a token that the server
 knows. An observation whose lease was lost with the log is refused; its page is due again, and visited once more.
+
+The observation of a revisit whose links go with an exchange goes with the next one: which of them are new is in the replies, and counts for
+the page (`judging.hubs`). A crawler that dies in between has stored the links; the page is visited again when its lease ends.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.admitting.traps import TrapLog
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Ended, Exchange, Lease, Moving, Outcome, SlotRoom
+from optimal_frontier.frontier.dispatching.found_links import with_links
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.state.downloader_limits import DownloaderLimits
 from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
@@ -372,7 +376,8 @@ class Courier:
             now, new = time.monotonic(), self._next
             carried.pages += new.pages
             carried.stored += new.stored
-            carried.ended += new.ended
+            ended, held = with_links(new.ended, carried.pages, self.published, self.dispatcher.settings)
+            carried.ended += ended
             carried.moves += new.moves
             carried.draws += new.draws
             carried.holds += new.holds
@@ -393,7 +398,7 @@ class Courier:
                     carried.moves.append(due[1])
                 else:
                     carried.pages.append(due[1])
-            self._next = Exchange(want=new.want, slots=new.slots, per_host=new.per_host)
+            self._next = Exchange(ended=held, want=new.want, slots=new.slots, per_host=new.per_host)
             self._busy = True
         return carried
 

@@ -42,7 +42,7 @@ from optimal_frontier.state.partition import (
     revise_calls,
 )
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import Row
+from optimal_frontier.state.rows import TRANSIENT, Row
 
 __all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom"]
 
@@ -201,6 +201,9 @@ class Dispatcher:
                 for new, value in zip(pages, told, strict=True):
                     if value == REPLACED:
                         outcome.replaced.append((partition, new.page))
+                    if value == NEW and new.found_on is not None and new.row.state != TRANSIENT:
+                        new.found_on.new_links += 1
+                        new.found_on.new_importance += new.row.importance
                     elif isinstance(value, bytes):
                         idle.append((partition, new.page, value))
                     elif value in _TRAPS:

@@ -17,6 +17,7 @@ from optimal_frontier.frontier.judging.canonical import refusal_of
 from optimal_frontier.frontier.judging.fetched_once import is_page_again
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.gone import after_good, judge_gone
+from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.judgement import Context, Judgement
 from optimal_frontier.frontier.judging.learning import FORGOTTEN, change_bit, learn_announced_bit, learn_bit
 from optimal_frontier.frontier.judging.noise import notice
@@ -24,7 +25,7 @@ from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of
 from optimal_frontier.state.messages import DROP, RELEASE, REST, Change, Handout, Observation
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, DONE, HELD, ONCE, RETIRED, TRANSIENT, UNCONDITIONAL
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, DONE, HELD, HUB, ONCE, RETIRED, TRANSIENT, UNCONDITIONAL
 
 __all__ = ["NOTHING_KNOWN", "Context", "conditions_of", "judge", "told"]
 
@@ -89,7 +90,8 @@ def told(handout: Handout, observation: Observation | None, context: Context) ->
     terms = Terms(handout.log_price, context.published, settings)
     timetable = settings.rules.of(handout.record["url"]).update_times
     if timetable is None:
-        interval = interval_of(row, terms)
+        memory = (observation.memory if observation is not None else None) or handout.memory
+        interval = interval_of(row, terms, worth_of(memory, settings) if row.flags & HUB else 0.0)
     else:
         memory = handout.memory if observation is None else observation.memory or handout.memory
         interval = update_times.interval_of_timed(update_times.republished(timetable, memory), row, terms)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from optimal_frontier.frontier.judging import announcements
+from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.update_times import Republished, numbers_of_timed, republished
 from optimal_frontier.frontier.judging.visits import Visit
@@ -15,10 +16,12 @@ from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.messages import KEEP, REST, Change, Handout, Observation
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, DONE, FAR_S, TIMED, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, DONE, FAR_S, HUB, TIMED, UNCONDITIONAL, Row
 
 #: Where the fields of a row stand.
 _PLACE: Final = {name: at for at, name in enumerate(Row._fields)}
+#: Flags that outlive a visit.
+_KEPT: Final = UNCONDITIONAL | HUB
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ class Judgement:
         at = handout.server_time(visit.responded)
         fields = {
             "state": ACTIVE if rule.revisit or handout.memory.lost is not None else DONE,
-            "flags": row.flags & UNCONDITIONAL,
+            "flags": row.flags & _KEPT,
             "b": max(float(round(at * 1e6)), row.b + 1.0),
             "importance": min(handout.stated or rule.importance or 1.0, FAR_S),
             "min_interval": min(shortest, FAR_S),
@@ -182,7 +185,8 @@ class Judgement:
             page = self.republished or republished(timetable, handout.memory)
             return numbers_of_timed(page, row, handout.page, terms)
         late = pinned_lateness(handout.row, row.b) if row.min_interval >= row.max_interval else 0.0
-        return numbers_of(row, handout.page, terms, late=late)
+        yielded = worth_of(handout.memory, terms.settings) if row.flags & HUB else 0.0
+        return numbers_of(row, handout.page, terms, late=late, yielded=yielded)
 
 
 def _with_fields(row: Row, fields: dict[str, Any]) -> Row:

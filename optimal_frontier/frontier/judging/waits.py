@@ -16,6 +16,7 @@ from optimal_frontier.estimation import posterior_median
 from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.frontier.judging.backoff import wait_after_failures
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, CAUSES, ITEM
+from optimal_frontier.scheduling.discovery import discovery_rate, wait_with_discovery, waits_with_discovery
 from optimal_frontier.scheduling.exploration import NEVER_S, Exploring
 from optimal_frontier.scheduling.numbers import (
     Floats,
@@ -60,7 +61,7 @@ class Terms(NamedTuple):
     settings: FrontierSettings
 
 
-def numbers_of(row: Row, page: bytes, terms: Terms, since: float = 0.0, late: float = 0.0) -> Numbers:
+def numbers_of(row: Row, page: bytes, terms: Terms, since: float = 0.0, late: float = 0.0, yielded: float = 0.0) -> Numbers:
     """Return the numbers of a page.
 
     Parameters
@@ -75,14 +76,17 @@ def numbers_of(row: Row, page: bytes, terms: Terms, since: float = 0.0, late: fl
         Seconds from ``row.b`` to now, where that is later: what happened meanwhile makes no deadline in the past.
     late : float
         Of a pinned page: seconds by which its visit came late, see `pinned_lateness`.
+    yielded : float
+        Importance of the new pages that it yields a second, see `hubs.worth_of`.
     """
     if row.failures and row.cause in _AFTER_A_VISIT:
-        planned = numbers_of(row._replace(failures=0, cause=0), page, terms, since, late)
+        planned = numbers_of(row._replace(failures=0, cause=0), page, terms, since, late, yielded)
         return at_latest(planned, wait_after_failures(page, row.failures, shortest_wait(row), 0, None))
     published = terms.published
     longest = min(row.max_interval * published.stretch, FAR_S)
     if row.failures:
-        wait = wait_after_failures(page, row.failures, shortest_wait(row), row.gone, interval_of(row, terms) if row.gone else None)
+        interval = interval_of(row, terms, yielded) if row.gone else None
+        wait = wait_after_failures(page, row.failures, shortest_wait(row), row.gone, interval)
         return fixed(min(wait, longest))
     if row.flags & (CHECKED | ANNOUNCED):
         return fixed(shortest_wait(row))
@@ -95,13 +99,15 @@ def numbers_of(row: Row, page: bytes, terms: Terms, since: float = 0.0, late: fl
     draw = draw_of(page, row.attempts) if is_memoryless else 1.0
     if exploring.is_even:
         return fixed(min(max(exploring.interval * draw, row.min_interval), longest))
-    wait, slope = _wait(row, terms)
+    wait, slope = _wait(row, terms, yielded)
     if is_memoryless and wait < math.inf:
         wait, slope = wait * draw, slope * draw
     return numbers_at(max(wait, since), slope, terms.log_price, row.min_interval, exploring.longest(page, longest))
 
 
-def numbers_of_rows(rows: NDArray[np.void], pages: NDArray[np.void], terms: Terms, now: float) -> ManyNumbers:
+def numbers_of_rows(
+    rows: NDArray[np.void], pages: NDArray[np.void], terms: Terms, now: float, yielded: Floats | None = None
+) -> ManyNumbers:
     """Return the numbers of many pages, arrays (n,): `numbers_of` for those that go by the price, what is stored for all others.
 
     Parameters
@@ -114,6 +120,8 @@ def numbers_of_rows(rows: NDArray[np.void], pages: NDArray[np.void], terms: Term
         Price, prior and settings.
     now : float
         Server's time, seconds since the epoch.
+    yielded : ndarray (n,), optional
+        Importance of the new pages that each yields a second; None: no page does.
 
     Notes
     -----
@@ -138,7 +146,7 @@ def numbers_of_rows(rows: NDArray[np.void], pages: NDArray[np.void], terms: Term
         wait = np.minimum(np.maximum(exploring.interval * draws, least), longest)
         made = ManyNumbers(wait, np.zeros(len(some)), wait, wait)
     else:
-        wait, slope = _waits(some, terms)
+        wait, slope = _waits(some, terms, None if yielded is None else yielded[priced])
         wait, slope = wait * draws, slope * draws
         longest = exploring.longest_of_many(ids, longest)
         wait = np.maximum(wait, np.maximum(now - some["b"] / 1e6, 0.0))
@@ -195,7 +203,7 @@ def change_rate_of(row: Row, published: Published) -> float | None:
     return None if prior is None else median_one(*prior)
 
 
-def interval_of(row: Row, terms: Terms) -> float | None:
+def interval_of(row: Row, terms: Terms, yielded: float = 0.0) -> float | None:
     """Return the mean interval (s) at which a page without update times is revisited while it does not fail; None before the first plan."""
     published = terms.published
     longest = min(row.max_interval * published.stretch, FAR_S)
@@ -204,22 +212,32 @@ def interval_of(row: Row, terms: Terms) -> float | None:
     if published.number == 0:
         return None
     exploring = Exploring.of(published.exploration, published.prior_time)
-    wait = exploring.interval if exploring.is_even else _wait(row, terms)[0]
+    wait = exploring.interval if exploring.is_even else _wait(row, terms, yielded)[0]
     return min(max(wait, row.min_interval), longest)
 
 
-def _wait(row: Row, terms: Terms) -> tuple[float, float]:
+def discovery_of(yielded: float, terms: Terms) -> float:
+    """Return what the new pages of a second are worth in the unit of OBJECTIVE; they are believed to change as any new page."""
+    newcomer_rate = 1.0 / terms.published.prior_time if terms.published.prior_time > 0.0 else 0.0
+    return discovery_rate(yielded, terms.settings.objective, newcomer_rate)
+
+
+def _wait(row: Row, terms: Terms, yielded: float) -> tuple[float, float]:
     published, settings = terms.published, terms.settings
     rate = change_rate_of(row, published)
     if rate is None:
         return math.inf, 0.0
     log_price = published.log_price_at(row.host, terms.log_price)
-    wait, slope = wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)
+    if yielded > 0.0:
+        discovery = discovery_of(yielded, terms)
+        wait, slope = wait_with_discovery(log_price, row.importance, rate, discovery, settings.objective, settings.policy)
+    else:
+        wait, slope = wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)
     # Visits to a host at its limit do not answer to the price of the crawl.
     return (wait, slope if log_price == terms.log_price else 0.0) if wait < NEVER_S else (math.inf, 0.0)
 
 
-def _waits(rows: NDArray[np.void], terms: Terms) -> tuple[Floats, Floats]:
+def _waits(rows: NDArray[np.void], terms: Terms, yielded: Floats | None) -> tuple[Floats, Floats]:
     published, settings = terms.published, terms.settings
     if terms.log_price == -math.inf:
         return np.zeros(len(rows)), np.zeros(len(rows))
@@ -235,7 +253,11 @@ def _waits(rows: NDArray[np.void], terms: Terms) -> tuple[Floats, Floats]:
         hosts, at = np.unique(rows["host"], return_inverse=True)
         log_price = np.array([published.log_price_at(host, terms.log_price) for host in hosts.tolist()])[at]
     importance = rows["importance"].astype(np.float64)
-    wait, slope = waits_at_price(log_price, importance, rate, settings.objective, settings.policy)
+    if yielded is not None and yielded.any():
+        discovery = yielded * discovery_of(1.0, terms)
+        wait, slope = waits_with_discovery(log_price, importance, rate, discovery, settings.objective, settings.policy)
+    else:
+        wait, slope = waits_at_price(log_price, importance, rate, settings.objective, settings.policy)
     never = wait >= NEVER_S
     return np.where(never, np.inf, wait), np.where(never | (np.asarray(log_price) > terms.log_price), 0.0, slope)
 

@@ -11,6 +11,7 @@ import hashlib
 from typing import Final
 
 from optimal_frontier.frontier.judging.fetched_once import is_page_again
+from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.update_times import numbers_of_timed, republished
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
 from optimal_frontier.settings import FrontierSettings
@@ -18,7 +19,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.records import unpack_record
-from optimal_frontier.state.rows import ACTIVE, DONE, HEAD_BYTES, HELD, TAIL_BYTES, TIMED, UNCONDITIONAL, Row, split_tail
+from optimal_frontier.state.rows import ACTIVE, DONE, HEAD_BYTES, HELD, HUB, TAIL_BYTES, TIMED, UNCONDITIONAL, Row, split_tail
 
 #: Hosts that one HSCAN asks for.
 _SCAN_COUNT: Final = 500
@@ -110,12 +111,15 @@ class BoundsRevision:
         if not is_freed and row.flags & (UNCONDITIONAL | HELD):  # somebody has said when, or not until its callback is there
             return new
         if rule.update_times is not None and row.visits and not row.gone:
-            raw = self.namespace.command("HGET", self.namespace.key("memory", self.partition), page, partition=self.partition)
-            timed = republished(rule.update_times, Memory.unpack(raw))
+            timed = republished(rule.update_times, self._memory(page))
             a, s, e, longest = numbers_of_timed(timed, new, page, self.terms)
         else:
-            a, s, e, longest = numbers_of(new, page, self.terms, since=max(0.0, self.now - row.b / 1e6))
+            yielded = worth_of(self._memory(page), settings) if row.flags & HUB else 0.0
+            a, s, e, longest = numbers_of(new, page, self.terms, since=max(0.0, self.now - row.b / 1e6), yielded=yielded)
         return new._replace(a=a, s=s, e=e, l=longest)
+
+    def _memory(self, page: bytes) -> Memory:
+        return Memory.unpack(self.namespace.command("HGET", self.namespace.key("memory", self.partition), page, partition=self.partition))
 
     def _name(self, host: int) -> str:
         if host not in self._hosts:

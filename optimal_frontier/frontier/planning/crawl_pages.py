@@ -16,12 +16,13 @@ from optimal_frontier.frontier.planning.budget import Budget
 from optimal_frontier.frontier.planning.exploring import Progress
 from optimal_frontier.frontier.planning.host_groups import HostGroups, host_groups
 from optimal_frontier.frontier.planning.host_prices import host_limits
+from optimal_frontier.frontier.planning.hub_pages import HubPages
 from optimal_frontier.frontier.planning.page_table import Pages, PageTable, share_to_read
 from optimal_frontier.frontier.planning.priors import PriorFits, Priors
 from optimal_frontier.frontier.planning.republished import RepublishedPages
 from optimal_frontier.frontier.planning.solving import Problem
 from optimal_frontier.frontier.planning.timed import TimedPages
-from optimal_frontier.scheduling.numbers import waits_at_price
+from optimal_frontier.scheduling.discovery import discovery_rate, waits_with_discovery
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.downloader_limits import read_limits
 from optimal_frontier.state.namespace import Namespace
@@ -63,6 +64,8 @@ class CrawlPages:
         Of the last `problem`.
     median, failing, calm_max_rate : ndarray (n,)
         Of the planned pages: believed change rates (1/s), whether they fail, and highest rates (1/s) if they did not.
+    discovery : ndarray (n,) or None
+        Of the planned pages: what the new pages are worth that each yields a second; None where no page does.
     active, importance : int, float
         Number of pages that are revisited or will be, and the sum of their importance.
     pending : dict of int to int
@@ -81,6 +84,7 @@ class CrawlPages:
         self.partitions: list[int] = []
         self.tables: dict[int, PageTable] = {}
         self.republished: dict[int, RepublishedPages] = {}
+        self.hubs: dict[int, HubPages] = {}
         self.fresh: dict[int, Ints] = {}
         self.counts: dict[str, int] = {}
         self.pending: dict[int, int] = {}
@@ -92,6 +96,7 @@ class CrawlPages:
         self.active = 0
         self.importance = 0.0
         self.median: Floats = np.zeros(0)
+        self.discovery: Floats | None = None
         self.failing: NDArray[np.bool_] = np.zeros(0, bool)
         self.calm_max_rate: Floats = np.zeros(0)
         self.read_rows = 0
@@ -122,6 +127,7 @@ class CrawlPages:
             if k not in self.tables:
                 self.tables[k] = PageTable(self.namespace, k)
                 self.republished[k] = RepublishedPages(self.namespace, k, self.settings)
+                self.hubs[k] = HubPages(self.namespace, k, self.settings)
 
     def read(self, k: int, log_price: float, each: Callable[[], None] = lambda: None) -> None:
         """Bring one partition up to date: all of a small one, of a large one as much as was visited, twice over."""
@@ -132,6 +138,7 @@ class CrawlPages:
         revision = self._revised.pop(k, None)
         self.fresh[k] = table.read(1.0 if revision else share, log_price, each, revision.see if revision else None)
         self.republished[k].read(table.pages)
+        self.hubs[k].read(table.pages)
         self.read_rows += len(self.fresh[k])
         self.pending[k] = counts.get("pending", 0)
         for name, value in counts.items():
@@ -202,6 +209,7 @@ class CrawlPages:
         self.median = self._medians(of)
         importance = of("importance").astype(np.float64)
         timed = self._timed(importance, min_rate, max_rate)
+        self.discovery = self._discovery()
         return Problem(
             importance,
             self.median,
@@ -214,7 +222,17 @@ class CrawlPages:
             settings.objective,
             settings.policy,
             timed,
+            self.discovery,
         )
+
+    def _discovery(self) -> Floats | None:
+        """Return what the new pages are worth that each planned page yields a second; None where no page does."""
+        if not any(self.hubs[k].count for k in self.partitions):
+            return None
+        yielded = np.concatenate([self.hubs[k].of_all(self.tables[k].pages.count) for k in self.partitions])[self.planned]
+        newcomer_rate = 1.0 / self.priors.default_time if self.priors.default_time > 0 else 0.0
+        discovery = yielded * discovery_rate(1.0, self.settings.objective, newcomer_rate)
+        return discovery if discovery.any() else None
 
     def rows_of(self, k: int) -> Ints:
         """Return which pages of the plan are of partition ``k``."""
@@ -235,8 +253,9 @@ class CrawlPages:
         some, first = rows[::every], sum(self.tables[j].pages.count for j in self.partitions if j < k)
         pages = self.tables[k].pages.take(self.planned[some] - first)
         settings = self.settings
-        wait, slope = waits_at_price(
-            log_price, pages["importance"].astype(np.float64), self.median[some], settings.objective, settings.policy
+        yielded = np.zeros(len(some)) if self.discovery is None else self.discovery[some]
+        wait, slope = waits_with_discovery(
+            log_price, pages["importance"].astype(np.float64), self.median[some], yielded, settings.objective, settings.policy
         )
         free = (slope > 0) & (wait > pages["min_interval"]) & (wait < pages["max_interval"]) & (pages["failures"] == 0)
         return float((slope[free] / wait[free]).sum()) * every

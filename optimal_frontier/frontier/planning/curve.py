@@ -114,8 +114,10 @@ class CrawlCurve:
         self._total = crawl.importance
         self._start = float(published.get("multiplier", 0.0))
         most = self._most_rate()
+        # Hubs are visited for what no freshness shows.
+        is_all = problem.objective == "freshness" and problem.discovery is None
         # Twice as much, so that something is left over for certain.
-        self._curve = BudgetCurve(self._solve, 2 * most if most < _FAR else math.inf, of_freshness=problem.objective == "freshness")
+        self._curve = BudgetCurve(self._solve, 2 * most if most < _FAR else math.inf, of_freshness=is_all)
 
     def at(self, budget: float) -> Outlook:
         """Return what a budget above 0 would buy."""
@@ -128,6 +130,16 @@ class CrawlCurve:
     def changes(self, budget: float) -> float:
         """Return the importance-weighted changes seen per second, which OBJECTIVE "changes" maximises."""
         return float(changes_periodic(self.problem.importance, self.problem.change_rate, self.plan(budget).rates))
+
+    def found_after(self, budget: float) -> float | None:
+        """Return the mean seconds from the appearance of a new page until a visit to a hub finds it; None without hubs."""
+        discovery = self.problem.discovery
+        if discovery is None:
+            return None
+        hubs = discovery > 0
+        with np.errstate(divide="ignore"):
+            delay = (1.0 if self.problem.policy == "poisson" else 0.5) / self.plan(budget).rates[hubs]
+        return float(discovery[hubs] @ delay / discovery[hubs].sum())
 
     def budget_for(self, freshness: float) -> Outlook | None:
         """Return the least budget that would buy a freshness; None if none would."""

@@ -48,7 +48,7 @@ def host_limits(settings: FrontierSettings, capacity: Floats | None, waiting: In
 
 
 def marginal_values(importance: Floats, change_rate: Floats, rates: Floats, objective: str, policy: str) -> Floats:
-    """Return what one more visit per second is worth to each page at its rate: at the optimum, the price of its host."""
+    """Return what one more visit per second is worth to each page for its changes at its rate: at the optimum, the price of its host."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if policy == "poisson":
             return np.asarray(importance * change_rate / (rates + change_rate) ** 2)

@@ -99,7 +99,7 @@ class Planner:
         self.crawl = CrawlPages(namespace, settings)
         self.rates: NDArray[np.float64] = np.zeros(0)
         self._host_prices: dict[int, NDArray[np.float64]] = {}
-        self._warned = False
+        self._warned = self._told = False
 
     def due_in(self) -> float | None:
         """Return seconds until the next plan is due; None while no page was fetched.
@@ -281,7 +281,8 @@ class Planner:
         self._host_prices[k] = asked
         if self._sets[k] or self.crawl.stretch_moved(terms.published.stretch) or self.crawl.exploration_moved:
             look[:] = True
-        at, rows = moved_pages(pages, np.flatnonzero(look), terms, now)
+        chosen = np.flatnonzero(look)
+        at, rows = moved_pages(pages, chosen, terms, now, self.crawl.hubs[k].among(chosen))
         for name in ("a", "s", "e", "l"):
             pages[name][at] = rows[name]
         pages["placed"][at] = terms.log_price
@@ -333,6 +334,14 @@ class Planner:
                 self.crawl.budget.revisits,
             )
         self._warned = not solved.feasible
+        if solved.given_up and not self._told:
+            self._told = True
+            logger.info(
+                "%d of %d pages change too fast to be kept fresh within the budget: no visit is worth its price, so that they are visited "
+                "once in their longest interval (MAX_INTERVAL, RULES); `optimal-frontier status` goes on counting them",
+                solved.given_up,
+                len(self.crawl.planned),
+            )
 
     def _ways(self) -> dict[str, str]:
         """Return the settings under which a plan is made, as they are published."""
@@ -341,6 +350,7 @@ class Planner:
             "policy": settings.policy,
             "objective": settings.objective,
             "exploration": settings.exploration,
+            "discovery": str(int(settings.discovery_value)),
             "bounds": bounds_digest(settings),
         }
 

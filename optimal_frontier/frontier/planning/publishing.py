@@ -125,6 +125,8 @@ def plan_fields(plan: Plan, partition: int, share: float) -> dict[str, Any]:
         "measured_fetches": crawl.budget.fetches,
         "explores": int(crawl.progress.is_exploring),
         "exploration_held": solved.held,
+        "hubs": sum(hubs.count for hubs in crawl.hubs.values()),
+        "given_up": solved.given_up,
         "exploration_turns": repr(turns),
     }
     if is_priced:

@@ -29,6 +29,7 @@ WRITTEN: Final = np.dtype([("page", f"V{PAGE_BYTES}"), ("b", "<f8"), ("a", "<f4"
 if WRITTEN.itemsize != PAGE_BYTES + NUMBERS_BYTES:
     raise AssertionError("write_plan takes another layout")
 
+Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
@@ -68,7 +69,7 @@ def is_displaced(pages: Pages, terms: Terms, now: float) -> NDArray[np.bool_]:
     return np.asarray(drifted & goes_by_price(pages))  # type: ignore[arg-type]  # columns by name will do
 
 
-def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float) -> Moved:
+def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Floats | None = None) -> Moved:
     """Make numbers anew, and choose the pages that they move.
 
     Parameters
@@ -81,16 +82,19 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float) -> Moved:
         The price by which the partition dispatches from now on, and the plan.
     now : float
         Server's time, seconds since the epoch.
+    yielded : ndarray, optional
+        Of those: importance of the new pages that each yields a second; None: no page does.
     """
     some = pages.take(at)
     priced = goes_by_price(some)
     at, some = at[priced], some[priced]
+    yielded = None if yielded is None else yielded[priced]
     if not len(at):
         return Moved(at, np.zeros(0, WRITTEN))
     ids = np.ascontiguousarray(some["id"])
     old = ManyNumbers(*(some[name].astype(np.float64) for name in ("a", "s", "e", "l")))
     b = some["b"] / 1e6
-    plain = numbers_of_rows(some, ids, terms, -np.inf)
+    plain = numbers_of_rows(some, ids, terms, -np.inf, yielded)
     was, due = deadlines(b, old, some["placed"]), deadlines(b, plain, terms.log_price)
     wait = np.maximum(due - b, 1e-6)
     with np.errstate(invalid="ignore"):
@@ -100,7 +104,7 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float) -> Moved:
     # What is due is due: to be told so again by every plan would put it behind all others.
     is_other &= ~((was <= now) & (due <= now))
     chosen = np.flatnonzero(is_other)
-    made = numbers_of_rows(some[chosen], ids[chosen], terms, now)
+    made = numbers_of_rows(some[chosen], ids[chosen], terms, now, None if yielded is None else yielded[chosen])
     rows = np.zeros(len(chosen), WRITTEN)
     rows["page"], rows["b"] = ids[chosen], some["b"][chosen]
     for name, values in zip(("a", "s", "e", "l"), made, strict=True):

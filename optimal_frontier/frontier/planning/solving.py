@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from optimal_frontier.frontier.planning.host_prices import extra_prices, marginal_values
 from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.optimization import freshness_periodic, freshness_poisson, solve_periodic
+from optimal_frontier.optimization.discovering import Discovering, Limits, discovering_waits, discovery_values, solve_discovering
 from optimal_frontier.optimization.poisson_bounded import solve_poisson_bounded
 from optimal_frontier.scheduling.numbers import MOST_SLOPE
 from optimal_frontier.scheduling.planning import fit_beside, fit_minima
@@ -58,6 +59,8 @@ class Problem:
         OBJECTIVE and POLICY.
     timed : TimedPages or None
         Those among the pages that have update times.
+    discovery : ndarray (n,) or None
+        What the new pages of a second are worth that each yields, see `scheduling.discovery`; None: no page does.
     """
 
     importance: Floats
@@ -71,6 +74,7 @@ class Problem:
     objective: Literal["freshness", "changes"]
     policy: Literal["periodic", "poisson"]
     timed: TimedPages | None = None
+    discovery: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,8 @@ class Solved:
         False where intervals asked for had to be scaled down.
     held : int
         Pages that are at a bound which exploration asks for.
+    given_up : int
+        Pages that change too fast, or count too little, for any visit to be worth the price: only bounds ask for one.
     """
 
     rates: Floats
@@ -111,6 +117,7 @@ class Solved:
     stretch: float
     feasible: bool
     held: int
+    given_up: int = 0
 
 
 def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
@@ -145,7 +152,12 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
     importance = np.clip(problem.importance, 1 / _FAR, _FAR)
     change_rate = np.where(problem.change_rate < 1 / _FAR, 0.0, np.minimum(problem.change_rate, _FAR))
 
+    discovery = None if problem.discovery is None else np.where(problem.discovery < 1 / _FAR, 0.0, np.minimum(problem.discovery, _FAR))
+    pages = None if discovery is None else Discovering(importance, change_rate, discovery, problem.objective, problem.policy)
+
     def steady(least: Floats, most: Floats) -> tuple[Floats, float, float]:
+        if pages is not None:
+            return solve_discovering(pages, Limits(least, most, problem.host, problem.limit), budget, start)
         if problem.policy == "poisson":
             found = solve_poisson_bounded(
                 importance, change_rate, budget, least, most, None if problem.limit is None else problem.host, problem.limit
@@ -171,7 +183,11 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
     value = np.zeros(0)
     if problem.limit is not None or multiplier <= 0:
         value = marginal_values(importance, change_rate, rates, problem.objective, problem.policy)
+        if pages is not None:
+            value = value + discovery_values(pages, rates)
     is_free = (rates > low) & (rates < high) & (change_rate > 0)
+    if discovery is not None:
+        is_free |= (rates > low) & (rates < high) & (discovery > 0)
     if problem.timed is not None:
         is_free[problem.timed.rows] = False
     log_price = math.log(multiplier) if multiplier > 0 else _low_price(value[(rates > 0) & (value > 0)])
@@ -188,12 +204,13 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
         multiplier,
         log_price,
         extra,
-        _responses(change_rate, rates, answers, problem.policy),
+        _responses(change_rate, rates, answers, problem.policy) if pages is None else _discovering_responses(pages, rates, answers),
         freshness,
         unused,
         stretch,
         feasible,
         int(held),
+        _given_up(problem, importance, change_rate, log_price + (extra[problem.host] if problem.limit is not None else 0.0)),
     )
 
 
@@ -217,6 +234,29 @@ def _responses(change_rate: Floats, rates: Floats, is_free: NDArray[np.bool_], p
         # q / (r^2 exp(-r)) with q = 1 - (1 + r) exp(-r).
         answers[is_free] = np.where(r < 1e-3, 0.5 + r / 6.0, np.minimum((np.expm1(r) - r) / (r * r), MOST_SLOPE))
     return answers
+
+
+def _discovering_responses(pages: Discovering, rates: Floats, is_free: NDArray[np.bool_]) -> Floats:
+    """Return slope over wait where some pages yield new ones."""
+    answers = _responses(pages.change_rate, rates, is_free & (pages.discovery <= 0), pages.policy)
+    hubs = np.flatnonzero(is_free & (pages.discovery > 0))
+    some = pages._replace(importance=pages.importance[hubs], change_rate=pages.change_rate[hubs], discovery=pages.discovery[hubs])
+    value = marginal_values(some.importance, some.change_rate, rates[hubs], pages.objective, pages.policy)
+    value += discovery_values(some, rates[hubs])
+    answers[hubs] = np.minimum(discovering_waits(np.log(value), some)[1], MOST_SLOPE)
+    return answers
+
+
+def _given_up(problem: Problem, importance: Floats, change_rate: Floats, log_price: Floats | float) -> int:
+    """Return how many pages no visit is worth the price to, whatever they have yielded, bounds and exploration apart."""
+    price = np.exp(np.minimum(log_price, 700.0))
+    given_up = importance <= (price * change_rate if problem.objective == "freshness" else price)
+    given_up &= (change_rate > 0) & (problem.min_rate < problem.max_rate)
+    if problem.discovery is not None:
+        given_up &= problem.discovery <= 0
+    if problem.timed is not None:
+        given_up[problem.timed.rows] = False
+    return int(np.count_nonzero(given_up))
 
 
 def _freshness(importance: Floats, change_rate: Floats, rates: Floats, pinned: NDArray[np.bool_], problem: Problem) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -15,7 +16,7 @@ from scrapy.http import Headers
 from w3lib.util import to_bytes
 
 from optimal_frontier.detection import parse_lastmod
-from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.errors import ConfigurationError, StateUnavailableError
 from optimal_frontier.frontier.admitting.known_pages import KnownPages
 from optimal_frontier.frontier.admitting.pages import move_of, new_page
 from optimal_frontier.frontier.admitting.traps import is_trap
@@ -24,6 +25,7 @@ from optimal_frontier.frontier.dispatching.pacing import hold_s
 from optimal_frontier.frontier.dispatching.session import Session
 from optimal_frontier.frontier.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
+from optimal_frontier.frontier.judging.hubs import FoundLinks, after_links
 from optimal_frontier.frontier.judging.judge import conditions_of, judge
 from optimal_frontier.frontier.judging.outcomes import DROPPED, RELEASED
 from optimal_frontier.frontier.judging.visits import Visit, failed_visit
@@ -51,6 +53,7 @@ from optimal_frontier.integrations.frontera.requests import (
 from optimal_frontier.integrations.frontera.url_identity import DOMAIN, URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
 from optimal_frontier.state.messages import PAGE_BYTES, RELEASE, Handout, Move, NewPage, Observation
+from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
@@ -89,6 +92,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._identify: Callable[[Any], bytes] = self._urls.of
         self._lent = LentRequests(self._urls, manager.request_model)
         self.moves = self.unstored = 0
+        #: The visit whose links may still come, without Scrapy: the meta of its request, and its observation.
+        self._last: tuple[dict[Any, Any], Observation] | None = None
         self._event = threading.Event()
         self.fingerprinting = Fingerprinting(settings)
         self._known = KnownPages()
@@ -165,16 +170,24 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._add(seeds)
 
     def links_extracted(self, request: Any, links: Iterable[Any]) -> None:
-        handout = request.meta.get(HANDOUT)
-        self._add(links, handout.page if handout is not None else self._identity_of(request))
+        handout: Handout | None = request.meta.get(HANDOUT) if self._attached else self._lent.handout_of(request)
+        late = self._last[1] if self._last is not None and self._last[0] is request.meta else None
+        if late is not None:
+            handout = late.handout
+        # Links of a first visit are of all the time before it.
+        counts = self.settings.discovery_value and handout is not None and handout.row.visits > 0
+        parent = handout.page if handout is not None else self._identity_of(request)
+        self._add(links, parent, handout if counts else None)
+        if late is not None and late.handout.new_links:
+            self._count_late(late)
 
-    def _add(self, requests: Iterable[Any], parent: bytes = b"") -> None:
+    def _add(self, requests: Iterable[Any], parent: bytes = b"", found_on: Handout | None = None) -> None:
         courier = self.session.courier
         self._known.refresh(courier.generation, time.monotonic())
         pages = []
         for request in requests:
             try:
-                page = self._new_page(request, parent)
+                page = self._new_page(request, parent, found_on)
             except Exception as error:  # whatever is in it: the others are stored
                 self.refuse(request, error)
                 continue
@@ -219,7 +232,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         is_functions = request.meta.get(URL_FINGERPRINT) == self._urls.fingerprint(request.url)
         return (URL_FINGERPRINT,) if is_functions else ()
 
-    def _new_page(self, request: Any, parent: bytes) -> NewPage | None:
+    def _new_page(self, request: Any, parent: bytes, found_on: Handout | None = None) -> NewPage | None:
         kind, importance, identity = self._kind_of(request), importance_of(request), self._identity_of(request)
         is_link, is_wanted = bool(parent) or IS_LINK in request.meta, IS_WANTED in request.meta
         said = said_by(request) if kind != TRANSIENT else 0
@@ -243,6 +256,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             lastmod=lastmod,
             announcement=request.meta.get(ANNOUNCEMENT),
             is_link=is_link,
+            found_on=found_on,
         )
         if kind != TRANSIENT:
             self._known.note(identity, parent, said)  # last, as what cannot be stored is not known
@@ -372,6 +386,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         if observation is None:
             observation = self._judged_safely(lent.handout, lambda: self._plain_visit(lent, response))
         self._end(observation)
+        # Users of Frontera pass on the links of a page after it: which of them are new counts for the page.
+        self._last = None if self._attached or observation.moved else (response.meta, observation)
 
     def request_error(self, page: Any, error: Any) -> None:
         lent = self._take_back(page)
@@ -435,6 +451,15 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         if hold is not None:
             self.session.courier.hold(host_of(response.url), hold)
         return plain_visit(lent, response, self.fingerprinting, self._urls, reads_canonical=self.settings.canonical_links)
+
+    def _count_late(self, observation: Observation) -> None:
+        """Put new links that came after their page into what is stored of it, unless it was handed out again meanwhile."""
+        handout = observation.handout
+        found = FoundLinks(handout.new_links, handout.new_importance)
+        learned = after_links(observation, found, self.session.courier.published(handout.partition), self.settings)
+        revision = (handout.page, learned.row.b, learned.row, learned.memory)
+        with contextlib.suppress(StateUnavailableError):  # only the count is lost
+            self.session.namespace.run(revise_calls(handout.partition, [revision], f"discovered={found.pages}"))
 
     def _end(self, observation: Observation) -> None:
         move = self._move_of(observation) if observation.moved else None

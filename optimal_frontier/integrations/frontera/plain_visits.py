@@ -78,6 +78,10 @@ class LentRequests:
         """Return what was lent as ``request``, which is over; None if that is nothing, or its lease ended before."""
         return next((self._lent.pop(page) for page in self._names_of(request) if page in self._lent), None)
 
+    def handout_of(self, request: Any) -> Handout | None:
+        """Return the handout of what was lent as ``request``; None if that is nothing, or its lease ended before."""
+        return next((self._lent[page].handout for page in self._names_of(request) if page in self._lent), None)
+
     def forget(self, handout: Handout) -> None:
         """Forget a request whose lease is held no more."""
         if handout.page in self._lent and self._lent[handout.page].handout is handout:

@@ -15,9 +15,9 @@ local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
 -- A page whose update time has come goes before pages worth the price times e or less: its lateness is no share of an interval.
 local TIMED, AT_ITS_TIME, COLUMN, FLAGS, FLAGS_AT = ${TIMED}, 1, 1024, '<Bdffff', ${STATE_AT} + 1
 local is_first_pass, kept, share = share >= 1 and call('EXISTS', P .. 'f') == 1, 0, share % 1
-local function is_kept(value) -- in a first pass pages that are pinned keep their times, and forced ones are not put off
+local function is_kept(value) -- in a first pass pinned pages and hubs keep their times, and forced pages are not put off
   local e, l, _, least, most = up('<fffff', value, ${E_AT})
-  return is_first_pass and e == l and (l == 0 or least >= most)
+  return is_first_pass and (e == l and (l == 0 or least >= most) or floor(string.byte(value, FLAGS_AT) / ${HUB}) % 2 == 1)
 end
 local tokens = budget > 0 and min(max(1, 0.1 * budget), d[2] + budget * (now - d[1]) / 1e6) or n
 local want, pause = min(n, floor(tokens + 1e-9)), max(delay, period) * 1e6

@@ -18,6 +18,7 @@ from optimal_frontier.frontier.dispatching import courier as module
 from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease, Outcome, SlotRoom
 from optimal_frontier.state.messages import KEEP, Announcement, Handout, Observation
+from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import Row
 
 PATIENCE_S = 10.0
@@ -56,6 +57,10 @@ class FakeDispatcher:
         self.left: list[list[Lease]] = []
         self.reconnects = 0
         self.first_visits = 0
+        self.settings = settings_of()
+
+    def published(self, partition: int) -> Published:
+        return Published()
 
     def exchange(self, work: Exchange) -> Outcome:
         self.exchanges.append((time.monotonic(), deepcopy(work)))

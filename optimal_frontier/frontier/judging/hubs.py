@@ -1,0 +1,88 @@
+"""Hubs: pages on which new pages are found. What a visit teaches of how many there will be, and what that is worth.
+
+A link counts for the page that it was found on if the store did not know it yet. Links of a first visit are those of all the time before
+it, so they say nothing of a rate. How many links of a visit are new is known only once they were stored, which is after it was judged:
+`after_links` puts the count into its observation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+from optimal_frontier.estimation.yields import Yield, first_yield, learn_yield
+from optimal_frontier.frontier.judging.waits import Terms, numbers_of
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.memory import Memory, Yielded
+from optimal_frontier.state.messages import KEEP, Observation
+from optimal_frontier.state.published import Published
+from optimal_frontier.state.rows import ACTIVE, HUB, TIMED
+
+
+class FoundLinks(NamedTuple):
+    """Links of a visit that were new: how many, and the sum of their importance."""
+
+    pages: int = 0
+    importance: float = 0.0
+
+
+def yield_of(memory: Memory) -> Yield | None:
+    """Return what is believed of the new pages that a page yields; None of a page that is no hub."""
+    if memory.yielded is None or not 0.0 < memory.yielded.seconds < math.inf:
+        return None
+    return Yield(*memory.yielded[:3])
+
+
+def worth_of(memory: Memory, settings: FrontierSettings) -> float:
+    """Return the importance of the new pages that a page yields a second; 0 of a page that is no hub, and where DISCOVERY_VALUE is off."""
+    known = yield_of(memory) if settings.discovery_value else None
+    return 0.0 if known is None else known.worth
+
+
+def learns_from_links(observation: Observation) -> bool:
+    """Tell whether a visit says how many new pages there are: a good one of a page that was seen before, and goes by no update times."""
+    before = observation.handout.row
+    is_seen = observation.outcome == "ok" and observation.op == KEEP and before.state == ACTIVE and before.visits > 0
+    return is_seen and not before.flags & TIMED and not observation.row.flags & TIMED
+
+
+def after_links(observation: Observation, found: FoundLinks, published: Published, settings: FrontierSettings) -> Observation:
+    """Return the observation of a visit whose links were stored.
+
+    Parameters
+    ----------
+    observation : Observation
+        As judged.
+    found : FoundLinks
+        Which of its links were new.
+    published : Published
+        The last plan of the page's partition.
+    settings : FrontierSettings
+        DISCOVERY_VALUE, OBJECTIVE, POLICY.
+    """
+    row, before = observation.row, observation.handout.row
+    if not (settings.discovery_value and (found.pages or row.flags & HUB) and learns_from_links(observation)):
+        return observation
+    memory = observation.memory or observation.handout.memory
+    at = row.b / 1e6
+    known = yield_of(memory)
+    if known is not None and memory.yielded is not None:
+        if row.unseen > 0.0 and not found.pages:
+            return observation  # it showed nothing of the page: its time goes on
+        learned = learn_yield(known, *found, at - memory.yielded.at)
+    elif found.pages:
+        learned = first_yield(*found, at - before.b / 1e6 + before.unseen, before.visits)
+    else:
+        return observation
+    row = row._replace(flags=row.flags | HUB)
+    if row.min_interval < row.max_interval:
+        # A pinned page keeps its interval.
+        a, s, e, longest = numbers_of(
+            row, observation.handout.page, Terms(observation.handout.log_price, published, settings), yielded=learned.worth
+        )
+        row = row._replace(a=a, s=s, e=e, l=longest)
+    counters = dict(observation.counters)
+    if found.pages:
+        counters["discovered"] = counters.get("discovered", 0) + found.pages
+    return replace(observation, row=row, memory=replace(memory, yielded=Yielded(*learned, at)), counters=counters)
