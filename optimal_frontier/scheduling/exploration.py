@@ -16,6 +16,8 @@ constant apart that never cease to come, whatever lies between. What keeps it:
   MAX_INTERVAL is one as well). Without it the first three would not: a page that is not worth a visit by its median or mean is never
   visited again, and a draw that is worth one becomes exponentially rare. ``epsilon`` visits a page at the uniform rate in phase
   k = 1, 2, ... with probability `EPSILON` / k; the sum over phases is infinite.
+  Visits so far apart all find a change, and teach nothing; so where a page is to be given up after a long interval, a `second_look`
+  follows soon: pairs of visits, as the lemma has them. They cost next to nothing, and are worth 0.1 to 0.25 points of freshness.
 * ``explore-then-commit``: exploration is at even intervals. With a known horizon it ends, as the visits of a finite time do; with the
   doubling trick it never ceases to come back.
 
@@ -50,8 +52,12 @@ LEARNING_SHARE: Final = 0.01
 EPSILON: Final = 0.5
 #: Length of a phase in rounds; a round is the time in which the budget visits every page once.
 PHASE_ROUNDS: Final = 2
+#: A page that is to be given up is looked at once more where its last interval was longer than so many of those that tell best.
+LONG: Final = 4.0
 #: Waits, seconds, from which on a visit never comes: rows hold 32 bits, which reach a little further.
 NEVER_S: Final = 1e30
+#: Changes in the time after which a page is looked at again from which on it is too fast: 1, but for rounding.
+_TOO_FAST: Final = 1.0 - 1e-9
 #: Of splitmix64.
 _FACTORS: Final = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xBF58476D1CE4E5B9)
 _WORD: Final = 2**64 - 1
@@ -126,6 +132,10 @@ class Exploring(NamedTuple):
         if longest < NEVER_S or self.exploration == "explore-then-commit":
             return longest
         return min(longest, self.interval / LEARNING_SHARE)
+
+    def second_look(self, log_price: float, importance: float, change_rate: float, interval: float) -> float:
+        """Return the wait (s) for the second look at a page, see `second_look`; inf for none."""
+        return math.inf if self.exploration == "explore-then-commit" else second_look(log_price, importance, change_rate, interval)
 
     def longest_of_many(self, pages: NDArray[np.void], longest: ArrayLike) -> Floats:
         """`longest` for arrays (n,); identities as records of 8 bytes or more."""
@@ -228,6 +238,35 @@ def epsilon(number: int) -> float:
 def phase(rounds: float) -> int:
     """Return the number of the phase of ``epsilon`` at a time, 1 being the first."""
     return 1 + int(rounds / PHASE_ROUNDS)
+
+
+def second_look(log_price: float, importance: float, change_rate: float, interval: float) -> float:
+    """Return after how long a page that changes too fast to be worth a visit, as it seems, is looked at once more.
+
+    Parameters
+    ----------
+    log_price : float
+        Logarithm of the price of a visit.
+    importance, change_rate : float
+        Weight > 0, and changes per unit of time as they are believed after its last visit.
+    interval : float
+        Time before that visit.
+
+    Returns
+    -------
+    float
+        price / importance: the mean time between changes of a page that is just worth its visits. A bit over this time tells on which side
+        the page is; one over many of them is a change on either. inf where the last one told that already, or the page is worth visits.
+
+    Examples
+    --------
+    >>> round(second_look(math.log(3.0), 1.0, change_rate=0.4, interval=100.0), 6), second_look(math.log(3.0), 1.0, 0.4, interval=3.0)
+    (3.0, inf)
+    """
+    if interval <= 0.0 or math.log(interval / LONG) <= log_price - math.log(importance):
+        return math.inf
+    wait = math.exp(log_price) / importance
+    return wait if change_rate * wait >= _TOO_FAST else math.inf
 
 
 def stretch(rounds: float, horizon: float = math.inf) -> int:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from optimal_frontier.scheduling.exploration import second_look
 from optimal_frontier.scheduling.numbers import numbers_at, wait_at_price
 from optimal_frontier.scheduling.price_law import candidates, log_price_after, moves_price, rank
 
@@ -32,6 +33,7 @@ BATCH: Final = 4
 FLIGHT: Final = 5
 LANES: Final = 6
 RATED: Final = 7
+LOOKS: Final = 8
 #: A time is not later than another one if it is by less than this.
 _MOMENT: Final = 1e-9
 #: Pages of shut hosts, and pages that may not be visited yet, that are passed over at most for each candidate.
@@ -61,12 +63,14 @@ class Crawl(NamedTuple):
         The visits that were made.
     fetched : (n,)
         When each page in flight was fetched.
+    checked : int (n,)
+        1 for pages that are due for a second look; plans leave their numbers alone.
     away, until : int (k,), int (k,)
         Pages in flight, and the slots at which they come back; a ring.
-    price, count : (3,), int (8,)
+    price, count : (3,), int (9,)
         Log price, its step, and by how much longest intervals are stretched; place of the next slot, visits made, ends of the ring, fetches
-        that are handed out at once, slots that a fetch takes, pages that wait for one turn of a host, and whether "change rates" are
-        revisit rates.
+        that are handed out at once, slots that a fetch takes, pages that wait for one turn of a host, whether "change rates" are
+        revisit rates, and whether pages that seem too fast get a second look.
     """
 
     slots: Values
@@ -89,6 +93,7 @@ class Crawl(NamedTuple):
     pages: Values
     times: Values
     fetched: Values
+    checked: Values
     away: Values
     until: Values
     price: Values
@@ -142,6 +147,13 @@ def come_back(crawl: Crawl, belief: Any, learn: Learn, page: int) -> float:
     rate = learn(belief, page, at - since, changed)
     crawl.b[page] = at
     renumber(crawl, page, rate)
+    crawl.checked[page] = 0
+    if crawl.count[LOOKS] and crawl.a[page] == math.inf:
+        log_price = crawl.price[LOG_PRICE] + crawl.host_price[crawl.host[page]]
+        wait = max(second_look(log_price, crawl.importance[page], rate, at - since), crawl.shortest[page])
+        if wait < crawl.l[page]:
+            crawl.checked[page] = 1
+            crawl.a[page], crawl.s[page], crawl.e[page], crawl.l[page] = wait, 0.0, wait, wait
     return due(crawl, page)
 
 

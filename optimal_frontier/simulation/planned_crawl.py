@@ -149,6 +149,8 @@ class PlannedCrawl:
         estimate = planner.estimate if isinstance(planner, Pricing) else believing.GIVEN
         bits = learner if isinstance(learner, Bits) else Bits()
         learns = isinstance(learner, Bits) and (estimate != believing.GIVEN or not getattr(planner, "knows", False))
+        # What was committed, or is known, needs no second look.
+        looks = isinstance(planner, Pricing) and estimate != believing.GIVEN
         self.belief = believing.new_belief(n, learns, bits.watches, estimate)
         self.belief.prior_shape[:], self.belief.prior_time[:] = 1.0, n / world.budget
         self.crawl = crawling.Crawl(
@@ -166,7 +168,8 @@ class PlannedCrawl:
             away=np.zeros(ring, np.int64),
             until=np.zeros(ring, np.int64),
             price=np.array([0.0, 1.0, 1.0]),
-            count=np.array([0, 0, 0, 0, conditions.batch, conditions.flight, LANES, not isinstance(planner, Pricing)], np.int64),
+            checked=np.zeros(n, np.int64),
+            count=np.array([0, 0, 0, 0, conditions.batch, conditions.flight, LANES, not isinstance(planner, Pricing), looks], np.int64),
         )
         self.crawl.a[:] = np.nan
 
@@ -262,7 +265,7 @@ class PlannedCrawl:
             new = np.minimum(np.maximum(wait, shortest), longest)
             moved = ~(np.abs(new - old) <= NEGLIGIBLE * new) & ~((new == old) & np.isinf(new))
         out = self.crawl.away[np.arange(crawl.count[crawling.HEAD], crawl.count[crawling.TAIL]) % len(crawl.away)]
-        moved = (moved | needed) & ~np.isin(known, out)
+        moved = (moved | needed) & ~np.isin(known, out) & (crawl.checked[known] == 0)
         self.rewritten += int(np.count_nonzero(moved))
         rows = known[moved]
         later = np.where(pinned, wait, np.maximum(wait, now - b)) if isinstance(self.planner, Pricing) else wait

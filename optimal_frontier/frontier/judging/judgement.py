@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -10,8 +11,8 @@ from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.update_times import Republished, numbers_of_timed, republished
 from optimal_frontier.frontier.judging.visits import Visit
-from optimal_frontier.frontier.judging.waits import Terms, numbers_of, pinned_lateness
-from optimal_frontier.scheduling.numbers import Numbers
+from optimal_frontier.frontier.judging.waits import Terms, numbers_of, pinned_lateness, second_look_of
+from optimal_frontier.scheduling.numbers import Numbers, fixed
 from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.messages import KEEP, REST, Change, Handout, Observation
@@ -133,7 +134,7 @@ class Judgement:
             fields["flags"] |= TIMED
         row = _with_fields(handout.row, fields)
         if row.state == ACTIVE:
-            row = _with_fields(row, self._numbers(row)._asdict())
+            row = self._scheduled(row)
         elif row.state == DONE:
             self.count("pages", -1)
             self.count("fetched", -(row.visits > 0))
@@ -177,9 +178,19 @@ class Judgement:
             self.count("announcements_right" if verdict else "announcements_wrong")
         return mark.announcer, -1 if verdict is None else verdict
 
-    def _numbers(self, row: Row) -> Numbers:
+    def _scheduled(self, row: Row) -> Row:
+        """Return the row with its numbers."""
+        terms = Terms(self.handout.log_price, self.context.published, self.context.settings)
+        numbers = self._numbers(row, terms)
+        if numbers.a == math.inf and self.bit >= 0:
+            # Before it is given up.
+            wait = second_look_of(row, terms, self.interval)
+            if wait < numbers.l:
+                return _with_fields(row, fixed(wait)._asdict() | {"flags": row.flags | CHECKED})
+        return _with_fields(row, numbers._asdict())
+
+    def _numbers(self, row: Row, terms: Terms) -> Numbers:
         handout = self.handout
-        terms = Terms(handout.log_price, self.context.published, self.context.settings)
         timetable = self.rule.update_times
         if timetable is not None and row.visits and not row.gone:
             page = self.republished or republished(timetable, handout.memory)

@@ -105,6 +105,20 @@ def numbers_of(row: Row, page: bytes, terms: Terms, since: float = 0.0, late: fl
     return numbers_at(max(wait, since), slope, terms.log_price, row.min_interval, exploring.longest(page, longest))
 
 
+def second_look_of(row: Row, terms: Terms, interval: float) -> float:
+    """Return the wait (s) for a second look at a page that its last visit, ``interval`` seconds after the one before, shows as too fast.
+
+    inf for pages that are not given up, and for those of which such a look says nothing: see `exploration.second_look`.
+    """
+    published, rate = terms.published, change_rate_of(row, terms.published)
+    is_free = row.failures == 0 and row.flags & _APART == 0 and row.min_interval < row.max_interval
+    if not is_free or published.number == 0 or rate is None or terms.settings.objective != "freshness":
+        return math.inf
+    exploring = Exploring.of(published.exploration, published.prior_time)
+    log_price = published.log_price_at(row.host, terms.log_price)
+    return max(exploring.second_look(log_price, row.importance, rate, interval), row.min_interval)
+
+
 def numbers_of_rows(
     rows: NDArray[np.void], pages: NDArray[np.void], terms: Terms, now: float, yielded: Floats | None = None
 ) -> ManyNumbers:
