@@ -79,7 +79,13 @@ def left(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         urls = [url if url.startswith("http") else site.url(url) for url in [*alone, *FAILURES, *many]]
         site.answers["/status/429"] = (429, "later", {"Retry-After": "0"})  # or the pages beside it would have to wait
         (folder / "urls.txt").write_text("\n".join(urls))
-        settings = {"ROBOTSTXT_OBEY": True, "RETRY_TIMES": 0, "REDIRECT_MAX_TIMES": 2, "of_MIN_INTERVAL": 0.5, "of_MAX_INTERVAL": MAX_INTERVAL_S}
+        settings = {
+            "ROBOTSTXT_OBEY": True,
+            "RETRY_TIMES": 0,
+            "REDIRECT_MAX_TIMES": 2,
+            "of_MIN_INTERVAL": 0.5,
+            "of_MAX_INTERVAL": MAX_INTERVAL_S,
+        }
         with crawler(folder, site, redis_socket, namespace)(SPIDER, **settings) as running:
             running.until(lambda: all(state.at(url).get("attempts") for url in urls))
             running.until(lambda: all(state.at(url).get("observations", 0) >= 2 for url in many))
