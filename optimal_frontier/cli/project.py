@@ -116,7 +116,7 @@ def opened_namespace(workplace: Workplace, *, create: bool = False) -> Iterator[
         namespace.open(create=False)
         if is_empty(namespace):
             if not create:
-                others = namespaces_of(namespace.connection, workplace.settings.former_namespace) if workplace.spider else []
+                others = namespaces_of(namespace.connection, workplace.settings.former_namespace or str(name).partition(":")[0])
                 which = f"there are {', '.join(others)}" if others else "--namespace or --spider gives another one"
                 raise StateError(f"nothing is stored yet under namespace {name!r} at {spec.display}; {which}")
             settings = workplace.settings
@@ -161,7 +161,9 @@ def find_namespace(workplace: Workplace, connection: Connection, *, create: bool
             found, workplace.spider = [default_namespace(bot_name, spiders[0])], spiders[0]
         if len(found) > 1:
             where = workplace.spec.display
-            raise ConfigurationError(f"several namespaces at {where}: {', '.join(found)}; choose one with --namespace, or with --spider")
+            raise ConfigurationError(
+                f"several namespaces at {where}: {', '.join(found)}; choose one with --namespace or --spider, before the command"
+            )
         workplace.settings = replace(workplace.settings, namespace=found[0] if found else bot_name if former else f"{bot_name}:*")
         workplace.bot_name = None
     return workplace.settings.namespace

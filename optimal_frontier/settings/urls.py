@@ -112,6 +112,8 @@ def parse_url_keys(name: str, value: object) -> tuple[str, ...]:
     keys = _list(name, value, expected)
     if not all(isinstance(each, str) and each.strip() for each in keys):
         raise fail(name, value, expected)
+    if any("%(" in each.replace("%(name)s", "") for each in keys):
+        raise fail(name, value, f"{expected}; %(name)s stands for the spider, and nothing else does")
     return tuple(dict.fromkeys(keys))
 
 

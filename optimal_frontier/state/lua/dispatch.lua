@@ -136,8 +136,8 @@ while got < want do
 end
 for j = r, c do
   local i, is_passed = ready[j] % COLUMN, is_first_pass and fresh[1] and ready[j] < COLUMN
-  -- Pages that first visits went before are looked at again after half of their lateness, so that they do not hide pinned ones.
-  local to = place(is_passed and not keeps[i] and now + (now - due[i]) / 2 or due[i])
+  -- Pages that first visits went before are looked at again after half of their lateness, 5 s at most, so that they hide no pinned ones.
+  local to = place(is_passed and not keeps[i] and now + min((now - due[i]) / 2, 5e6) or due[i])
   if is_bound and not is_open(host_of[i]) then put_off(id[i], host_of[i], score_of[i], keeps[i])
   else
     wait = min(wait, max(0, due[i] - now))
