@@ -165,7 +165,9 @@ def _check_rows(s: Inventory) -> Iterator[Finding]:
             # a alone may be infinite: no visit is worth the price.
             "has numbers that are no deadline": visited
             & (np.isnan(heads["a"]) | ~np.isfinite(heads["s"]) | ~(heads["e"] >= 0) | ~(heads["l"] >= heads["e"])),
-            "is planned later than its longest interval allows": visited & (heads["l"] > heads["max_interval"] * (s.stretch * _ROUNDED)),
+            "is planned later than its longest interval allows": visited
+            & (heads["flags"] & HELD == 0)
+            & (heads["l"] > heads["max_interval"] * (s.stretch * _ROUNDED)),
             "has half of a posterior": (heads["shape"] > 0) != (heads["time"] > 0),
             "has more changes than observations": heads["changes"] > heads["observations"],
             "has more observations than visits": heads["observations"] > heads["visits"],
