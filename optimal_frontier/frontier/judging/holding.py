@@ -26,10 +26,8 @@ def hold(handout: Handout) -> Observation | None:
     counters = {} if row.flags & HELD else {"held": 1}
     if row.attempts == 0:
         counters["pending"] = -1
-    if row.b == 0:
-        row = row._replace(b=float(round(handout.at * 1e6)), failed=row.failed + 1)
-    else:
-        row = row._replace(b=row.b + 1.0)
+    is_first = row.b == 0
+    row = row._replace(b=float(round(handout.at * 1e6)) if is_first else row.b + 1.0, failed=row.failed + is_first)
     row = row._replace(flags=row.flags | HELD, **fixed(FAR_S)._asdict())
     return Observation(handout, KEEP, row, counters=counters, outcome=OUTCOME)
 
