@@ -16,7 +16,7 @@ from optimal_frontier.cli.page_lists import ListedPage, RejectedLineError, read_
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
 from optimal_frontier.cli.search_log import WeighedPages, weigh_pages
 from optimal_frontier.frontier.admitting.pages import new_page
-from optimal_frontier.frontier.dispatching.weighing import revise_heads
+from optimal_frontier.frontier.dispatching import weighing
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.export_lines import is_header
 from optimal_frontier.state.messages import NewPage
@@ -140,7 +140,10 @@ def _import_search_log(workplace: Workplace, log: WeighedPages, as_json: bool) -
 def add_rows(
     namespace: Namespace, settings: FrontierSettings, rows: Iterable[ListedPage], report: ImportReport, identify: Identify = identity
 ) -> None:
-    """Add pages as a spider's plain ``Request(url, meta={"importance": ...})`` from its start would, and count them in ``report``."""
+    """Add pages as a spider's plain ``Request(url, meta={"importance": ...})`` from its start would, and count them in ``report``.
+
+    A known page only gets the importance: its request, with callback and meta, is that of the spider.
+    """
     batch: list[Any] = []
     for row in rows:
         batch.append(_new_page(settings, row, identify))
@@ -154,13 +157,17 @@ def _add(namespace: Namespace, batch: list[NewPage], report: ImportReport) -> No
     for page in batch:
         by_partition[namespace.partition_of(page.host)].append(page)
     for partition, pages in by_partition.items():
-        said = [answer for reply in namespace.run(add_calls(partition, pages)) for answer in reply]
+        values = namespace.command("HMGET", namespace.key("pages", partition), *(page.page for page in pages), partition=partition)
+        unknown = [page for page, value in zip(pages, values, strict=True) if value is None]
+        said = [answer for reply in namespace.run(add_calls(partition, unknown)) for answer in reply]
         new = sum(answer == NEW for answer in said)
         report.new += new
         report.known += len(pages) - new
         # The next plan goes by what is stated now; pages under way take it at their next visit.
-        stated = {page.page: page.stated for page, answer in zip(pages, said, strict=True) if answer == REPLACED and page.stated}
-        revise_heads(namespace, partition, stated)
+        stated = {page.page: page.stated for page, answer in zip(unknown, said, strict=True) if answer == REPLACED and page.stated}
+        weighing.revise_heads(namespace, partition, stated)
+        known = {page.page: page.stated for page, value in zip(pages, values, strict=True) if value is not None and page.stated}
+        weighing.weigh_pages(namespace, partition, known)
     batch.clear()
 
 

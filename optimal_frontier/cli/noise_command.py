@@ -12,10 +12,10 @@ from typing import Any, Final
 import click
 
 from optimal_frontier.cli.output import NOTHING, number, printable, show_json, show_table
-from optimal_frontier.cli.page_identity import identified_in, identity
+from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
 from optimal_frontier.detection.noisy_sections import Noise, differs_on_every_visit, differs_within_seconds, noise_of
-from optimal_frontier.errors import StateError
+from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
@@ -51,17 +51,25 @@ def noise(options: Options, target: str, as_json: bool) -> None:
 
     Fetches nothing. Sections are kept of pages that changed on each of their last three visits.
     """
-    is_page = "://" in target
-    if is_page:
-        identity(target)  # what is no URL needs no server
+    check_url(target)
     workplace = find_workplace(options)
     with opened_namespace(workplace) as namespace:
+        is_page = "://" in target or _is_name(namespace, workplace, target)
         kept, pages = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, target)
     answer = {"target": target, "pages": pages, **_answer(kept, workplace.settings, is_page=is_page)}
     if as_json:
         show_json(answer)
     else:
         _show(answer)
+
+
+def _is_name(namespace: Namespace, workplace: Workplace, target: str) -> bool:
+    """Tell whether what is no URL is a page of plain Frontera's; else it is a host."""
+    try:
+        asked = identified_in(namespace, workplace)(target)[:PAGE_BYTES]
+    except ConfigurationError:
+        return False
+    return read_page(namespace, asked, host_of(target)) is not None
 
 
 def _of_page(namespace: Namespace, workplace: Workplace, url: str) -> tuple[list[_Kept], int]:

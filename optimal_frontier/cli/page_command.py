@@ -11,7 +11,7 @@ import click
 from optimal_frontier.cli.failure_causes import cause_in_words, some_of
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json
 from optimal_frontier.cli.page_facts import LEVEL, page_facts
-from optimal_frontier.cli.page_identity import identified_in, identity
+from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.page_reasons import moment_of, new_pages, why
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
 from optimal_frontier.errors import StateError
@@ -30,8 +30,7 @@ def page(options: Options, url: str, as_json: bool) -> None:
 
     Identity is the request fingerprint of a GET of URL, by the fingerprinter that the crawl has.
     """
-    if "://" in url:  # other names may be pages of plain Frontera's
-        identity(url)  # what is no URL needs no server
+    check_url(url)
     workplace = find_workplace(options)
     with opened_namespace(workplace) as namespace:
         asked = identified_in(namespace, workplace)(url)[:PAGE_BYTES]

@@ -32,6 +32,18 @@ def identity(url: str, fingerprinter: Any = None) -> bytes:
     return bytes(fingerprint(request) if fingerprinter is None else fingerprinter.fingerprint(request))
 
 
+def check_url(name: str) -> None:
+    """Refuse a URL that is none before a server is needed. Names without ``://`` may be pages of plain Frontera's: the namespace says it.
+
+    Raises
+    ------
+    ConfigurationError
+        It could not have been crawled.
+    """
+    if "://" in name:
+        identity(name)
+
+
 def identified_in(namespace: Namespace, workplace: Workplace) -> Identify:
     """Return the identity that URLs have in an open namespace.
 

@@ -10,7 +10,7 @@ import click
 
 from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.output import duration, number
-from optimal_frontier.cli.page_identity import identified_in, identity
+from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.page_selection import Found, Selection, confirmed, find_pages, in_chunks, selecting, unknown_urls
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
 from optimal_frontier.errors import StateError
@@ -139,7 +139,7 @@ def importance(options: Options, selection: Selection, value: float) -> None:
     """
 
     def begin(namespace: Namespace, settings: FrontierSettings, found: Found) -> _Change:
-        return lambda partition, pages: weigh_pages(namespace, partition, pages, value)
+        return lambda partition, pages: weigh_pages(namespace, partition, dict.fromkeys(pages, value))
 
     _change(options, selection, f"set importance {number(value)} of", begin, (f"of importance {number(value)}", None))
 
@@ -192,7 +192,7 @@ def _try_again(missed: list[tuple[int, bytes]], note: Callable[..., None], *, wa
 def _run(options: Options, selection: Selection, what: str, begin: Callable[[Namespace, FrontierSettings, Found], Any]) -> None:
     """Find the pages, ask, do it in chunks, and say what came of it; exit 1 where something was named that is not known."""
     for url in selection.urls:
-        identity(url)  # what is no URL needs no server
+        check_url(url)
     workplace = find_workplace(options)
     with opened_namespace(workplace) as namespace:
         found = find_pages(namespace, selection, identified_in(namespace, workplace))

@@ -37,7 +37,11 @@ def default_namespace(bot_name: str, spider: str) -> str:
     >>> default_namespace("shop", "prices"), default_namespace("shop", "my prices")
     ('shop:prices', 'shop:my%20prices')
     """
-    return _NOT_IN_NAMES.sub(lambda found: quote(found[0], safe=""), f"{bot_name}:{spider}")
+    return _quoted(f"{bot_name}:{spider}")
+
+
+def _quoted(name: str) -> str:
+    return _NOT_IN_NAMES.sub(lambda found: quote(found[0], safe=""), name)
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ class FrontierSettings:
         for setting in TABLE:
             value = values.get(setting.full_name, setting.default)
             if setting.name == "NAMESPACE" and value is None:
-                parsed["former_namespace"] = str(values.get("BOT_NAME") or BOT_NAME)
+                parsed["former_namespace"] = _quoted(str(values.get("BOT_NAME") or BOT_NAME))
                 value = default_namespace(parsed["former_namespace"], spider)
             parsed[setting.name.lower()] = setting.parse(setting.full_name, value)
         parsed["url_keys"] = tuple(key.replace("%(name)s", spider) for key in parsed["url_keys"])

@@ -19,6 +19,8 @@ from optimal_frontier.state.scripts import source
 SCHEMA: Final = "4"
 #: Stands in its place while an import fills the namespace.
 UNFINISHED: Final = "import"
+#: Ends the name under which a migration writes, beside the namespace.
+BESIDE: Final = "~migration"
 #: Redirections by a cluster that are followed for one call.
 _MOST_MOVES: Final = 5
 #: Names of keys that are asked for at once.
@@ -265,7 +267,8 @@ class Namespace:
 
 
 def namespaces_of(connection: Connection, bot_name: str) -> list[str]:
-    """Return the namespaces that begin with a BOT_NAME, in order: its own, which was the default before, and those of its spiders.
+    """Return the namespaces that begin with a BOT_NAME, in order: its own, which was the default before, and those of its spiders. What a
+    migration writes beside one is none.
 
     Goes through the names of all keys of the node that has first partitions, in small steps.
     """
@@ -274,4 +277,4 @@ def namespaces_of(connection: Connection, bot_name: str) -> list[str]:
     escaped = bot_name.replace("\\", "\\\\")
     with connection.translated():
         found = {key.removesuffix(ending).decode() for key in client.scan_iter(match=f"{escaped}*{ending.decode()}", count=_SCAN_COUNT)}
-    return sorted(name for name in found if name == bot_name or name.startswith(f"{bot_name}:"))
+    return sorted(name for name in found if name == bot_name or (name.startswith(f"{bot_name}:") and not name.endswith(BESIDE)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from dataclasses import replace
 
 import pytest
 from scrapy import Request
@@ -12,8 +13,11 @@ from scrapy import Request
 from optimal_frontier.cli.page_identity import identity
 from optimal_frontier.frontier.admitting.identity import SCRAPYS
 from optimal_frontier.frontier.admitting.url_folding import UrlFolding
+from optimal_frontier.integrations.frontera.url_identity import UrlIdentity
 from optimal_frontier.integrations.scrapy import CanonicalFingerprinter
 from optimal_frontier.integrations.scrapy.fingerprinter import describe
+from optimal_frontier.state.partition import add_calls
+from optimal_frontier.state.records import pack_record
 
 from .test_cli_project import make_project
 
@@ -105,3 +109,21 @@ def test_pages_of_plain_frontera_are_found_by_its_function(run, ask, store):
     refused = run("page", "http://a.example/")
     assert refused.exit_code == 2
     assert "known by URL_FINGERPRINT_FUNCTION os.remove, a function of the crawl's own" in refused.stderr
+
+
+def test_pages_of_plain_frontera_need_no_scheme(run, ask, store):
+    """Frontera takes any name for a URL, and so do all commands; where pages are Scrapy's they say what is expected."""
+    store.namespace.command("HSET", store.key("meta"), "identity", "URL_FINGERPRINT_FUNCTION frontera.utils.fingerprint.sha1")
+    known = UrlIdentity("frontera.utils.fingerprint.sha1").of_url("A1")
+    store.namespace.run(add_calls(0, [replace(store.new_page(PLAIN), page=known[:12], host="", record=pack_record({"url": "A1"}, ""))]))
+    assert ask("page", "A1")["url"] == "A1"
+    assert ask("noise", "A1")["pages"] == 1
+    assert run("force", "A1").stdout == "already waiting for its first visit: A1\n"
+    assert run("importance", "3", "A1").exit_code == 0
+    assert "no page of host 'A2'" in run("noise", "A2").stderr
+    assert run("forget", "A1").stdout == "forgotten: A1\n"
+    assert "A1 is not known in namespace" in run("forget", "A1").stderr
+    store.namespace.command("HDEL", store.key("meta"), "identity")
+    for command in ("page", "force", "forget", "reparse"):
+        refused = run(command, "A1")
+        assert (refused.exit_code, "is no URL" in refused.stderr) == (2, True)

@@ -165,3 +165,16 @@ def test_an_imported_importance_goes_before_rules(run, ask, store):
     store.make_due(A, B, C)
     store.see_all()
     assert {row["url"]: row["importance"] for row in ask("pages")} == {A: 2.0, B: 7.0, C: 3.0}
+
+
+def test_a_known_page_keeps_its_request(run, store):
+    """Only its importance is news, whatever the page waits for; a line without one changes nothing."""
+    for url in (A, B):
+        store.add(url, importance=1.5, meta={b"scrapy_callback": b"parse_item", b"scrapy_meta": {"shop": 7}})
+    store.lease(A)
+    assert run("import", "-", input=f"{A},4\n{B},3\n{C},2\n").stdout == "1 new, 2 known, 0 rejected\n"
+    assert run("import", "-", input=f"{A}\n{B}\n").stdout == "0 new, 2 known, 0 rejected\n"
+    for url, importance in ((A, 4.0), (B, 3.0)):
+        page = read_page(store.namespace, fingerprint(Request(url))[:12], "")
+        assert page.record == {"url": url, "meta": {b"scrapy_callback": b"parse_item", b"scrapy_meta": {"shop": 7}}}
+        assert page.stated == importance

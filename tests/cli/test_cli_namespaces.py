@@ -112,3 +112,19 @@ def test_pages_under_the_former_default_are_not_left_behind(tmp_path, nowhere, r
         told = FrontierSettings.parse({"OPTIMAL_FRONTIER_NAMESPACE": f"{project.bot}:news"}, "news")
         open_default("news", told.former_namespace)
     assert project.found() == [project.bot, f"{project.bot}:news", f"{project.bot}:shop"]
+
+
+def test_what_a_migration_writes_beside_a_namespace_is_none(tmp_path, nowhere, redis_socket):
+    """After Ctrl-C the same command has to find its way."""
+    project = Project(tmp_path / "p", redis_socket, ["news"])
+    project.begin("news", f"{project.bot}:news")
+    project.begin("news", f"{project.bot}:news~migration")
+    assert project.found() == [f"{project.bot}:news"]
+
+
+def test_a_bot_name_with_white_space_is_found(tmp_path, nowhere, redis_socket):
+    project = Project(tmp_path / "p", redis_socket, ["news"])
+    settings = tmp_path / "p" / project.bot / "settings.py"
+    settings.write_text(settings.read_text() + f"BOT_NAME = 'my {project.bot}'\n")
+    project.begin("news", FrontierSettings.parse({"BOT_NAME": f"my {project.bot}"}, "news").namespace)
+    assert json.loads(project.run("status", "--json"))["namespace"] == f"my%20{project.bot}:news"

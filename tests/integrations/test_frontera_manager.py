@@ -15,7 +15,7 @@ from misbehaving_site import MisbehavingSite
 from plain_frontera import PlainState, Start, crawled, next_requests, page, urls
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
-from optimal_frontier.state.rows import HUB
+from optimal_frontier.state.rows import DONE, HUB
 
 
 def test_a_page_goes_round(start: Start, plain_state: PlainState) -> None:
@@ -66,6 +66,33 @@ def test_new_links_count_for_theirpage(start: Start, plain_state: PlainState, li
     assert plain_state.at("http://a.example/list")["flags"] & HUB
     assert 5.0 < yielded.pages <= 6.0
     assert plain_state.counts["discovered"] == 6
+
+
+def test_links_that_come_in_parts_are_counted_once(start: Start, plain_state: PlainState) -> None:
+    """Before their page and after it, in several calls; what comes after a page that was not there counts for nothing."""
+    manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.1)
+    manager.add_seeds([Request("http://a.example/list")])
+    for visit in range(2):
+        request = next_requests(manager)[0]
+        assert request.url == "http://a.example/list"
+        if visit:
+            manager.links_extracted(request, [Request("http://b.example/1")])
+        crawled(manager, request, page(str(visit)))
+        if visit:
+            manager.links_extracted(request, [Request("http://b.example/2")])
+            manager.links_extracted(request, [Request("http://b.example/1"), Request("http://b.example/3")])
+            manager.links_extracted(request, [Request("http://b.example/1")])
+    assert plain_state.counts["discovered"] == 3
+    assert 2.9 < plain_state.memory("http://a.example/list").yielded.pages <= 3.0
+
+
+@pytest.mark.parametrize("name", [b"revisit", "revisit"])
+def test_what_is_to_be_fetched_once_is_done_after_it(start: Start, plain_state: PlainState, name: Any) -> None:
+    manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.1)
+    manager.add_seeds([Request("http://a.example/once", meta={name: False})])
+    (request,) = manager.get_next_requests(1)
+    crawled(manager, request, page("once"))
+    assert plain_state.at("http://a.example/once")["state"] == DONE
 
 
 def test_overused_hosts_are_left_out(start: Start) -> None:

@@ -182,6 +182,37 @@ def test_pages_whose_callback_is_missing_are_held_and_come_back(start, site, sta
     assert "12 held pages come back" in running.log
 
 
+SWALLOWING = """
+import sys
+from frontera.core.components import Middleware
+
+class Swallow(Middleware):
+    component_name = "swallow"
+    def frontier_start(self): pass
+    def frontier_stop(self): pass
+    def add_seeds(self, seeds): return seeds
+    def links_extracted(self, request, links): return request
+    def page_crawled(self, response): return response
+    def request_error(self, page, error):
+        if page.url.endswith("0"):
+            raise ValueError("broken Frontera middleware")
+
+sys.modules["swallowing"] = sys.modules["__main__"]
+"""
+
+
+def test_held_pages_are_in_no_hands_whatever_frontera_middlewares_do(start, site, state):
+    """One that raises at an error, or keeps it to itself."""
+    given = {"of_CONDITIONAL_GET": False}
+    with start(HELD % (True, "item"), **given) as running:
+        running.until(lambda: state.counts.get("visits", 0) >= PAGES)
+        running.stop()
+    with start(SWALLOWING + HELD % (False, "renamed"), MIDDLEWARES=["swallowing.Swallow"], **given) as running:
+        running.until(lambda: state.counts.get("held") == PAGES)
+        running.until(lambda: state.in_flight == 0)
+        running.stop()
+
+
 AGAIN = """
 class Tester(Base):
     def first(self):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from optimal_frontier.frontier.dispatching.revising import DONE_NOW, ONCE_ONLY, UNKNOWN, UNREADABLE, revise_pages
 from optimal_frontier.state.messages import NewPage
@@ -11,14 +11,15 @@ from optimal_frontier.state.partition import add_calls
 from optimal_frontier.state.rows import ACTIVE, DONE, HEAD_BYTES, TAIL_BYTES, Row, split_tail
 
 
-def weigh_pages(namespace: Namespace, partition: int, pages: Sequence[bytes], importance: float) -> dict[str, list[bytes]]:
-    """Set the importance of pages of a partition; return them by what became of them, see `revise_pages`.
+def weigh_pages(namespace: Namespace, partition: int, stated: Mapping[bytes, float]) -> dict[str, list[bytes]]:
+    """Set the importance of pages of a partition; return them by what became of them, see `revise_pages`. Their requests stay.
 
     The next plan goes by it. Pages under way, and those that wait for their first visit, take it at their next visit. A page that was
     forgotten meanwhile stays so, unless that happens between two of the round trips that this takes: then it comes in anew.
     """
     told: dict[str, list[bytes]] = {}
     known: list[NewPage] = []
+    pages = list(stated)
     names: dict[int, str] = {}
     values = namespace.command("HMGET", namespace.key("pages", partition), *pages, partition=partition) if pages else []
     rows = [Row.unpack(value) if value is not None and len(value) >= HEAD_BYTES + TAIL_BYTES else None for value in values]
@@ -34,10 +35,10 @@ def weigh_pages(namespace: Namespace, partition: int, pages: Sequence[bytes], im
         elif row.state == DONE:
             told.setdefault(ONCE_ONLY, []).append(page)
         else:
-            known.append(NewPage(page, names[row.host], row, importance, split_tail(value)[1]))
+            known.append(NewPage(page, names[row.host], row, stated[page], split_tail(value)[1]))
     namespace.run(add_calls(partition, known))
     told.setdefault(DONE_NOW, []).extend(new.page for new in known)
-    revise_heads(namespace, partition, {new.page: importance for new in known})
+    revise_heads(namespace, partition, {new.page: stated[new.page] for new in known})
     return told
 
 

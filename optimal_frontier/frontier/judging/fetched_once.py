@@ -11,18 +11,25 @@ from optimal_frontier.settings import FrontierSettings
 def asks_for_one_visit(record: Mapping[Any, Any]) -> bool:
     """Tell whether a request is to be fetched once by its own word: it is no GET, or its meta has ``revisit`` False.
 
+    In plain Frontera that stands in the meta itself, where Scrapy's meta has a place of its own in there.
+
     Examples
     --------
     >>> asks_for_one_visit({"url": "http://a.example/"}), asks_for_one_visit({"url": "http://a.example/", "method": "POST"})
     (False, True)
     >>> asks_for_one_visit({"url": "http://a.example/", "meta": {b"scrapy_meta": {"revisit": False}}})
     True
+    >>> asks_for_one_visit({"url": "http://a.example/", "meta": {b"revisit": False}})
+    True
     """
     if record.get("method", "GET") not in ("GET", b"GET"):
         return True
     meta = record.get("meta")
-    of_scrapy = meta.get(b"scrapy_meta") if isinstance(meta, Mapping) else None
-    return isinstance(of_scrapy, Mapping) and of_scrapy.get("revisit", True) is False
+    if not isinstance(meta, Mapping):
+        return False
+    of_scrapy = meta.get(b"scrapy_meta")
+    said = of_scrapy.get("revisit") if isinstance(of_scrapy, Mapping) else None
+    return said is False or meta.get(b"revisit", meta.get("revisit")) is False
 
 
 def is_page_again(record: Mapping[Any, Any], settings: FrontierSettings) -> bool:

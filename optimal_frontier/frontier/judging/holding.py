@@ -17,7 +17,8 @@ def hold(handout: Handout) -> Observation | None:
     """Return the observation of a page that is not fetched, as its callback is missing; None of a request that is forgotten anyway.
 
     The page keeps its state and what was learned of it; its numbers say never. It does not fail. One that waited for its first visit has
-    used up its turn: it counts as attempted.
+    used up its turn: it counts as attempted. The numbers are about a visit of their own, so that what was worked out before, by a plan or
+    for a person, does not overwrite them.
     """
     row = handout.row
     if row.state not in (ACTIVE, ONCE):
@@ -25,8 +26,8 @@ def hold(handout: Handout) -> Observation | None:
     counters = {} if row.flags & HELD else {"held": 1}
     if row.attempts == 0:
         counters["pending"] = -1
-    if row.b == 0:
-        row = row._replace(b=float(round(handout.at * 1e6)), failed=row.failed + 1)
+    is_first = row.b == 0
+    row = row._replace(b=float(round(handout.at * 1e6)) if is_first else row.b + 1.0, failed=row.failed + is_first)
     row = row._replace(flags=row.flags | HELD, **fixed(FAR_S)._asdict())
     return Observation(handout, KEEP, row, counters=counters, outcome=OUTCOME)
 

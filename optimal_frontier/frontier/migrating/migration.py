@@ -14,14 +14,12 @@ from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.migrating.schema_3 import export_schema_3
 from optimal_frontier.state.export_lines import Line
 from optimal_frontier.state.importing import Writer, begin, erase, finish, read_lines, rename
-from optimal_frontier.state.namespace import SCHEMA, Namespace
+from optimal_frontier.state.namespace import BESIDE, SCHEMA, Namespace
 
 #: Schema -> what was learned, as lines.
 READERS: Final[dict[str, Callable[[Namespace], Iterator[Line]]]] = {"3": export_schema_3}
 #: Stand in place of the schema while the old keys are removed, and while the new ones get their names; then the partitions.
 _EMPTYING, _RENAMING = "migration, removing", "migration, renaming"
-#: Behind the name, while the new keys are written.
-_BESIDE: Final = "~migration"
 
 
 class Migration:
@@ -46,7 +44,7 @@ class Migration:
         self.namespace = namespace
         self.pages = 0
         self._partitions = partitions
-        self._beside = Namespace(namespace.connection, namespace.name + _BESIDE)
+        self._beside = Namespace(namespace.connection, namespace.name + BESIDE)
         stored = namespace.command("HGET", namespace.key("meta"), "schema")
         self.schema = "" if stored is None else stored.decode()
 

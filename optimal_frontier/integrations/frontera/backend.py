@@ -174,12 +174,13 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         late = self._last[1] if self._last is not None and self._last[0] is request.meta else None
         if late is not None:
             handout = late.handout
+        before = 0 if handout is None else handout.new_links
         # Links of a first visit are of all the time before it.
         counts = self.settings.discovery_value and handout is not None and handout.row.visits > 0
         parent = handout.page if handout is not None else self._identity_of(request)
         self._add(links, parent, handout if counts else None)
-        if late is not None and late.handout.new_links:
-            self._count_late(late)
+        if late is not None and late.handout.new_links > before:
+            self._count_late(late, late.handout.new_links - before)
 
     def _add(self, requests: Iterable[Any], parent: bytes = b"", found_on: Handout | None = None) -> None:
         courier = self.session.courier
@@ -452,14 +453,16 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             self.session.courier.hold(host_of(response.url), hold)
         return plain_visit(lent, response, self.fingerprinting, self._urls, reads_canonical=self.settings.canonical_links)
 
-    def _count_late(self, observation: Observation) -> None:
-        """Put new links that came after their page into what is stored of it, unless it was handed out again meanwhile."""
+    def _count_late(self, observation: Observation, more: int) -> None:
+        """Put ``more`` new links, which came after their page, into what is stored of it, unless it was handed out again meanwhile."""
         handout = observation.handout
         found = FoundLinks(handout.new_links, handout.new_importance)
         learned = after_links(observation, found, self.session.courier.published(handout.partition), self.settings)
+        if learned is observation:
+            return  # it says nothing of new pages
         revision = (handout.page, learned.row.b, learned.row, learned.memory)
         with contextlib.suppress(StateUnavailableError):  # only the count is lost
-            self.session.namespace.run(revise_calls(handout.partition, [revision], f"discovered={found.pages}"))
+            self.session.namespace.run(revise_calls(handout.partition, [revision], f"discovered={more}"))
 
     def _end(self, observation: Observation) -> None:
         move = self._move_of(observation) if observation.moved else None

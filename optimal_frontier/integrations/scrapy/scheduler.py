@@ -310,11 +310,11 @@ class OptimalScheduler(BaseScheduler):
             request = self._requests.from_frontier(frontier_request)
         except MissingCallbackError as error:
             frontier_request.meta[OBSERVATION] = self._held.hold(handout, error.name)
-            self._manager.request_error(frontier_request, "IgnoreRequest")
+            self._leave_out(frontier_request)
             return None
         except ValueError as error:
             self.incoming.warn_once("stored", "%s: %s; it is not fetched", frontier_request.url, error)
-            self._manager.request_error(frontier_request, "IgnoreRequest")
+            self._leave_out(frontier_request)
             return None
         self.incoming.note_handed_out(request)
         added: set[str] = set()
@@ -330,6 +330,15 @@ class OptimalScheduler(BaseScheduler):
         self._leases.add(lease)
         self.stats.inc_value("optimal_frontier/dispatched")
         return request
+
+    def _leave_out(self, frontier_request: Any) -> None:
+        """End the lease of a request that is not fetched, whatever Frontera's middlewares do."""
+        try:
+            self._manager.request_error(frontier_request, "IgnoreRequest")
+        except Exception:  # of a Frontera middleware of the user's
+            logger.error("Frontera's manager could not take in %s", frontier_request.url, exc_info=True)
+        if HANDOUT in frontier_request.meta:  # or a middleware kept it from the backend
+            self.backend.request_error(frontier_request, "IgnoreRequest")
 
     def _ask(self) -> None:
         """Tell the courier how much the downloader can take."""

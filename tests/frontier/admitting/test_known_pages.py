@@ -57,3 +57,11 @@ def test_what_is_remembered_has_a_bound(monkeypatch):
         known.note(b"same", b"%d" % at, at)
     assert len(known._said) <= 10
     assert len(known._by_parent) <= 10
+
+
+def test_what_is_dropped_is_told_again_whoever_said_it_last():
+    """Also where a link had said something else before the start did."""
+    known = KnownPages()
+    assert rounds(known, (b"a", 1), (b"", 2)) == 2
+    known.drop(b"page")
+    assert rounds(known, (b"", 2)) == 1

@@ -15,9 +15,10 @@ from optimal_frontier.frontier.judging.holding import hold
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.state.checking import check_state
 from optimal_frontier.state.messages import RELEASE, Observation
-from optimal_frontier.state.partition import add_calls
+from optimal_frontier.state.namespace import Call
+from optimal_frontier.state.partition import add_calls, revise_calls
 from optimal_frontier.state.records import callbacks_of, unpack_record
-from optimal_frontier.state.rows import ACTIVE, DONE, HELD, ONCE, TRANSIENT, split_tail
+from optimal_frontier.state.rows import ACTIVE, DONE, HELD, ONCE, TRANSIENT, pack_numbers, split_tail
 
 SEEN, NEW, PAGE = "http://a.example/seen", "http://b.example/new", "http://a.example/page"
 ITEM = {"meta": {b"scrapy_callback": b"item"}}
@@ -37,6 +38,7 @@ def held(crawl):
     crawl.see_all()
     crawl.add(NEW, **ITEM)
     crawl.add(PAGE)
+    crawl.advance(1.0)
     crawl.make_due(SEEN)
     hold_all(crawl)
     return crawl
@@ -68,6 +70,24 @@ def counts(crawl: JudgedCrawl) -> dict[str, int]:
 
 def violations(crawl: JudgedCrawl):
     return check_state(crawl.namespace, sleep=lambda _: None).violations
+
+
+def test_what_was_worked_out_before_a_page_was_held_does_not_free_it(crawl):
+    """By a plan that was under way, or for a person."""
+    crawl.add(SEEN, **ITEM)
+    crawl.see_all()
+    crawl.advance(1.0)
+    crawl.make_due(SEEN)
+    before, k = crawl.row(SEEN), crawl.partition(SEEN)
+    assert hold_all(crawl) == 1
+    held = crawl.row(SEEN)
+    crawl.namespace.command("SET", crawl.key("fence", k), "7", partition=k)
+    numbers = crawl.page(SEEN) + pack_numbers(before.b, (1.0, 0.0, 1.0, 1.0))
+    assert crawl.namespace.run([Call(k, "write_plan", ["7", numbers])]) == [0]
+    assert crawl.namespace.run(revise_calls(k, [(crawl.page(SEEN), before.b, before, None)])) == [[0]]
+    assert crawl.row(SEEN) == held
+    assert held.flags & HELD
+    assert violations(crawl) == []
 
 
 def test_held_pages_are_not_handed_out_and_do_not_fail(held):
