@@ -58,8 +58,9 @@ class KnownPages:
         self._said[page] = said
 
     def drop(self, page: bytes) -> None:
-        """Forget what was told of one page."""
+        """Forget what was told of one page, and by requests without a parent."""
         self._said.pop(page, None)
+        self._by_parent.pop((page, b""), None)
 
     def _forget(self) -> None:
         self._said.clear()

@@ -15,7 +15,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES, NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import BATCH, revise_calls
-from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, HELD, RETIRED, Row
+from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, RETIRED, Row
 
 #: Other names of a page that are followed, one to the next.
 _MOST_HOPS: Final = 32
@@ -117,7 +117,6 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes]) -
         with contextlib.suppress(ValueError):
             memories.append(Memory.unpack(raw))
             if value is not None:
-                counters["held"] -= bool(Row.unpack(value).flags & HELD)
                 if memories[-1].lost is not None:
                     counters[f"lost_{memories[-1].lost.cause}"] -= 1
     drop_aliases(namespace, [name for memory in memories for name in memory.aliases])

@@ -17,12 +17,17 @@ def asks_for_one_visit(record: Mapping[Any, Any]) -> bool:
     (False, True)
     >>> asks_for_one_visit({"url": "http://a.example/", "meta": {b"scrapy_meta": {"revisit": False}}})
     True
+    >>> asks_for_one_visit({"url": "http://a.example/", "meta": {b"revisit": False}})
+    True
     """
     if record.get("method", "GET") not in ("GET", b"GET"):
         return True
     meta = record.get("meta")
-    of_scrapy = meta.get(b"scrapy_meta") if isinstance(meta, Mapping) else None
-    return isinstance(of_scrapy, Mapping) and of_scrapy.get("revisit", True) is False
+    if not isinstance(meta, Mapping):
+        return False
+    of_scrapy = meta.get(b"scrapy_meta")
+    # Without Scrapy it stands in Frontera's own meta.
+    return meta.get(b"revisit", meta.get("revisit")) is False or (isinstance(of_scrapy, Mapping) and of_scrapy.get("revisit", True) is False)
 
 
 def is_page_again(record: Mapping[Any, Any], settings: FrontierSettings) -> bool:
