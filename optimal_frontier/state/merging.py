@@ -110,7 +110,9 @@ class Merger:
                 adopted.append(Call(k, "adopt", [page, line["host"], head, pack_tail(stated, record), memory]))
         answers: list[Any] = self.namespace.run(adopted)
         came = sum(answer == _ADOPTED for answer in answers)
-        lost = Counter(name for call, answer in zip(adopted, answers, strict=True) if answer == _ADOPTED for name in lost_in(call.arguments[-1]))
+        lost = Counter(
+            name for call, answer in zip(adopted, answers, strict=True) if answer == _ADOPTED for name in lost_in(call.arguments[-1])
+        )
         self.namespace.run([Call(k, "count", [name, by]) for name, by in lost.items()])
         came += sum(answer == NEW for reply in self.namespace.run(add_calls(k, added)) for answer in reply)
         self.report.new += came

@@ -116,9 +116,9 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes]) -
     for value, raw in zip(values, raws, strict=True):
         with contextlib.suppress(ValueError):
             memories.append(Memory.unpack(raw))
-            if value is not None:
-                if memories[-1].lost is not None:
-                    counters[f"lost_{memories[-1].lost.cause}"] -= 1
+            lost = memories[-1].lost
+            if value is not None and lost is not None:
+                counters[f"lost_{lost.cause}"] -= 1
     drop_aliases(namespace, [name for memory in memories for name in memory.aliases])
     calls = [
         Call(partition, "forget", [word for page in pages[at : at + BATCH] for word in (page, b"")]) for at in range(0, len(pages), BATCH)

@@ -27,7 +27,9 @@ def asks_for_one_visit(record: Mapping[Any, Any]) -> bool:
         return False
     of_scrapy = meta.get(b"scrapy_meta")
     # Without Scrapy it stands in Frontera's own meta.
-    return meta.get(b"revisit", meta.get("revisit")) is False or (isinstance(of_scrapy, Mapping) and of_scrapy.get("revisit", True) is False)
+    return meta.get(b"revisit", meta.get("revisit")) is False or (
+        isinstance(of_scrapy, Mapping) and of_scrapy.get("revisit", True) is False
+    )
 
 
 def is_page_again(record: Mapping[Any, Any], settings: FrontierSettings) -> bool:

@@ -81,7 +81,9 @@ def after_links(observation: Observation, found: FoundLinks, published: Publishe
         # A pinned page keeps its interval.
         # One that is looked at again soon is so at the latest then.
         plain = row._replace(flags=row.flags & ~CHECKED)
-        numbers = numbers_of(plain, observation.handout.page, Terms(observation.handout.log_price, published, settings), yielded=learned.worth)
+        numbers = numbers_of(
+            plain, observation.handout.page, Terms(observation.handout.log_price, published, settings), yielded=learned.worth
+        )
         a, s, e, longest = at_latest(numbers, row.l) if row.flags & CHECKED else numbers
         row = row._replace(a=a, s=s, e=e, l=longest)
     counters = dict(observation.counters)

@@ -20,7 +20,20 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.records import unpack_record
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, DONE, HEAD_BYTES, HELD, HUB, TAIL_BYTES, TIMED, UNCONDITIONAL, Row, split_tail
+from optimal_frontier.state.rows import (
+    ACTIVE,
+    ANNOUNCED,
+    CHECKED,
+    DONE,
+    HEAD_BYTES,
+    HELD,
+    HUB,
+    TAIL_BYTES,
+    TIMED,
+    UNCONDITIONAL,
+    Row,
+    split_tail,
+)
 
 #: Hosts that one HSCAN asks for.
 _SCAN_COUNT: Final = 500
