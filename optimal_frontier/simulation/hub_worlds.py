@@ -19,6 +19,7 @@ from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation.yields import Yield, first_yield, learn_yield
 from optimal_frontier.optimization.discovering import Discovering, Limits, solve_discovering
 from optimal_frontier.scheduling.discovery import wait_with_discovery, waits_with_discovery
+from optimal_frontier.scheduling.exploration import second_look
 from optimal_frontier.scheduling.numbers import Numbers, fixed, numbers_at
 from optimal_frontier.scheduling.price_law import is_as_planned, log_price_towards, price_step
 from optimal_frontier.simulation import believing, crawling
@@ -195,7 +196,8 @@ class _HubCrawl:
             host=np.zeros(n, np.int64),
             **{name: np.zeros(1) for name in ("host_price", "opens", "turn", "pause")},
             price=np.array([0.0, 1.0, 1.0]),
-            count=np.array([0, 0, 0, 0, 1, 1, 1, 0], np.int64),
+            checked=np.zeros(n, np.int64),
+            count=np.array([0, 0, 0, 0, 1, 1, 1, 0, 0], np.int64),
             **arrays,
             **whole,
         )
@@ -249,7 +251,7 @@ class _HubCrawl:
         self.seen[page] = True
         crawl.b[page] = now
         crawl.fetched[page] += 1
-        self._number(page, self._numbers(page))
+        self._number(page, self._numbers(page), interval if was_seen else 0.0)
 
     def _find(self, hub: int, now: float, interval: float | None) -> None:
         """Find what has appeared on a hub, and learn of it."""
@@ -284,8 +286,13 @@ class _HubCrawl:
         wait, slope = wait_with_discovery(log_price, self.weights[page], self.beliefs.rate[page], self._worth(page))
         return numbers_at(wait, slope, log_price, 0.0, _LONGEST)
 
-    def _number(self, page: int, numbers: Numbers) -> None:
+    def _number(self, page: int, numbers: Numbers, interval: float) -> None:
         crawl = self.plain
+        crawl.checked[page] = 0
+        if numbers.a == math.inf and self.planned is not None and self.policy != "clairvoyant":
+            wait = second_look(crawl.price[crawling.LOG_PRICE], self.weights[page], self.beliefs.rate[page], interval)
+            if wait < numbers.l:
+                crawl.checked[page], numbers = 1, fixed(wait)
         crawl.a[page], crawl.s[page], crawl.e[page], crawl.l[page] = numbers
 
     def _plan(self, now: float, firsts: int) -> None:
@@ -316,9 +323,10 @@ class _HubCrawl:
         # Nothing comes to lie in the past.
         later = np.maximum(wait, now - crawl.b[known])
         with np.errstate(invalid="ignore"):
-            crawl.a[known] = np.where(np.isinf(wait), np.inf, later - slope * log_price)
-        crawl.s[known], crawl.e[known], crawl.l[known] = slope, 0.0, _LONGEST
-        due = crawl.b[known] + np.minimum(np.maximum(crawl.a[known] + slope * log_price, 0.0), _LONGEST)
+            a = np.where(np.isinf(wait), np.inf, later - slope * log_price)
+        free = np.asarray(crawl.checked)[known] == 0
+        crawl.a[known[free]], crawl.s[known[free]], crawl.e[known[free]], crawl.l[known[free]] = a[free], slope[free], 0.0, _LONGEST
+        due = crawl.b[known] + np.clip(crawl.a[known] + crawl.s[known] * log_price, crawl.e[known], crawl.l[known])
         self.queue = list(zip(due.tolist(), known.tolist(), strict=True))
         heapq.heapify(self.queue)
 

@@ -1,4 +1,4 @@
-"""MAX_NEXT_REQUESTS and DELAY_ON_EMPTY in a Scrapy project, and what is remembered of requests that cannot be stored."""
+"""MAX_NEXT_REQUESTS and DELAY_ON_EMPTY in a Scrapy project."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from frontera.contrib.scrapy.settings_adapter import ScrapySettingsAdapter
 from scrapy.settings import Settings
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.integrations.scrapy import asking, unstored
+from optimal_frontier.integrations.scrapy import asking
 from optimal_frontier.integrations.scrapy.asking import Asking
-from optimal_frontier.integrations.scrapy.unstored import UnstoredRequests
 
 
 class Clock:
@@ -78,11 +77,3 @@ def test_nothing_is_asked_for_a_while_after_an_empty_answer(clock: Clock) -> Non
 def test_what_is_no_number_is_refused_by_name(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(settings))):
         asked(**settings)
-
-
-def test_only_so_many_requests_from_memory_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oldest are forgotten, and taken once more."""
-    monkeypatch.setattr(unstored, "_MOST_SEEN", 3)
-    requests = UnstoredRequests(None, lambda: None)
-    assert [requests.add(n, b"%d" % n, again=False) for n in (1, 2, 3, 3, 4)] == [True, True, True, False, True]
-    assert [requests.add(n, b"%d" % n, again=False) for n in (4, 3, 1)] == [False, False, True]

@@ -37,6 +37,8 @@ FAILURES = {
 DELETED, BLOCKED, BUSY = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 COUNT = 6
 HELD_S = 3
+#: No page waits longer, failing or not.
+MAX_INTERVAL_S = 1
 
 SPIDER = """
     class Tester(Base):
@@ -77,7 +79,13 @@ def left(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         urls = [url if url.startswith("http") else site.url(url) for url in [*alone, *FAILURES, *many]]
         site.answers["/status/429"] = (429, "later", {"Retry-After": "0"})  # or the pages beside it would have to wait
         (folder / "urls.txt").write_text("\n".join(urls))
-        settings = {"ROBOTSTXT_OBEY": True, "RETRY_TIMES": 0, "REDIRECT_MAX_TIMES": 2, "of_MIN_INTERVAL": 0.5, "of_MAX_INTERVAL": 1}
+        settings = {
+            "ROBOTSTXT_OBEY": True,
+            "RETRY_TIMES": 0,
+            "REDIRECT_MAX_TIMES": 2,
+            "of_MIN_INTERVAL": 0.5,
+            "of_MAX_INTERVAL": MAX_INTERVAL_S,
+        }
         with crawler(folder, site, redis_socket, namespace)(SPIDER, **settings) as running:
             running.until(lambda: all(state.at(url).get("attempts") for url in urls))
             running.until(lambda: all(state.at(url).get("observations", 0) >= 2 for url in many))
@@ -129,11 +137,11 @@ def test_failure_gives_no_bit_and_is_counted_by_its_cause(path: str, cause: str,
 
 
 def test_no_page_is_asked_for_more_often_than_its_backoff_allows(left: Left) -> None:
-    """Waits between two fetches of a page that fails."""
+    """Waits between two fetches of a page that fails, which are no longer than MAX_INTERVAL either."""
     page = left.state.identity(left.url("/status/500"))[:PAGE_BYTES]
     at = [fetch.at for fetch in left.site.of("/status/500")]
     waits = [later - earlier for earlier, later in pairwise(at)]
-    assert all(wait >= backoff_s(page, n) - 0.1 for n, wait in enumerate(waits, 1))
+    assert all(wait >= min(backoff_s(page, n), MAX_INTERVAL_S) - 0.1 for n, wait in enumerate(waits, 1))
 
 
 def test_a_page_that_is_gone_twice_is_retired(left: Left) -> None:

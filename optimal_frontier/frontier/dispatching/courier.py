@@ -130,6 +130,7 @@ class Courier:
         #: Requests a second that were handed out of late, while all that was asked for is given; else 0.
         self._speed = 0.0
         self._counted_at = 0.0
+        self._asks_ahead = False
         self._waits_for_room = True
         self._busy = False
         self._stopping = False
@@ -209,9 +210,13 @@ class Courier:
             # It goes along with the next work: a number is no reason for a round trip.
             self._next.counters[f"trapped_{reason}"] += 1
 
-    def ask(self, want: int, slots: Mapping[str, SlotRoom], per_host: int) -> None:
-        """Say how many requests the downloader could take now, beyond those in `ready`, and the room of its busy slots."""
+    def ask(self, want: int, slots: Mapping[str, SlotRoom], per_host: int, ahead: int = 0) -> None:
+        """Say how many requests the downloader could take now, beyond those in `ready`, and the room of its busy slots.
+
+        ``ahead`` of those it can take later only; while there are any, round trips are fewer.
+        """
         with self._condition:
+            self._asks_ahead = ahead > 0
             before = self._next
             grown = want > before.want or (before.want > 0 and slots != before.slots)
             before.want, before.slots, before.per_host = want, slots, per_host
@@ -312,8 +317,7 @@ class Courier:
             carried = Exchange()
             self._look_whether_idle(outcome)
             self._look_whether_complete()
-            # A caller that waits for each exchange has nothing to ask for meanwhile.
-            time.sleep(_BUSY_SPACING_S if self.ahead and not self._stopping else _SPACING_S)
+            time.sleep(_BUSY_SPACING_S if self._asks_ahead and self.ahead and not self._stopping else _SPACING_S)
 
     def _leave(self, carried: Exchange, outcome: Outcome) -> None:
         """Give every lease back."""

@@ -351,7 +351,7 @@ class OptimalScheduler(BaseScheduler):
             courier.tell_limits(limits)
         done = self._closing or self.gate.is_shut or self._is_over()
         wanted = self._asking.bounded(max(0, free), courier.idle_exchanges)
-        courier.ask(0 if done else wanted, slots, per_host + extra)
+        courier.ask(0 if done else wanted, slots, per_host + extra, ahead)
 
     def pay(self, request: Any) -> None:
         """Draw the budget for a fetch that was not dispatched."""

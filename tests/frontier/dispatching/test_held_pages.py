@@ -172,7 +172,7 @@ def test_a_forgotten_page_is_held_no_more(held):
 
 
 def test_a_request_that_is_fetched_once_is_held_too(crawl):
-    crawl.add(SEEN, state=ONCE, method="POST", **ITEM)
+    crawl.add(SEEN, state=ONCE, method=b"POST", **ITEM)
     assert hold_all(crawl) == 1
     assert crawl.row(SEEN).state == ONCE
     assert not violations(crawl)

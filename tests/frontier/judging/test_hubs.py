@@ -107,7 +107,9 @@ def test_a_hub_is_never_given_up():
 
 def test_with_the_setting_off_nothing_is_learned_and_nothing_counts():
     """What was learned stays, for when it is on again."""
-    off = linked(hub(ago=20.0, shape=500.0, time=10.0), 9, DISCOVERY_VALUE=False)
+    off = linked(hub(shape=500.0, time=10.0), 9, DISCOVERY_VALUE=False)
+    assert off.row.flags & CHECKED  # the second look of any page that is to be given up
+    off = linked(again(off), 9, came=b"%16d" % 2, DISCOVERY_VALUE=False)
     assert wait_of(off, 2.0) == off.row.max_interval
     assert off.memory is None
     assert off.row.flags & HUB

@@ -249,3 +249,38 @@ def test_what_does_not_go_by_the_price():
     rows = [row(l=5.0), *(row(**({"l": 5.0} | values)) for values in apart)]
     table = np.frombuffer(b"".join(value.pack() for value in rows), LAYOUT)
     assert goes_by_price(table).tolist() == [True] + [False] * len(apart)
+
+
+def test_a_page_that_seems_too_fast_is_looked_at_a_second_time_before_it_is_given_up():
+    """At the price 10 pages of importance 2 are worth visits up to one change in 5 s; this one seems to change every 2 s."""
+    log_price = math.log(10.0)
+    within, values = context(planned(log_price)), {"log_price": log_price, "importance": 2.0, "stated": 2.0, "shape": 5.0, "time": 10.0}
+    first = judged(handed(60.0, **values), NEW, within)
+    assert first.row.flags & CHECKED
+    assert wait_of(first, log_price) == pytest.approx(5.0, rel=1e-6)
+    assert not goes_by_price(np.frombuffer(first.row.pack(), LAYOUT))[0]  # so plans leave it alone
+    second = judged(again(first), OLD, within)
+    assert not second.row.flags & CHECKED
+    assert second.row.a == math.inf
+    assert wait_of(second, log_price) > 1e4
+    # In the longest interval it begins anew, as one bit in so long says nothing.
+    assert judged(again(second), NEW, within).row.flags & CHECKED
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "values", "settings"),
+    [
+        (15.0, {}, {}),
+        (60.0, {"shape": 5.0, "time": 100.0}, {}),
+        (60.0, {}, {"OBJECTIVE": "changes"}),
+        (60.0, {}, {"EXPLORATION": "explore-then-commit"}),
+        (60.0, {}, {"RULES": [{"pattern": ".", "interval": 30.0}]}),
+    ],
+    ids=["soon-after-the-last", "worth-its-visits", "by-changes", "committed", "pinned"],
+)
+def test_others_get_no_second_look(elapsed, values, settings):
+    log_price = math.log(10.0)
+    known = {"log_price": log_price, "importance": 2.0, "stated": 2.0, "shape": 5.0, "time": 10.0} | values
+    said = {"exploration": settings.get("EXPLORATION", "median"), "exploration_horizon": "9", "exploration_rounds": "20"}
+    published = planned(log_price, exploration=said)
+    assert not judged(handed(elapsed, **known), NEW, context(published, **settings)).row.flags & CHECKED
