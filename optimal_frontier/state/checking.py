@@ -30,6 +30,7 @@ _LOST: Final = 1
 _ROUNDED: Final = 1.0 + 1e-5
 #: Seconds by which a visit may lie in the future.
 _AHEAD_US: Final = 60e6
+_SECOND_US: Final = 1e6
 
 #: In front of the first attempt a row has its rank where the first two numbers stand.
 _RANKS: Final = np.dtype({"names": ["rank"], "formats": ["<f8"], "offsets": [NUMBERS_AT + 8], "itemsize": LAYOUT.itemsize})
@@ -155,6 +156,8 @@ def _check_rows(s: Inventory) -> Iterator[Finding]:
     state = heads["state"]
     # Of a request that is fetched once the rank stays where numbers stand; so it does in front of a first visit.
     visited = (heads["b"] > 0) & (state == ACTIVE)
+    # Held pages wait for their callback; those that came back are due, however long they were away.
+    planned = visited & (heads["flags"] & HELD == 0) & (heads["b"] + heads["l"].astype(np.float64) * 1e6 > s.now + _SECOND_US)
     with np.errstate(invalid="ignore"):
         rules = {
             "has an unknown state": (state < ACTIVE) | (state > DONE),
@@ -165,9 +168,7 @@ def _check_rows(s: Inventory) -> Iterator[Finding]:
             # a alone may be infinite: no visit is worth the price.
             "has numbers that are no deadline": visited
             & (np.isnan(heads["a"]) | ~np.isfinite(heads["s"]) | ~(heads["e"] >= 0) | ~(heads["l"] >= heads["e"])),
-            "is planned later than its longest interval allows": visited
-            & (heads["flags"] & HELD == 0)
-            & (heads["l"] > heads["max_interval"] * (s.stretch * _ROUNDED)),
+            "is planned later than its longest interval allows": planned & (heads["l"] > heads["max_interval"] * (s.stretch * _ROUNDED)),
             "has half of a posterior": (heads["shape"] > 0) != (heads["time"] > 0),
             "has more changes than observations": heads["changes"] > heads["observations"],
             "has more observations than visits": heads["observations"] > heads["visits"],

@@ -5,6 +5,7 @@ A new namespace cannot be opened before all of it is there: until then ``meta`` 
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ from optimal_frontier.state.export_lines import (
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import SCHEMA, UNFINISHED, Namespace
 from optimal_frontier.state.published import PRICES, PRIORS
-from optimal_frontier.state.rows import ACTIVE, RANK_AT, RETIRED, TRANSIENT, Row, host_bytes, pack_tail
+from optimal_frontier.state.rows import ACTIVE, HELD, RANK_AT, RETIRED, TRANSIENT, Row, host_bytes, pack_tail
 
 #: Pages of one round trip.
 _BATCH: Final = 500
@@ -38,7 +39,7 @@ _RANK: Final = struct.Struct("<d")
 _ALIAS: Final = struct.Struct("<I")
 _ALIAS_BYTES: Final = 16
 #: Counters that the pages themselves say.
-_COUNTED: Final = ("pages", "pending", "fetched", "retired")
+_COUNTED: Final = ("pages", "pending", "fetched", "retired", "held", "lost_callback", "lost_item")
 #: Keys of one UNLINK.
 _KEYS_AT_ONCE: Final = 500
 
@@ -247,6 +248,8 @@ class Writer:
                 queue += (int(line["due"]), page)
             if "memory" in line:
                 memories += (page, self._names.rewritten(self.namespace, from_text(line["memory"]), self._host_of))
+                for name in lost_in(memories[-1]):
+                    self._counts[k][name] += 1
             self._count(k, row)
         commands: list[list[Any]] = [["HSET", self._key("pages", k), *values]]
         commands += [["ZADD", self._key("q", k), *queue]] if queue else []
@@ -263,6 +266,7 @@ class Writer:
             counts["fetched"] += row.visits > 0
         counts["retired"] += row.state == RETIRED
         counts["pending"] += waits(row)
+        counts["held"] += row.flags & HELD > 0
         if row.state != TRANSIENT:
             self._kept[k][f"h{row.host}"] += 1
             self._kept[k][f"p{row.pattern}"] += 1
@@ -368,6 +372,15 @@ def read_lines(lines: Iterator[Line], take: Callable[[Line], None], advance: Cal
         if "end" in line:
             return True
     raise StateError("the export is not whole: its last line is missing")
+
+
+def lost_in(memory: bytes) -> list[str]:
+    """Return the counter of pages like one with this memory whose callback or item pipeline raised; nothing of most pages."""
+    lost = None
+    if b"lost" in memory:
+        with contextlib.suppress(ValueError):
+            lost = Memory.unpack(memory).lost
+    return [] if lost is None else [f"lost_{lost.cause}"]
 
 
 def _raw(text: str) -> bytes:

@@ -6,13 +6,13 @@ elsewhere. Plans, prices, counters of visits and holds of hosts stay those of th
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any, Final
 
 from optimal_frontier.errors import StateError
 from optimal_frontier.state.export_lines import Line, from_text, head_of_line, page_of_text, record_of_line, waits
-from optimal_frontier.state.importing import Imported, Names
+from optimal_frontier.state.importing import Imported, Names, lost_in
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import NEW, add_calls, priority_of
@@ -110,6 +110,10 @@ class Merger:
                 adopted.append(Call(k, "adopt", [page, line["host"], head, pack_tail(stated, record), memory]))
         answers: list[Any] = self.namespace.run(adopted)
         came = sum(answer == _ADOPTED for answer in answers)
+        lost = Counter(
+            name for call, answer in zip(adopted, answers, strict=True) if answer == _ADOPTED for name in lost_in(call.arguments[-1])
+        )
+        self.namespace.run([Call(k, "count", [name, by]) for name, by in lost.items()])
         came += sum(answer == NEW for reply in self.namespace.run(add_calls(k, added)) for answer in reply)
         self.report.new += came
         self.report.known += len(adopted) + len(added) - came

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.rows import ACTIVE, ONCE, Row
+from optimal_frontier.state.rows import ACTIVE, HELD, ONCE, Row
 
 #: Counters that are read; the last two make the fetches.
 _COUNTERS: Final = ("pages", "retired", "pending", "changes", "visits", "failures")
@@ -92,6 +92,6 @@ def _share_done(flat: Sequence[Any], close_after: int) -> float:
             row = Row.unpack(value)
         except ValueError:
             continue
-        most = {ACTIVE: close_after, ONCE: 1}.get(row.state, 0)
+        most = {ACTIVE: close_after, ONCE: 1}.get(row.state, 0) if not row.flags & HELD else 0
         wanted, had = wanted + most, had + min(row.attempts, most)
     return had / wanted if wanted else 1.0

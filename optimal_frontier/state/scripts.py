@@ -10,7 +10,7 @@ from typing import Final
 
 from optimal_frontier.scheduling.price_law import FURTHER, STARVED
 from optimal_frontier.state.messages import PAGE_BYTES
-from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, HUB, NUMBERS_AT, NUMBERS_BYTES, QUEUE, TIMED
+from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, HELD, HUB, NUMBERS_AT, NUMBERS_BYTES, QUEUE, TIMED
 
 #: Pages of a shut host that come up at one of its turns, to be ranked.
 RIVALS: Final = 4
@@ -48,6 +48,7 @@ CONSTANTS: Final = {
     "RIVALS": RIVALS,
     "TIMED": TIMED,
     "HUB": HUB,
+    "HELD": HELD,
     "E_AT": _at("e"),
 }
 

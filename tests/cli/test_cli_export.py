@@ -12,6 +12,10 @@ from click.testing import CliRunner
 from judged_crawl import JudgedCrawl
 
 from optimal_frontier.cli import main
+from optimal_frontier.frontier.dispatching.held_pages import bring_back
+from optimal_frontier.frontier.judging.callback_errors import after_callback_error
+from optimal_frontier.frontier.judging.holding import hold
+from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.state.exporting import EXPORTED, NOT_EXPORTED, export_lines
 from optimal_frontier.state.keys import KEYS
 from optimal_frontier.state.namespace import Namespace
@@ -137,6 +141,29 @@ def test_another_number_of_partitions(run, rich, other, ask, nowhere, partitions
     assert other.run("import", "back.jsonl").exit_code == 0
     pages = [[line for line in told(n) if '"page"' in line or '"alias": ' in line] for n in (rich.namespace, other.opened(rich))]
     assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--merge"]])
+@pytest.mark.parametrize("partitions", [1, 5])
+def test_held_pages_and_lost_items_are_counted_where_they_are(run, rich, other, nowhere, monkeypatch, partitions, arguments):
+    """Held pages of a partition that counts none would never come back."""
+    rich.make_due(MOVED, WARM)
+    for handout in rich.dispatch(20):
+        observation = hold(handout) if handout.page == rich.page(WARM) else rich.judged(handout, Visit(handout.received))
+        rich.end([after_callback_error(observation, "callback", "KeyError")] if observation.outcome == "ok" else [observation])
+    before = rich.namespace.counts()
+    assert before["held"] == 1
+    assert before["lost_callback"] > 0
+    run("export", "state.jsonl")
+    settings = {"OPTIMAL_FRONTIER_PARTITIONS": partitions}
+    monkeypatch.setattr("optimal_frontier.cli.project._project_settings", lambda given: (dict(settings), nowhere))
+    if arguments:
+        Path("urls.csv").write_text("http://new.example/\n")
+        other.run("import", "urls.csv")
+    assert other.run("import", *arguments, "state.jsonl").exit_code == 0
+    found = other.opened(rich, partitions)
+    assert {name: found.counts()[name] for name in ("held", "lost_callback")} == {name: before[name] for name in ("held", "lost_callback")}
+    assert bring_back(found, lambda name: True) == 1
 
 
 def test_what_is_in_flight_is_due(run, rich, other):

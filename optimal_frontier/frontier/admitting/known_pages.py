@@ -58,7 +58,7 @@ class KnownPages:
         self._said[page] = said
 
     def drop(self, page: bytes) -> None:
-        """Forget what was told of one page, as far as that is no word of a page that links to it."""
+        """Forget what was told of one page, and by requests without a parent."""
         self._said.pop(page, None)
         self._by_parent.pop((page, b""), None)
 

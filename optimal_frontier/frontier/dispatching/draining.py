@@ -121,6 +121,8 @@ class Drain:
         except StateError as error:  # it is another type by now, or the user may not read it
             self._warn_once(key, "unreadable", "%sURL_KEYS: the key %r cannot be read: %s", PREFIX, key, error)
             return 0
+        if not entries:  # another process has taken them since
+            return 0
         converted = self._converted(entries)
         if converted is None or not self._stored(converted.pages):
             return 0

@@ -80,5 +80,5 @@ def _return(namespace: Namespace, partition: int, pages: Sequence[tuple[bytes, b
         return 0
     now = namespace.now(partition)
     rows = ((page, Row.unpack(value)) for page, value in pages)
-    calls = revise_calls(partition, [(page, row.b, returned(row, now), None) for page, row in rows], f"{COUNTER}=-1")
+    calls = revise_calls(partition, [(page, row.b, returned(row, now), None) for page, row in rows])
     return sum(reply.count(1) for reply in namespace.run(calls))

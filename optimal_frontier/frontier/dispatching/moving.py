@@ -19,7 +19,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, Move, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import add_calls, observe_calls, revise_calls
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, HELD, RETIRED, TIMED, UNCONDITIONAL, Row, pack_tail, split_tail
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, RETIRED, TIMED, UNCONDITIONAL, Row, pack_tail, split_tail
 
 #: A page that so many name as canonical is named by mistake, and one that names another one each time goes on for ever.
 CANONICAL_ALIASES: Final = 20
@@ -184,8 +184,7 @@ def _join(namespace: Namespace, move: Move, token: float, place: Place, *, at_la
 def _revise(namespace: Namespace, place: Place, row: Row, merged: Merged, memory: Memory, known: Memory) -> bool:
     if merged.row == row and memory == known:
         return True
-    counters = "held=-1" if merged.takes_over and row.flags & HELD else ""
-    ((done,),) = namespace.run(revise_calls(place.partition, [(place.page, row.b, merged.row, memory)], counters))
+    ((done,),) = namespace.run(revise_calls(place.partition, [(place.page, row.b, merged.row, memory)]))
     return bool(done == 1)
 
 
@@ -205,6 +204,7 @@ def _leave(
     counted[counter] += 1
     if observation.is_canonical:
         counted["canonical_followed"] += 1
+    counted.pop("held", None)  # the script sees that in the row
     # Where the page is now it is counted as fetched.
     if handout.row.visits == 0:
         counted.pop("fetched", None)

@@ -15,7 +15,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES, NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import BATCH, revise_calls
-from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, HELD, RETIRED, Row
+from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, RETIRED, Row
 
 #: Other names of a page that are followed, one to the next.
 _MOST_HOPS: Final = 32
@@ -116,10 +116,9 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes]) -
     for value, raw in zip(values, raws, strict=True):
         with contextlib.suppress(ValueError):
             memories.append(Memory.unpack(raw))
-            if value is not None:
-                counters["held"] -= bool(Row.unpack(value).flags & HELD)
-                if memories[-1].lost is not None:
-                    counters[f"lost_{memories[-1].lost.cause}"] -= 1
+            lost = memories[-1].lost
+            if value is not None and lost is not None:
+                counters[f"lost_{lost.cause}"] -= 1
     drop_aliases(namespace, [name for memory in memories for name in memory.aliases])
     calls = [
         Call(partition, "forget", [word for page in pages[at : at + BATCH] for word in (page, b"")]) for at in range(0, len(pages), BATCH)

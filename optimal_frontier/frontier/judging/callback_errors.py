@@ -18,7 +18,7 @@ from optimal_frontier.frontier.judging.waits import shortest_wait
 from optimal_frontier.scheduling.numbers import Numbers, at_latest, fixed
 from optimal_frontier.state.memory import MISSED_CHANGE, MISSED_FIRST, Lost
 from optimal_frontier.state.messages import KEEP, Handout, Observation
-from optimal_frontier.state.rows import DONE, ONCE, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import DONE, HELD, ONCE, UNCONDITIONAL, Row
 
 #: Longest description of an exception that is kept, characters.
 MOST_CHARACTERS: Final = 200
@@ -96,7 +96,7 @@ def fetched_once_more(observation: Observation) -> Observation:
     if observation.outcome in ("ok", "gone"):
         counters = _counted(observation.counters, {f"lost_{lost.cause}": -1})
         return replace(observation, memory=replace(handout.memory, lost=None), counters=counters)
-    row = row._replace(state=ONCE, flags=handout.row.flags, failures=min(row.failures + 1, _MOST_IN_A_ROW))
+    row = row._replace(state=ONCE, flags=handout.row.flags & ~HELD, failures=min(row.failures + 1, _MOST_IN_A_ROW))
     return replace(observation, op=KEEP, row=row._replace(**fixed(_wait(handout, row))._asdict()))
 
 

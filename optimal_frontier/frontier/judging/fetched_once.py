@@ -28,8 +28,10 @@ def asks_for_one_visit(record: Mapping[Any, Any]) -> bool:
     if not isinstance(meta, Mapping):
         return False
     of_scrapy = meta.get(b"scrapy_meta")
-    said = of_scrapy.get("revisit") if isinstance(of_scrapy, Mapping) else None
-    return said is False or meta.get(b"revisit", meta.get("revisit")) is False
+    # Without Scrapy it stands in Frontera's own meta.
+    return meta.get(b"revisit", meta.get("revisit")) is False or (
+        isinstance(of_scrapy, Mapping) and of_scrapy.get("revisit", True) is False
+    )
 
 
 def is_page_again(record: Mapping[Any, Any], settings: FrontierSettings) -> bool:

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from optimal_frontier.estimation.yields import Yield, first_yield, learn_yield
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
+from optimal_frontier.scheduling.numbers import at_latest
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory, Yielded
 from optimal_frontier.state.messages import KEEP, Observation
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, HUB, TIMED
+from optimal_frontier.state.rows import ACTIVE, CHECKED, HUB, TIMED
 
 
 class FoundLinks(NamedTuple):
@@ -68,19 +69,22 @@ def after_links(observation: Observation, found: FoundLinks, published: Publishe
     at = row.b / 1e6
     known = yield_of(memory)
     if known is not None and memory.yielded is not None:
-        if row.unseen > 0.0 and not found.pages:
-            return observation  # it showed nothing of the page: its time goes on
+        if (row.unseen > 0.0 or row.failures) and not found.pages:
+            return observation  # it showed nothing of the page, or its callback raised: its time goes on
         learned = learn_yield(known, *found, at - memory.yielded.at)
-    elif found.pages:
+    elif found.pages and observation.handout.memory.lost is None:
         learned = first_yield(*found, at - before.b / 1e6 + before.unseen, before.visits)
     else:
-        return observation
+        return observation  # after a callback that raised, they are of all the time before it
     row = row._replace(flags=row.flags | HUB)
     if row.min_interval < row.max_interval:
         # A pinned page keeps its interval.
-        a, s, e, longest = numbers_of(
-            row, observation.handout.page, Terms(observation.handout.log_price, published, settings), yielded=learned.worth
+        # One that is looked at again soon is so at the latest then.
+        plain = row._replace(flags=row.flags & ~CHECKED)
+        numbers = numbers_of(
+            plain, observation.handout.page, Terms(observation.handout.log_price, published, settings), yielded=learned.worth
         )
+        a, s, e, longest = at_latest(numbers, row.l) if row.flags & CHECKED else numbers
         row = row._replace(a=a, s=s, e=e, l=longest)
     counters = dict(observation.counters)
     if found.pages:

@@ -7,10 +7,11 @@ local function host_number(name)
   call('HSET', P .. 'hosts:names', host, name)
   return host
 end
--- Counts a page among those that are known, or no more; `sums` are counters to add to.
+-- Counts a page among those that are known (and held), or no more; `sums` are counters to add to.
 local function note_page(row, by, sums)
-  local host, state, _, b = up(QUEUE, row)
+  local host, state, flags = up(QUEUE, row)
   if state == TRANSIENT then return end
+  sums.held = (sums.held or 0) + floor(flags / ${HELD}) % 2 * by
   call('HINCRBY', P .. 'kept', 'h' .. host, by)
   call('HINCRBY', P .. 'kept', 'p' .. up('<I4', row, ${PATTERN_AT}), by)
   if state ~= ACTIVE and state ~= RETIRED then return end

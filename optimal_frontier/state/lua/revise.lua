@@ -13,8 +13,7 @@ for i = 2, #ARGV, 3 do
   else
     local _, to, _, b_, a, s, e, l = up(QUEUE, ARGV[i + 1])
     call('HSET', P .. 'pages', id, ARGV[i + 1] .. sub(old, HEAD + 1))
-    note_page(old, -1, sums)
-    note_page(ARGV[i + 1], 1, sums)
+    note_page(old, -1, sums); note_page(ARGV[i + 1], 1, sums)
     if to < RETIRED then queue[#queue + 1], queue[#queue + 2] = place(deadline(d[4], b_, a, s, e, l)), id
     else leave[#leave + 1] = id end
     if ARGV[i + 2] == '-' then call('HDEL', P .. 'memory', id)

@@ -49,6 +49,15 @@ def test_after_an_hour_and_after_an_outage_everything_is_told_again():
     assert rounds(known, (b"a", 1)) == 1
 
 
+def test_what_is_dropped_is_told_again_by_whoever_has_no_parent():
+    known = KnownPages()
+    known.note(b"page", b"parent", 1)
+    known.note(b"page", b"", 2)
+    known.note(b"page", b"parent", 1)
+    known.drop(b"page")
+    assert not known.is_said(b"page", b"", 2)
+
+
 def test_what_is_remembered_has_a_bound(monkeypatch):
     monkeypatch.setattr(known_pages, "MOST_PAGES", 10)
     known = KnownPages()

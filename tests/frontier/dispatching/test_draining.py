@@ -86,6 +86,11 @@ def test_what_is_pushed_meanwhile_stays(drained, monkeypatch):
     assert drained.client.lrange(drained.key, 0, -1) == [b"a.org/0", b"a.org/1", b"a.org/3"]
 
 
+@pytest.mark.parametrize("kind", ["list", "set", "zset"])
+def test_what_another_process_has_taken_meanwhile_is_no_error(drained, kind):
+    assert drained.drain()._take(drained.key, kind) == 0
+
+
 def test_nothing_goes_before_it_is_stored(drained, monkeypatch):
     """An outage between conversion and storing, and one before the removal."""
     drained.client.rpush(drained.key, "a.org/1")

@@ -11,7 +11,9 @@ from optimal_frontier.frontier.dispatching.completion import Completion
 from optimal_frontier.frontier.dispatching.held_pages import bring_back, bring_back_replaced
 from optimal_frontier.frontier.dispatching.renaming import Renamed, rename_callback, stored_callbacks
 from optimal_frontier.frontier.dispatching.revising import force, forget
+from optimal_frontier.frontier.judging.callback_errors import after_callback_error
 from optimal_frontier.frontier.judging.holding import hold
+from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.state.checking import check_state
 from optimal_frontier.state.messages import RELEASE, Observation
@@ -110,6 +112,44 @@ def test_they_come_back_when_the_spider_has_the_method(held, caplog):
     assert counts(held)["held"] == 0
     assert {handout.record["url"] for handout in handouts(held)} == {SEEN, NEW}
     assert not violations(held)
+
+
+def test_crawlers_that_start_together_count_each_page_once(held, monkeypatch):
+    """Both read a page as held, and both bring it back."""
+    from optimal_frontier.frontier.dispatching import held_pages
+
+    there = held_pages._return
+
+    def twice(*arguments):
+        return max(there(*arguments), there(*arguments))
+
+    monkeypatch.setattr(held_pages, "_return", twice)
+    assert bring_back(held.namespace, {"parse", "item"}.__contains__) == 2
+    assert counts(held)["held"] == 0
+    assert not violations(held)
+
+
+def test_a_page_that_was_held_for_longer_than_its_longest_interval_is_due_and_sound(held):
+    held.rewrite(SEEN, max_interval=100.0)
+    held.advance(1000.0)
+    bring_back(held.namespace, lambda name: True)
+    assert not violations(held)
+
+
+def test_a_request_that_is_fetched_once_and_fails_is_counted_once(crawl):
+    """It was held, and its callback had raised before."""
+    crawl.add(SEEN, state=ONCE, method="POST", **ITEM)
+    (handout,) = handouts(crawl)
+    crawl.end([after_callback_error(crawl.judged(handout, Visit(handout.received)), "callback", "KeyError")])
+    crawl.advance(100.0)
+    assert hold_all(crawl) == 1
+    for _ in range(2):
+        crawl.make_due(SEEN)
+        (handout,) = handouts(crawl)
+        crawl.fail(handout)
+        assert (counts(crawl)["held"], crawl.row(SEEN).flags & HELD) == (0, 0)
+        crawl.advance(100.0)
+    assert not violations(crawl)
 
 
 def test_what_is_back_goes_on_as_before(held):

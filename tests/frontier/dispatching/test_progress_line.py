@@ -11,7 +11,8 @@ import pytest
 from clocked_namespace import open_namespace, page_of
 
 from optimal_frontier.frontier.dispatching.progress_line import ProgressLog, progress_line
-from optimal_frontier.state.progress_reading import ProgressReading, read_progress
+from optimal_frontier.state.progress_reading import ProgressReading, _share_done, read_progress
+from optimal_frontier.state.rows import HELD, Row
 
 NOTHING = ProgressReading(0, 0, 0, 0, None, np.zeros(0), None)
 
@@ -79,3 +80,8 @@ def test_lines_are_logged_off_the_callers_thread(store, caplog):
     record = caplog.records[0]
     assert record.getMessage().startswith("Frontier: 0 pages known")
     assert (record.spider, record.threadName) == ("me", "optimal_frontier-progress")
+
+
+def test_held_pages_keep_no_crawl_from_its_end():
+    rows = [Row(visits=2).pack(), Row(flags=HELD).pack()]
+    assert _share_done([b"a", rows[0], b"b", rows[1]], 2) == 1.0

@@ -9,6 +9,7 @@ import pytest
 from handed_out import AT, NEW, OLD, PAGE, again, context, handed, judged, parse, planned, visit, wait_of
 
 from optimal_frontier.estimation.quantile import median_one
+from optimal_frontier.frontier.judging.callback_errors import after_callback_error
 from optimal_frontier.frontier.judging.hubs import FoundLinks, after_links, learns_from_links, worth_of, yield_of
 from optimal_frontier.frontier.judging.judge import told
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of, numbers_of_rows
@@ -136,6 +137,34 @@ def test_other_flags_and_memories_are_kept():
     assert observation.row.flags == HUB | UNCONDITIONAL
     assert linked(handed(memory=memory, flags=HUB), 2).memory.aliases == (b"x" * 16,)
     assert Memory.unpack(memory.pack()) == memory
+
+
+def test_a_second_look_comes_at_its_time_at_the_latest():
+    """And not after the least interval, as the check of a noisy page does."""
+    fast = handed(60.0, visits=4, shape=500.0, time=10.0, log_price=2.0)
+    plain = judged(fast, NEW, context(PLAN))
+    assert plain.row.flags & CHECKED
+    assert wait_of(plain, 2.0) == pytest.approx(math.exp(2.0))
+    found = linked(handed(60.0, visits=4, shape=500.0, time=10.0, log_price=2.0), 1, 0.001)
+    assert found.row.flags & CHECKED
+    assert wait_of(found, 2.0) == pytest.approx(math.exp(2.0))
+    rich = linked(handed(60.0, visits=1, shape=500.0, time=10.0, log_price=2.0), 60)
+    assert rich.row.min_interval < wait_of(rich, 2.0) < math.exp(2.0)
+
+
+def test_links_of_the_retry_after_a_callback_error_are_no_rate():
+    """Of a first visit they are stock; of a hub they came since its last count, not since the visit that raised."""
+
+    def raised(observation):
+        return after_links(after_callback_error(observation, "callback", "ValueError"), FoundLinks(), PLAN, parse())
+
+    first = raised(judged(handed(visits=0, log_price=2.0), NEW, context(PLAN)))
+    assert not linked(again(first), 300).row.flags & HUB
+    failed = raised(judged(hub(), NEW, context(PLAN)))
+    assert failed.memory.yielded == hub().memory.yielded
+    healed = linked(again(failed, 3.0), 2)
+    kept = 600.0 * math.exp(-43.0 * 0.01 / 20)
+    assert healed.memory.yielded.seconds == pytest.approx(kept + 43.0, rel=1e-3)
 
 
 def test_rubbish_that_is_stored_counts_as_nothing():

@@ -10,13 +10,16 @@ from crawled import START, Crawl, new_page, page_of, parse
 
 from optimal_frontier.frontier.judging.update_times import numbers_of_timed, republished
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
+from optimal_frontier.frontier.planning.bounds import BoundsRevision
 from optimal_frontier.frontier.planning.curve import read_crawl_curve
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.optimization import freshness_poisson, solve_poisson
-from optimal_frontier.scheduling.numbers import draw_of
+from optimal_frontier.scheduling.numbers import draw_of, fixed
+from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
+from optimal_frontier.state.published import Published
 from optimal_frontier.state.records import pack_record
-from optimal_frontier.state.rows import ACTIVE, DONE, HEAD_BYTES, TAIL_BYTES, TIMED, Row
+from optimal_frontier.state.rows import ACTIVE, CHECKED, DONE, HEAD_BYTES, TAIL_BYTES, TIMED, Row
 
 PERIOD = 1000.0
 TIMES = (200.0, 650.0)
@@ -214,3 +217,19 @@ def test_what_another_budget_would_buy(crawl):
     assert limit.hosts > 0
     assert (crawl.plan(), {page: head.tobytes() for page, head in crawl.rows().items()}) == before
     assert crawl.namespace.command("EXISTS", crawl.namespace.key("planner")) == 0
+
+
+def test_changed_rules_leave_the_time_of_a_second_look(judged):
+    """It is not after the least interval, as the check of a noisy page is; the new bounds hold."""
+    url = "http://a.example/fast"
+    judged.add(url)
+    judged.see_all()
+    judged.rewrite(url, flags=CHECKED, **fixed(500.0)._asdict())
+    values = {"OPTIMAL_FRONTIER_CRAWL_RATE": 1.0, "OPTIMAL_FRONTIER_MIN_INTERVAL": 1.0}
+    for longest, expected in ((1e5, 500.0), (200.0, 200.0)):
+        settings = FrontierSettings.parse(values | {"OPTIMAL_FRONTIER_MAX_INTERVAL": longest})
+        revision = BoundsRevision(judged.namespace, 0, Terms(0.0, Published(number=1, prior_time=50.0), settings), judged.time)
+        value = judged.namespace.command("HGET", judged.key("pages"), judged.page(url))
+        revision.see([judged.page(url)], [value])
+        assert revision.revised == 1
+        assert judged.row(url).l == expected
