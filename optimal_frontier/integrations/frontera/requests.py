@@ -8,7 +8,7 @@ from typing import Any, Final
 from frontera.core.models import Request as FrontierRequest
 from scrapy.http import Headers
 from scrapy.responsetypes import responsetypes
-from w3lib.util import to_bytes
+from w3lib.util import to_bytes, to_unicode
 
 from optimal_frontier.state.records import encode_record
 
@@ -99,14 +99,6 @@ _VOLATILE: Final = {
 }
 
 
-def _plain_headers(headers: Any) -> dict[bytes, list[bytes]]:
-    plain: dict[bytes, list[bytes]] = {}
-    for name, value in (headers or {}).items():
-        values = value if isinstance(value, list | tuple) else [value]
-        plain[to_bytes(name)] = [to_bytes(v) for v in values]
-    return plain
-
-
 def record_of(request: Any, *, without: Collection[bytes] = ()) -> dict[Any, Any]:
     """Return what a later fetch of ``request`` needs, as it was given; its meta, headers and cookies may hold what cannot be stored.
 
@@ -158,7 +150,7 @@ def said_by(request: Any) -> int:
         more += key, value
     headers = request.headers
     if headers and not (len(headers) == 1 and b"Referer" in headers):  # most links: Scrapy gives them one
-        more += sorted((name, value) for name, value in _plain_headers(headers).items() if name.lower() != b"referer")
+        more += sorted(([name, value] for name, value in headers.items() if to_unicode(name).lower() != "referer"), key=repr)
     if request.cookies:
         more += b"cookies", request.cookies
     names = (meta.get(b"scrapy_callback"), meta.get(b"scrapy_errback"))
