@@ -19,7 +19,7 @@ from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, not_mo
 from optimal_frontier.integrations.canonical_links import other_page
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, LOCAL, META, Lease
-from optimal_frontier.integrations.scrapy.local_requests import Local, note_callback_error
+from optimal_frontier.integrations.scrapy.local_requests import CALLBACK_FAILED, Local
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.integrations.scrapy.sources import ANNOUNCES
 from optimal_frontier.state.rows import ACTIVE
@@ -234,8 +234,14 @@ class ChangeDetectionMiddleware:
         self._failed_after(response, ITEM, failure)
 
     def _failed_after(self, response: Any, cause: str, failure: Any) -> None:
-        note_callback_error(response)
-        lease: Lease | None = getattr(response, "request", None) and response.request.meta.get(LEASE)
+        meta = response.request.meta if getattr(response, "request", None) is not None else {}
+        local: Local | None = meta.get(LOCAL)
+        lease: Lease | None = meta.get(LEASE) if local is None else local.parent
+        if local is not None:
+            local.answer(CALLBACK_FAILED)
+            if lease is not None and self._scheduler is not None:
+                # The page that it was found on is owed another visit, and that has to yield it again.
+                self._scheduler.local.forget(local)
         if lease is not None and lease.observation is not None:
             lease.observation = after_callback_error(lease.observation, cause, described(failure.value))
 

@@ -36,7 +36,8 @@ class Gate:
         self._requests, self._look = requests, look
         #: A log-in is awaited.
         self.is_held = False
-        self._starts = 0
+        #: How often ``start()`` was asked; what an earlier one yields says nothing any more.
+        self.starts = 0
         self._is_starting = False
         self._first_at = self._last_at = 0.0
         self._shut_at = 0.0
@@ -63,33 +64,33 @@ class Gate:
     def begin_start(self) -> None:
         """Wait for what ``start()`` yields first."""
         self._is_starting, self._first_at = True, 0.0
-        self._starts += 1
-        number = self._starts
+        self.starts += 1
+        number = self.starts
 
         def give_up() -> None:
-            if self._is_starting and number == self._starts and not self._first_at:
+            if self._is_starting and number == self.starts and not self._first_at:
                 logger.warning("start() has yielded nothing for %.0f s; stored pages are fetched meanwhile", FIRST_S)
-                self.end_start()
+                self.end_start(number)
 
         call_later(FIRST_S, give_up)
 
-    def note_start(self) -> None:
-        """Note that ``start()`` has yielded something."""
-        if self._is_starting:
+    def note_start(self, number: int) -> None:
+        """Note that ``start()``, asked for the ``number``-th time, has yielded something."""
+        if self._is_starting and number == self.starts:
             self._last_at = time.monotonic()
             if not self._first_at:
                 self._first_at = self._last_at
-                call_later(PAUSE_S, self._look_whether_pausing)
+                call_later(PAUSE_S, lambda: self._look_whether_pausing(number))
 
-    def _look_whether_pausing(self) -> None:
+    def _look_whether_pausing(self, number: int) -> None:
         now = time.monotonic()
         if now >= self._last_at + PAUSE_S or now >= self._first_at + REST_S:
-            self.end_start()
-        elif self._is_starting:
-            call_later(self._last_at + PAUSE_S - now, self._look_whether_pausing)
+            self.end_start(number)
+        elif self._is_starting and number == self.starts:
+            call_later(self._last_at + PAUSE_S - now, lambda: self._look_whether_pausing(number))
 
-    def end_start(self) -> None:
-        """Note that ``start()`` yields no more, or is not waited for."""
-        if self._is_starting:
+    def end_start(self, number: int) -> None:
+        """Note that ``start()``, asked for the ``number``-th time, yields no more, or is not waited for."""
+        if self._is_starting and number == self.starts:
             self._is_starting = False
             self._look()

@@ -51,6 +51,8 @@ class Local:
         How often it was.
     added : frozenset of str
         Names that we put into the request's meta.
+    identity : bytes
+        By which it is known.
     """
 
     request: Any
@@ -63,6 +65,7 @@ class Local:
     is_repeated: bool = False
     repeats: int = 0
     added: frozenset[str] = frozenset()
+    identity: bytes = b""
 
     def __post_init__(self) -> None:
         self._first = self.request.copy()
@@ -122,6 +125,7 @@ class LocalRequests:
         if len(seen) >= _MOST_SEEN:
             del seen[next(iter(seen))]
         seen[identity] = None
+        local.identity = identity
         local.request.meta[LOCAL] = local
         self._live.add(local)
         self.gated += local.is_gated
@@ -205,6 +209,10 @@ class LocalRequests:
                 local.parent.children -= 1
         return ended
 
+    def forget(self, local: Local) -> None:
+        """Let a request of its identity be taken once more: what it brought was lost."""
+        self._seen.pop(local.identity, None)
+
     def begin_session(self, number: int) -> None:
         """Let the requests of a log-in be made again; what the last session was asked for and has not answered is to be repeated."""
         self.session = number
@@ -212,10 +220,3 @@ class LocalRequests:
         for local in self._handed:
             if not local.is_gated and not local.is_answered:
                 local.is_repeated = True
-
-
-def note_callback_error(response: Any) -> None:
-    """Note that a callback has raised."""
-    local: Local | None = getattr(response, "request", None) and response.request.meta.get(LOCAL)
-    if local is not None:
-        local.answer(CALLBACK_FAILED)

@@ -100,7 +100,7 @@ class OptimalScheduler(BaseScheduler):
         self._pending: deque[Any] = deque()
         self._asking: Asking
         self._slots: SlotLimits
-        self._local: LocalRequests
+        self.local: LocalRequests
         self.gate: Gate
         self._log_in: LogIn
         self.incoming: IncomingRequests
@@ -154,9 +154,9 @@ class OptimalScheduler(BaseScheduler):
             self.settings = settings_of(adapter, spider.name)
             self._asking = Asking(adapter, self._look)
             self._slots = SlotLimits(self.settings)
-            self._local = LocalRequests(self.settings.crawl_rate, self.settings.host_delay, self._look)
-            self.gate = Gate(self._local, self._look)
-            self._log_in = LogIn(self.crawler, self.gate, self._local, self._leases, self._look)
+            self.local = LocalRequests(self.settings.crawl_rate, self.settings.host_delay, self._look)
+            self.gate = Gate(self.local, self._look)
+            self._log_in = LogIn(self.crawler, self.gate, self.local, self._leases, self._look)
             self.sources = Sources(spider, self.settings)
             self._http_cache = is_cached_blindly(self.crawler.settings)
             # .scrapy beside scrapy.cfg, or where the process stands.
@@ -170,7 +170,7 @@ class OptimalScheduler(BaseScheduler):
             self._requests = OptimalRequestConverter(spider, self.crawler.request_fingerprinter.fingerprint)
             self._held = HeldPages(self.stats)
             self._session = Session(self.settings, project_dir, spider.name, self._wake, identity, self._requests.has_method)
-            self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self._local, self._http_cache)
+            self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self.local, self._http_cache)
             self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
             self._manager.start()
@@ -239,7 +239,7 @@ class OptimalScheduler(BaseScheduler):
         """Take a request of the engine's: redirect and retry copies go straight on, everything else to the frontier."""
         if self._refusal or self._session is None:
             return False
-        if self._local.follow(request):
+        if self.local.follow(request):
             return True
         lease: Lease | None = request.meta.get(LEASE)
         if lease is not None:
@@ -287,7 +287,7 @@ class OptimalScheduler(BaseScheduler):
                 lease.handed = True
             return request
         is_shut = self.gate.is_shut
-        local = self._local.take(is_shut=is_shut)
+        local = self.local.take(is_shut=is_shut)
         if local is not None:
             return local
         if is_shut:
@@ -372,7 +372,7 @@ class OptimalScheduler(BaseScheduler):
         """Leave the host of ``url`` alone for a while, in every crawler of the namespace."""
         if self._session is not None:
             self._session.courier.hold(host_of(url), seconds)
-            self._local.hold(host_of(url), seconds)
+            self.local.hold(host_of(url), seconds)
             self.stats.inc_value("optimal_frontier/host_holds")
 
     # Leases end.
@@ -380,7 +380,7 @@ class OptimalScheduler(BaseScheduler):
     def _reap(self) -> None:
         """End the leases of requests that the engine has finished with."""
         alive = in_progress(self.crawler.engine)
-        for local in self._local.reap(alive):
+        for local in self.local.reap(alive):
             self._log_in.note_end(local)
         if not self._leases:
             return
@@ -466,7 +466,7 @@ class OptimalScheduler(BaseScheduler):
             return True  # it is being closed, for a reason other than "finished"
         if self._session is None:
             return False
-        if self._pending or self._local or self._leases or self.incoming or self.gate.is_shut:
+        if self._pending or self.local or self._leases or self.incoming or self.gate.is_shut:
             return True
         return not self._idling.is_idle
 

@@ -40,12 +40,13 @@ class FrontierSpiderMiddleware:
             async for element in start:
                 yield element
             return
+        number = scheduler.gate.starts
         try:
             async for element in start:
-                scheduler.gate.note_start()
+                scheduler.gate.note_start(number)
                 yield element
         finally:
-            scheduler.gate.end_start()
+            scheduler.gate.end_start(number)
 
     def process_spider_output(self, response: Any, result: Iterable[Any], spider: Any = None) -> Iterator[Any]:
         """Mark the requests in ``result``."""
