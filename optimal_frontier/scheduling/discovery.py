@@ -7,6 +7,7 @@ holds the two equal.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -88,25 +89,15 @@ def wait_with_discovery(
     log_value = math.log(importance) - (math.log(change_rate) if objective == "freshness" else 0.0)
     alpha = math.exp(min(log_value - price, _MOST))
     beta = math.exp(min(math.log(change_rate) + max(alone, alone + log_value - price - _MOST), _MOST))
-    below, above = -0.5 * math.log1p(min(alpha * beta * beta, 1e300)), 0.0
-    v, steepness = below, 2.0
-    for _ in range(_STEPS):
+
+    def at(v: float) -> tuple[float, float]:
         y = math.exp(v)
         r = beta * y
         caught = math.exp(-r) if r < 700.0 else 0.0
         total = y * y + alpha * (_marginal_share_series(r) if r < _SMALL else 1.0 - (1.0 + r) * caught)
-        miss = math.log(total)
-        steepness = (2.0 * y * y + alpha * r * r * caught) / total
-        if miss < 0.0:
-            below = v
-        else:
-            above = v
-        step = v - miss / steepness
-        if not below < step < above:
-            step = 0.5 * (below + above)
-        if abs(miss) <= _ROUNDING or step == v:
-            break
-        v = step
+        return math.log(total), (2.0 * y * y + alpha * r * r * caught) / total
+
+    v, steepness = _root(at, -0.5 * math.log1p(min(alpha * beta * beta, 1e300)), 0.0)
     wait = math.exp(alone + v)
     return wait, min(1.0 / steepness, MOST_SLOPE) * wait
 
@@ -116,14 +107,23 @@ def _memoryless(price: float, importance: float, change_rate: float, discovery: 
     alone = 0.5 * (math.log(discovery) - price)
     gamma = importance * change_rate / discovery
     kappa = math.exp(min(math.log(change_rate) - alone, _MOST)) if change_rate > 0.0 else 0.0
-    below, above = 0.0, 0.5 * math.log1p(gamma)
-    v, steepness = below, -2.0
-    for _ in range(_STEPS):
+
+    def at(v: float) -> tuple[float, float]:
         y = math.exp(v)
         found, own = 1.0 / (y * y), gamma / (kappa + y) ** 2
-        miss = math.log(found + own)
-        steepness = -2.0 * (found + own * y / (kappa + y)) / (found + own)
-        if miss > 0.0:
+        return math.log(found + own), -2.0 * (found + own * y / (kappa + y)) / (found + own)
+
+    v, steepness = _root(at, 0.0, 0.5 * math.log1p(gamma))
+    wait = math.exp(-(alone + v))
+    return wait, min(-1.0 / steepness, MOST_SLOPE) * wait
+
+
+def _root(at: Callable[[float], tuple[float, float]], below: float, above: float) -> tuple[float, float]:
+    """Where a monotone function is 0 between two bounds, and its derivative there; ``at`` gives both. Newton, from the lower bound."""
+    v, steepness = below, 0.0
+    for _ in range(_STEPS):
+        miss, steepness = at(v)
+        if (miss < 0.0) == (steepness > 0.0):
             below = v
         else:
             above = v
@@ -133,8 +133,7 @@ def _memoryless(price: float, importance: float, change_rate: float, discovery: 
         if abs(miss) <= _ROUNDING or step == v:
             break
         v = step
-    wait = math.exp(-(alone + v))
-    return wait, min(-1.0 / steepness, MOST_SLOPE) * wait
+    return v, steepness
 
 
 def _marginal_share_series(r: float) -> float:

@@ -17,7 +17,7 @@ constant apart that never cease to come, whatever lies between. What keeps it:
   visited again, and a draw that is worth one becomes exponentially rare. ``epsilon`` visits a page at the uniform rate in phase
   k = 1, 2, ... with probability `EPSILON` / k; the sum over phases is infinite.
   Visits so far apart all find a change, and teach nothing; so where a page is to be given up after a long interval, a `second_look`
-  follows soon: pairs of visits, as the lemma has them. They cost next to nothing, and are worth 0.1 to 0.25 points of freshness.
+  follows soon: pairs of visits, as the lemma has them. They are 0.6 to 1.5% of the visits, and worth 0.1 to 0.3 points of freshness.
 * ``explore-then-commit``: exploration is at even intervals. With a known horizon it ends, as the visits of a finite time do; with the
   doubling trick it never ceases to come back.
 

@@ -505,9 +505,10 @@ def test_a_lease_is_renewed_no_longer_than_the_caller_is_waited_for(store):
     courier.ask(1, {}, 0)
     eventually(lambda: courier.ready)
     handout = courier.ready.popleft()
-    time.sleep(0.4)
+    began = time.monotonic()
     assert courier.live == 1
     eventually(lambda: courier.lost)
+    assert time.monotonic() - began > 0.4  # longer than the lease
     assert courier.lost.popleft() is handout
     assert courier.live == 0
     assert courier.stop(PATIENCE_S)
