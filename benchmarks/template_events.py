@@ -53,7 +53,7 @@ class World:
         self.state = np.zeros(pages, np.int64)
         rates = np.exp(rng.normal(0.0, 1.0, pages))
         lists = int(LISTS * pages)
-        shows = [rng.choice(lists, LISTED, replace=False) for _ in range(pages)] if self.kind == "lists" else []
+        shows = [rng.choice(lists, min(LISTED, lists), replace=False) for _ in range(pages)] if self.kind == "lists" else []
         prices = np.zeros(pages, np.int64)
         template, end = 0, float(visits_a_page)
         happenings = [(at, 1, page) for page in range(pages) for at in self._times(rates[page] * 0.7, end)]

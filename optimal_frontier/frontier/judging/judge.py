@@ -240,10 +240,15 @@ def _decide_bit(judgement: Judgement) -> bool:
 
 def _is_of_template(judgement: Judgement) -> bool:
     """Tell whether the page has changed by nothing but the template that it shares with other pages of its host."""
-    handout, found, context = judgement.handout, judgement.visit.fingerprint, judgement.context
-    if judgement.bit < 0 or found is None or found.digest is None or not found.is_summed or context.settings.template_changes == "count":
+    handout, visit, context = judgement.handout, judgement.visit, judgement.context
+    if judgement.bit < 0 or context.settings.template_changes == "count":
         return False
-    is_template, name = context.recent.templates.judge(handout, found.digest, judgement.at, judgement.bit == 1)
+    found = visit.fingerprint
+    # A 304 is an unchanged page like any other: it says that what others show is not of the template.
+    content = handout.row.content if visit.is_not_modified else found.digest if found is not None and found.is_summed else None
+    if content is None:
+        return False
+    is_template, name = context.recent.templates.judge(handout, content, judgement.at, judgement.bit == 1)
     if name:
         judgement.flag = name
         judgement.count("template_events")
