@@ -1,12 +1,12 @@
 """The changing site: an HTTP/1.1 server on some ports of 127.0.0.1, in a process of its own, that logs every fetch.
 
-``python -m demo.site --log FILE [--world independent] [--seed 1] [--seconds 90]`` prints one line of JSON,
-``{"epoch": ..., "ports": [...]}``, and then serves until its standard input is closed or it is terminated. `epoch` is ``time.monotonic()`` at the site's start; that clock is the
-same for all processes of the machine. The log has one JSON array per fetch: seconds since the start, page, version, HTTP status, and the
-length of the page's body, be it sent or spared.
+``python -m demo.site --log FILE [--world independent] [--seed 1] [--seconds 90]`` prints one line of JSON, ``{"epoch": ..., "ports":
+[...]}``, and then serves until its standard input is closed or it is terminated. `epoch` is ``time.monotonic()`` at the site's start;
+that clock is the same for all processes of the machine. The log has one JSON array per fetch: seconds since the start, page, version,
+HTTP status, and the length of the page's body, be it sent or spared.
 
-Pages have an ETag, and whoever asks with it (If-None-Match) whether it has changed gets 304 if not. Last-Modified is told as well, but not
-gone by: it counts in seconds, and pages change twice within one. Where the world has notices, each host has an Atom feed of its last
+Pages have an ETag, and whoever asks with it (If-None-Match) whether it has changed gets 304 if not. Last-Modified is told as well, but
+not gone by: it counts in seconds, and pages change twice within one. Where the world has notices, each host has an Atom feed of its last
 ones, ``/feed.xml``; it is logged as page -1.
 """
 
