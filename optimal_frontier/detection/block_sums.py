@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from optimal_frontier.detection.folding import BREAK, narrowed
+from optimal_frontier.detection.folding import BREAK
 from optimal_frontier.detection.similarity import hashes
 
 #: Bytes at the end of a fingerprint of kind ``"text"`` of HTML that hold the sum; those before tell contents apart.
@@ -22,7 +22,7 @@ def block_sum(text: str, more: bytes = b"") -> int:
     Parameters
     ----------
     text : str
-        Blocks, parted by any number of `BREAK`; white space in them does not count.
+        `narrowed`: blocks, parted by any number of `BREAK`; white space in them does not count.
     more : bytes
         One more block.
 
@@ -40,7 +40,7 @@ def block_sum(text: str, more: bytes = b"") -> int:
     (True, False)
     """
     # split at white space: elements that hold nothing but others are no blocks
-    blocks = narrowed(text).encode("utf-8", "surrogatepass").translate(_BREAKS, _SPACES).split()
+    blocks = text.encode("utf-8", "surrogatepass").translate(_BREAKS, _SPACES).split()
     if more:
         blocks.append(more)
     return int(hashes(blocks).sum()) % _MODULUS

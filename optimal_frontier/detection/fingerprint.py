@@ -11,7 +11,7 @@ from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
 from optimal_frontier.detection.block_sums import block_sum, is_same_text, with_sum
 from optimal_frontier.detection.content import PARSED_BYTES, Response, body_bytes, decoded_text, has_text, is_guessed, media_type
-from optimal_frontier.detection.folding import fold, folded_bytes
+from optimal_frontier.detection.folding import fold, folded_bytes, narrowed, squeezed
 from optimal_frontier.detection.items import canonical_bytes
 from optimal_frontier.detection.json_content import UnreadableJsonError, canonical_json
 from optimal_frontier.detection.recipe import Recipe, make_recipe
@@ -139,7 +139,8 @@ def take(response: Response, recipe: Recipe, known: bytes = b"") -> Taken:
 
 def _summed(text: str, rest: bytes, missed: bool, recipe: Recipe, known: bytes) -> Taken:
     """The fingerprint of a text in blocks."""
-    folded = _encoded(recipe.without_ignored(fold(text))) if recipe.patterns else folded_bytes(text)
+    text = narrowed(text)
+    folded = _encoded(recipe.without_ignored(fold(text))) if recipe.patterns else squeezed(text)
     digest = _hash(folded, _MISSED if missed else b"", rest)
     if is_same_text(digest, known):
         return Taken(known, missed, True)

@@ -41,9 +41,13 @@ def folded_bytes(text: str) -> bytes:
     >>> folded_bytes(" a \\u2003\\n b ")
     b'a b'
     """
+    return squeezed(narrowed(text))
+
+
+def squeezed(text: str) -> bytes:
+    """Return what `folded_bytes` does, of a text that was `narrowed`."""
     if len(text) < _SHORT:
         return fold(text).encode("utf-8", "surrogatepass")
-    text = narrowed(text)
     chars = np.frombuffer(text.encode("utf-8", "surrogatepass").translate(_TO_SPACES), np.uint8)
     is_space = chars == _SPACE
     kept = np.ones(len(chars), np.bool_)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from optimal_frontier.detection import fingerprint
 from optimal_frontier.detection.block_sums import SUM_BYTES, block_sum, difference, sum_of
 from optimal_frontier.detection.fingerprint import take
-from optimal_frontier.detection.folding import BREAK
+from optimal_frontier.detection.folding import BREAK, narrowed
 from optimal_frontier.detection.recipe import make_recipe
 
 words = st.text(alphabet="abcä é", min_size=1, max_size=6).filter(str.strip)
@@ -82,6 +82,6 @@ def test_only_html_text_is_summed():
 
 
 def test_blocks_that_differ_in_white_space_are_equal():
-    assert block_sum(f"a b{BREAK}{BREAK} c") == block_sum(f" a\u2003b {BREAK}c\n") == block_sum(f"c{BREAK}a  b")
+    assert block_sum(f"a b{BREAK}{BREAK} c") == block_sum(narrowed(f" a\u2003b {BREAK}c\n")) == block_sum(f"c{BREAK}a  b")
     assert block_sum("a", b"rest") == block_sum(f"a{BREAK}rest") != block_sum("a")
     assert block_sum("") == 0
