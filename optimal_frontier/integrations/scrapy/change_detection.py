@@ -11,9 +11,10 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from optimal_frontier.frontier.dispatching.pacing import hold_s
 from optimal_frontier.frontier.judging.callback_errors import after_callback_error, described
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Fingerprinting
-from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, conditions_of, is_news, judge, told
+from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, conditions_of, is_news, told
 from optimal_frontier.frontier.judging.learning import change_bit
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM, error_of_exception, error_of_response
+from optimal_frontier.frontier.judging.safely import judged_safely
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, not_modified_visit, visit_of
 from optimal_frontier.integrations.canonical_links import other_page
@@ -131,7 +132,7 @@ class ChangeDetectionMiddleware:
         lease.response = response
         sent = self.conditional.forget(lease, request)
         lease.visit = visit = self._visit(lease, request, response, sent)
-        lease.observation = observation = judge(lease.handout, visit, context)
+        lease.observation = observation = judged_safely(lease.handout, visit, context)
         request.meta[META] = told(lease.handout, observation, context)
         if visit.is_not_modified:
             return self._not_modified(lease, request)
