@@ -155,9 +155,7 @@ TABLE: Final = (
     Setting("URL_LIMITS", asdict(UrlLimits()), parse_limits, "shapes of URLs that are taken for traps; None: none"),
     Setting("SOURCES", [], parse_sources, "URLs of sitemaps, sitemap indexes, robots.txt files and feeds, whose entries are pages"),
     Setting("SOURCE_LIMITS", asdict(SourceLimits()), parse_source_limits, "how much of a source is read; what is beyond is left out"),
-    Setting(
-        "SOURCE_HOSTS", [], parse_source_hosts, "hosts that entries of any source may name, beside those that it speaks for; * for all"
-    ),
+    Setting("SOURCE_HOSTS", [], parse_source_hosts, "hosts that any source may name, beside those that it speaks for; * for all"),
     Setting("SCHEMES", ["http", "https"], parse_schemes, "schemes of URLs that may be pages"),
     Setting("PRIVATE_LINKS", False, flag, "whether links and sources of public hosts may lead to private, loopback and link-local hosts"),
     Setting("CALLBACKS", None, parse_callbacks, "callbacks that stored requests may name; None: what the spider's own methods look like"),

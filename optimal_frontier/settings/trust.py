@@ -67,7 +67,9 @@ def parse_source_limits(name: str, value: object) -> SourceLimits:
             parsed[key] = number(where, limit, "a number above 0", lambda x: 0 < x < math.inf)
         else:
             least = 0 if key == "nesting" else 1
-            parsed[key] = int(number(where, limit, f"a whole number, {least} or more", lambda x: least <= x < 2**53 and x == int(x)))
+            parsed[key] = int(
+                number(where, limit, f"a whole number, {least} or more", lambda x, least=least: least <= x < 2**53 and x == int(x))
+            )
     return SourceLimits(**parsed)
 
 

@@ -66,7 +66,7 @@ class Published:
         """Read what is stored; what cannot be read counts as not there."""
         taught = np.frombuffer(priors or b"", PRIORS) if len(priors or b"") % PRIORS.itemsize == 0 else np.zeros(0, PRIORS)
         extra = np.frombuffer(prices or b"", PRICES) if len(prices or b"") % PRICES.itemsize == 0 else np.zeros(0, PRICES)
-        taught = taught[np.isfinite(taught["shape"]) & (taught["shape"] > 0) & np.isfinite(taught["time"]) & (taught["time"] >= 0)]
+        taught = taught[np.isfinite(taught["shape"]) & (taught["shape"] >= 0) & np.isfinite(taught["time"]) & (taught["time"] >= 0)]
         extra = extra[np.isfinite(extra["extra"])]
         return cls(
             int(_float(fields, "number")),
@@ -105,5 +105,5 @@ def _float(fields: Mapping[str, str], name: str, default: float = 0.0) -> float:
         value = float(fields[name])
     except (KeyError, ValueError):
         return default
-    # Only where it stands for "no limit" a number may be infinite.
-    return value if math.isfinite(value) or (value == default) else default
+    # Where it stands for "no limit" a number may be infinite.
+    return value if math.isfinite(value) or (math.isinf(default) and not math.isnan(value)) else default

@@ -97,8 +97,8 @@ def refusal_of(url: str, schemes: Collection[str]) -> str:
 
     Examples
     --------
-    >>> refusal_of("file:///etc/passwd", ("http", "https")), refusal_of("http://a:b@c.example/", ("http",)), refusal_of("http://[/", ("http",))
-    ('scheme', 'credentials', 'unreadable')
+    >>> [refusal_of(url, ("http", "https")) for url in ("file:///etc/passwd", "http://a:b@c.example/", "http://[/")]
+    ['scheme', 'credentials', 'unreadable']
     >>> refusal_of("http://a.example/", ("http", "https"))
     ''
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from optimal_frontier.frontier.admitting.announcing import drop_announcement
@@ -123,10 +123,8 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes], r
                 counters[f"lost_{lost.cause}"] -= 1
     drop_aliases(namespace, [name for memory in memories for name in memory.aliases if split_alias(name)[0] < namespace.partitions])
     told = {page: reason_text(reason) for page, reason in (reasons or {}).items()}
-    calls = [
-        Call(partition, "forget", [word for page in pages[at : at + BATCH] for word in (page, told.get(page, ""))])
-        for at in range(0, len(pages), BATCH)
-    ]
+    words = [(page, told.get(page, "")) for page in pages]
+    calls = [Call(partition, "forget", [word for pair in words[at : at + BATCH] for word in pair]) for at in range(0, len(words), BATCH)]
     calls += [Call(partition, "count", [name, by]) for name, by in counters.items() if by]
     forgotten = sum(map(sum, namespace.run(calls)[: -(-len(pages) // BATCH)]))
     for memory in memories:

@@ -159,7 +159,7 @@ class OptimalScheduler(BaseScheduler):
             self.local = LocalRequests(self.settings.crawl_rate, self.settings.host_delay, self._look)
             self.gate = Gate(self.local, self._look)
             self._log_in = LogIn(self.crawler, self.gate, self.local, self._leases, self._look)
-            self.sources = Sources(spider, self.settings)
+            self.sources = Sources(spider, self.settings, lambda *of: self.backend.session.courier.trap(*of))
             self._http_cache = is_cached_blindly(self.crawler.settings)
             # .scrapy beside scrapy.cfg, or where the process stands.
             project_dir = Path(data_path(_DATA_DIR)).absolute().parent.parent if closest_scrapy_cfg() else Path.cwd()
@@ -206,6 +206,7 @@ class OptimalScheduler(BaseScheduler):
         while self._session.courier.ready:
             handout = self._session.courier.ready.popleft()
             logger.debug("given back unfetched: %s", handout.record["url"])
+        self.sources.close()
         if self._manager is not None:
             self._manager.stop()
         if not self._session.close():
