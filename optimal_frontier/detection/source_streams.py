@@ -75,7 +75,8 @@ class SourceStream:
 
     def rest(self, most: int) -> bytes:
         """Return all that is left; what is longer than ``most`` is cut off."""
-        parts, size = [], 0
+        parts: list[bytes] = []
+        size = 0
         while size <= most:
             piece = self.read()
             if not piece:

@@ -65,11 +65,10 @@ def parse_source_limits(name: str, value: object) -> SourceLimits:
         where = f"{name}[{key!r}]"
         if key in ("ratio", "seconds"):
             parsed[key] = number(where, limit, "a number above 0", lambda x: 0 < x < math.inf)
+        elif key == "nesting":
+            parsed[key] = int(number(where, limit, "a whole number, 0 or more", lambda x: 0 <= x < 2**53 and x == int(x)))
         else:
-            least = 0 if key == "nesting" else 1
-            parsed[key] = int(
-                number(where, limit, f"a whole number, {least} or more", lambda x, least=least: least <= x < 2**53 and x == int(x))
-            )
+            parsed[key] = int(number(where, limit, "a whole number, 1 or more", lambda x: 1 <= x < 2**53 and x == int(x)))
     return SourceLimits(**parsed)
 
 

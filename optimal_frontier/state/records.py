@@ -115,7 +115,7 @@ def unpack_record(raw: bytes, host: str) -> dict[Any, Any]:
         origin = _ORIGINS[kind & ~_MORE] + host if kind & ~_MORE else ""
         record["url"] = origin + record["url"]
     except (IndexError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, msgpack.UnpackException) as error:
-        raise ValueError(f"the record of a page of {host} cannot be read: {error}"[:300]) from error
+        raise ValueError(f"the record of a page of {host} cannot be read: {error or type(error).__name__}"[:300]) from error
     return record
 
 

@@ -18,6 +18,7 @@ from optimal_frontier.frontier.admitting.announcing import settle, take_in
 from optimal_frontier.frontier.admitting.revival import revived
 from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
 from optimal_frontier.frontier.dispatching.moving import carry_out
+from optimal_frontier.frontier.dispatching.moving_back import give_back, has_former_name
 from optimal_frontier.frontier.dispatching.revising import bring_back, force_wanted
 from optimal_frontier.frontier.dispatching.setting_aside import can_go_on, fault_of_handout, forget_memories, in_pieces, set_aside
 from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom
@@ -437,6 +438,8 @@ class Dispatcher:
                 settle(self.namespace, *observation.announced)
             if observation.brings_back:
                 bring_back(self.namespace, observation.handout.partition, observation.row.host)
+            if has_former_name(observation):
+                give_back(self.namespace, self.settings, observation)
         for moving in work.moves:
             if not carry_out(self.namespace, moving.move, moving.lease.present, at_last=work.is_last or moving.tries >= MOST_TRIES):
                 outcome.later.append(moving)

@@ -25,8 +25,8 @@ from optimal_frontier.state.soundness import fault_of
 
 logger = logging.getLogger(__name__)
 
-#: Lines of the log about damaged values, of one process.
-_MOST_LINES = 20
+#: Lines of the log about damage, of one process.
+_MOST_LINES = 100
 _lines = count(1)
 
 

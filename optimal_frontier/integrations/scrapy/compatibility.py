@@ -141,20 +141,20 @@ def run_soon(coroutine: Coroutine[Any, Any, None]) -> Any:
 
 async def in_thread(threads: Executor, function: Callable[[], _T]) -> _T:
     """Run a function on another thread, and return what it returns, or raise what it raises."""
-    call, done = thread_safe_caller(), Deferred()
+    call = thread_safe_caller()
+    done: Deferred[_T] = Deferred()
 
     def run() -> None:
         try:
             result = function()
         except Exception as error:
-            failure = Failure(error)
+            failure = Failure(error)  # type: ignore[no-untyped-call]  # twisted has no types there
             call(lambda: done.errback(failure))
         else:
             call(lambda: done.callback(result))
 
     threads.submit(run)
-    result: _T = await maybe_deferred_to_future(done)
-    return result
+    return await maybe_deferred_to_future(done)
 
 
 def _log_error(failure: Any) -> None:

@@ -14,7 +14,7 @@ for i = 1, #ARGV, 2 do
     if b == 0 and state < RETIRED and score then sums.pending = (sums.pending or 0) - 1
     elseif b == 0 and state < RETIRED then leave_first(host, id, sums) end
     if score and score % 2 == 1 then sums.ended = (sums.ended or 0) + 1 end
-    if #old >= HEAD then note_page(old, -1, sums) end
+    if #old >= HEAD and state <= DONE then note_page(old, -1, sums) end
     if ARGV[i + 1] ~= '' and call('HLEN', P .. 'damaged') < 10000 then
       sums.set_aside = (sums.set_aside or 0) + call('HSET', P .. 'damaged', id, ARGV[i + 1] .. '\0' .. sub(old, 1, 65536))
     end
