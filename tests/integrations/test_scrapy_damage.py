@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from typing import Any
+
 import pytest
 from crawler import Crawler
 from crawls import State
 from damage import HELD, MEMORIES, PAGES, SHARED, Damage
 from misbehaving_site import MisbehavingSite
 
-from optimal_frontier.frontier.dispatching.setting_aside import mend_put_aside
-from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.checking import check_state
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.put_aside import read_put_aside
+from optimal_frontier.state.rows import ACTIVE, RETIRED
 
 DAMAGES: dict[str, Damage] = {**PAGES, **HELD, **MEMORIES}
 SPIDER = """
@@ -54,8 +57,7 @@ def test_a_crawl_goes_on_beside_damage_of_all_kinds(crawl: Crawler, site: Misbeh
         damaged = damage_pages(state, site)
         running.until(lambda: state.counts.get("set_aside", 0) >= len(PAGES) - 2)
         running.until(lambda: state.counts.get("held", 0) >= len(HELD))
-        for name, command in SHARED.items():
-            print(name)
+        for command in SHARED.values():
             words = [state.key(word[1:]) if isinstance(word, str) and word.startswith("@") else word for word in command]
             if command[1] == "@opens":
                 state.namespace.command("DEL", words[1])
@@ -71,15 +73,24 @@ def test_a_crawl_goes_on_beside_damage_of_all_kinds(crawl: Crawler, site: Misbeh
     unseen = {"a row that is empty", "a row that is too short"}
     assert {damaged[name] for name in PAGES if name not in unseen} == set(set_aside)
     assert all(set_aside.values())
-    report = check_state(state.namespace, sleep=lambda _: None)
-    named = {finding.subject for finding in report.violations}
-    assert {f"page {damaged[name].hex()}" for name in PAGES} <= named
-    check_state(state.namespace, repair=True, sleep=lambda _: None)
-    told = mend_put_aside(state.namespace, FrontierSettings.parse({}))
-    assert {one.page for one, _ in told} >= set(set_aside)
+    found = run_check(state)
+    assert {f"page {damaged[name].hex()}" for name in PAGES} <= {finding["subject"] for finding in found["violations"]}
+    mended = run_check(state, "--repair")["repaired"]
+    assert {f"page {page.hex()}" for page in set_aside} <= {finding["subject"] for finding in mended}
+    assert any(finding["message"].endswith("added anew") for finding in mended)
     for _ in range(3):
-        check_state(state.namespace, repair=True, sleep=lambda _: None)
-    assert check_state(state.namespace, sleep=lambda _: None).violations == []
+        run_check(state, "--repair")
+    assert run_check(state)["violations"] == []
+    assert state.counts["set_aside"] == 0
+
+
+def run_check(state: State, *options: str) -> Any:
+    """What ``optimal-frontier check --json`` says."""
+    where = ["--redis-url", state.connection.spec.display, "--namespace", state.namespace.name]
+    command = [sys.executable, "-m", "optimal_frontier.cli", *where, "check", "--json", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize(
@@ -134,3 +145,38 @@ def test_importance_is_bounded(crawl: Crawler, site: MisbehavingSite, state: Sta
         running.until(lambda: site.count("/counter/1") >= 3 and site.count("/counter/2") >= 3)
         running.stop()
     assert state.at(site.url("/counter/1"))["importance"] in (1.0, 1e9)
+
+
+def test_a_page_that_is_gone_where_it_moved_to_gets_its_url_back(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """A permanent redirect that was none: the site takes it back, and its target dies. What was learned goes along."""
+    spider = """
+        class Tester(Base):
+            paths = ["/moved/static/target", "/counter/1"]
+    """
+    former, target = site.url("/moved/static/target"), site.url("/static/target")
+    with crawl(spider, of_MIN_INTERVAL=0.2, of_MAX_INTERVAL=0.5) as running:
+        running.until(lambda: state.counts.get("moved") == 1 and state.at(target).get("visits", 0) >= 3)
+        learned = state.at(target)["observations"]
+        site.answers["/moved/static/target"] = (200, "here again", {})
+        site.answers["/static/target"] = (404, "gone", {})
+        running.until(lambda: state.counts.get("moved_back") == 1 and state.at(former).get("failures") == 0, 60)
+        running.until(lambda: state.at(former)["visits"] > learned + 1)
+        running.stop()
+    assert state.at(former)["state"] == ACTIVE
+    assert state.at(former)["observations"] > learned
+    assert state.at(target)["state"] == RETIRED
+    assert run_check(state)["violations"] == []
+
+
+def test_a_page_that_is_gone_under_all_of_its_names_is_retired(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    spider = """
+        class Tester(Base):
+            paths = ["/moved/static/target", "/counter/1"]
+    """
+    former = site.url("/moved/static/target")
+    with crawl(spider, of_MIN_INTERVAL=0.2, of_MAX_INTERVAL=0.5) as running:
+        running.until(lambda: state.counts.get("moved") == 1)
+        site.answers["/static/target"] = (404, "gone", {})
+        running.until(lambda: state.counts.get("moved_back") == 1 and state.at(former).get("state") == RETIRED, 60)
+        running.stop()
+    assert state.counts["retired"] == 2
