@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ class HostileSite:
         bomb = b"<urlset>" + b" " * 50_000_000 + b"</urlset>"
         self._bodies = {
             "/many.xml": b"<urlset>%s</urlset>"
-            % b"".join(b"<url><loc>%s/x/%d</loc></url>" % (self.url.encode(), at) for at in range(900_000)),
+            % b"".join(b"<url><loc>%s/x/%d</loc></url>" % (self.url.encode(), at) for at in range(1_400_000)),
             "/many.txt": b"\n".join(b"%s/y/%d" % (self.url.encode(), at) for at in range(1_400_000)),
             "/bomb.xml.gz": gzip.compress(filler + bomb),
             "/encoded.xml": gzip.compress(bomb),
@@ -131,7 +132,7 @@ def crawl(site: HostileSite, folder: Path, seconds: float, sources: list[str]) -
     pages = pages[-(len(site.fetches) - before) :]
     began = pages[min(PAGES // 4, len(pages) - 1)]
     times = [at for at in pages if at >= began]
-    return max(b - a for a, b in zip(times, times[1:], strict=False)), most, len(times)
+    return max(b - a for a, b in pairwise(times)), most, len(times)
 
 
 def main() -> None:
