@@ -18,7 +18,7 @@ from optimal_frontier.frontier.admitting.addresses import shown
 from optimal_frontier.frontier.admitting.speakers import Speaker
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import after_entries
-from optimal_frontier.integrations.scrapy.compatibility import in_thread
+from optimal_frontier.integrations.scrapy.compatibility import in_thread, is_closing
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, Lease
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import KEEP, Announcement
@@ -179,10 +179,16 @@ class Sources:
                 request = self._request(entry, source, announcement, handout.row.importance, child)
                 if request is not None:
                     yield request
+                if self._is_closing():
+                    return  # the rest is news at the next visit
             is_done = True
         finally:
             if lease.observation is not None and lease.observation.op == KEEP:
                 lease.observation = after_entries(lease.observation, source.remembered if is_done else None)
+
+    def _is_closing(self) -> bool:
+        engine = getattr(getattr(self._spider, "crawler", None), "engine", None)
+        return engine is not None and is_closing(engine)
 
     def _child_meta(self, lease: Lease, response: Any, source: Source) -> dict[str, Any] | None:
         """Return what goes with the sources that a source names: how deep they are, and who vouches for them; None: they are too deep."""
