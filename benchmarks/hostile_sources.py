@@ -123,7 +123,7 @@ class HostileSite:
 
 
 def crawl(site: HostileSite, folder: Path, seconds: float, sources: list[str]) -> tuple[float, float, float, int]:
-    """Crawl for some seconds from the first fetch on; return the longest gap (s), the same in time of the processor, the most memory (MB), and the fetches."""
+    """Crawl for some seconds from the first fetch on; return the longest gap (s; also of the processor), memory (MB), fetches."""
     settings = {
         "ADDONS": {"optimal_frontier.Addon": 500},
         "LOG_LEVEL": "ERROR",

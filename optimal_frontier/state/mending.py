@@ -21,8 +21,8 @@ _SEVEN: Final = struct.Struct("<7d")
 _TWO: Final = struct.Struct("<dd")
 #: Fields of the last plan that are texts.
 _TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores"})
-#: Fields of it that may be infinite.
-_ENDLESS: Final = frozenset({"log_price", "first_visit_rate", "exploration_turns", "prior_time", "multiplier"})
+#: Fields of it that may not be infinite.
+_FINITE: Final = frozenset({"number", "time", "first_time", "pages", "fetched", "extra_fetches", "measured_fetches", "exploration_bits"})
 #: Words by which a script says that a value was damaged, and not, for one, that a permission is missing.
 _DAMAGE: Final = (
     "not an integer",
@@ -60,7 +60,7 @@ def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
             yield Damage(f"opens {field.hex()}", "is no time of a host", ("HDEL", "@opens", field))
     yield from _of_hosts(namespace, partition)
     for field, value in _fields(namespace, partition, "plan"):
-        if _text(field) not in _TEXTS and not _is_number(value, endless=_text(field) in _ENDLESS):
+        if _text(field) not in _TEXTS and not _is_number(value, endless=_text(field) not in _FINITE):
             yield Damage(f"plan {_text(field)}", f"is {_text(value)!r}, which is no number", ("HDEL", "@plan", field))
     try:
         for _, member, _ in scan_zsets(namespace, ["f"], partition):

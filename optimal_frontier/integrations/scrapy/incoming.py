@@ -124,7 +124,6 @@ class IncomingRequests:
         reason = self._allowed.refusal(request.url, found_on)
         if reason:
             self._manager.backend.session.courier.trap(reason, request.url)
-            self._stats.inc_value(f"optimal_frontier/refused_{reason}")
         return bool(reason)
 
     def strays(self, request: Any) -> bool:
