@@ -110,6 +110,11 @@ REJECTED = {
     "PATTERN_MAX_PAGES": [0, -1, 1.5, "all", True, "nan"],
     "URL_LIMITS": [5, [], "{", "x", {"size": 5}, {"length": 0}, {"repeats": 1}, {"segments": 1.5}, {"parameters": "few"}, {5: 5}, True],
     "SOURCES": [5, None, True, {}, [""], ["feed.xml"], ["ftp://a.org/"], ["http://"], ["http://[::1"], [b"http://a.org/"], "[1"],
+    "SOURCE_LIMITS": [5, None, [], "{", "x", {"size": 5}, {"entries": 0}, {"ratio": 0}, {"nesting": -1}, {"bytes": 1.5}, True],
+    "SOURCE_HOSTS": [5, None, True, {"a": 1}, [5], [""], ["a b"], ["http://a.org/"], ["a.*"], "[1"],
+    "SCHEMES": [5, None, True, [], [5], ["1http"], ["http:"], ["data"], "https,javascript", "[1"],
+    "PRIVATE_LINKS": ["yes", None, 2, 1.0, "", []],
+    "CALLBACKS": [5, True, {"a": 1}, [5], ["a b"], ["a."], "[1"],
     "URL_KEYS": [5, None, True, {"a": 1}, [5], [""], [" "], "[1"],
     "CLOSE_AFTER": [0, -1, 1.5, "x", "inf", float("inf"), "nan", True],
 }

@@ -8,7 +8,10 @@ import click
 
 from optimal_frontier.cli.output import number, printable, show_json
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
-from optimal_frontier.state.checking import CheckReport, Finding, check_state
+from optimal_frontier.frontier.dispatching.setting_aside import mend_put_aside, set_aside
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.checking import UNSOUND, CheckReport, Finding, check_state
+from optimal_frontier.state.namespace import Namespace
 
 #: Lines that are shown to people.
 _SHOWN = 100
@@ -21,8 +24,11 @@ _SHOWN = 100
 def check(ctx: click.Context, repair: bool, as_json: bool) -> None:
     """Check the stored state, also while a crawl is running; exit 1 if something is wrong."""
     options: Options = ctx.obj
-    with opened_namespace(find_workplace(options)) as namespace:
+    workplace = find_workplace(options)
+    with opened_namespace(workplace) as namespace:
         report = check_state(namespace, repair=repair)
+        if repair:
+            report = _mended(namespace, workplace.settings, report)
     if as_json:
         found, repaired = (list(map(_fields, findings)) for findings in (report.violations, report.repaired))
         show_json({"ok": not report.violations, "pages": report.pages, "violations": found, "repaired": repaired})
@@ -30,6 +36,18 @@ def check(ctx: click.Context, repair: bool, as_json: bool) -> None:
         _show(report, repair)
     if report.violations:
         ctx.exit(1)
+
+
+def _mended(namespace: Namespace, settings: FrontierSettings, report: CheckReport) -> CheckReport:
+    """Put aside what cannot be read, and mend all that was put aside."""
+    unreadable = [finding for finding in report.violations if finding.invariant in UNSOUND]
+    for k in {finding.partition for finding in unreadable}:
+        pages = {bytes.fromhex(f.subject.removeprefix("page ")): f.message for f in unreadable if f.partition == k}
+        set_aside(namespace, k, pages)
+    told = {f"page {one.page.hex()}": (one, what) for one, what in mend_put_aside(namespace, settings)}
+    left = [f for f in report.violations if f.subject not in told or f.invariant not in (*UNSOUND, "put aside")]
+    mended = [Finding(one.partition, "put aside", page, f"was put aside: {one.reason}; {what}") for page, (one, what) in told.items()]
+    return CheckReport(report.pages, left, report.repaired + mended)
 
 
 def _show(report: CheckReport, repair: bool) -> None:

@@ -12,17 +12,17 @@ framework, builds a dict per entry and knows no feeds.
 
 from __future__ import annotations
 
-import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Final
 
 import numpy as np
 
-from optimal_frontier.detection.source_formats import Entry, Kind, read_json, read_text, read_xml, robots_entries
+from optimal_frontier.detection.source_formats import Entry, Kind, read_json, read_robots, read_text, read_xml
+from optimal_frontier.detection.source_streams import Collected, SourceStream
+from optimal_frontier.settings import SourceLimits
 
-#: Bytes of a source that are read, unzipped: what the protocol of sitemaps allows.
-MOST_BYTES: Final = 50 * 2**20
 #: Entries of a source that are remembered; the protocol allows 50,000.
 MOST_REMEMBERED: Final = 200_000
 #: A source of so many entries is rebuilt where more than this share of those that it had has moved: a deploy, or lastmod is always now.
@@ -30,9 +30,10 @@ REBUILT_ENTRIES: Final = 1000
 REBUILT_SHARE: Final = 0.9
 #: Low bits of a digest that are those of the last change; the others are those of the URL.
 _LASTMOD_BITS: Final = 24
-_GZIP: Final = b"\x1f\x8b"
-#: Bytes that are unzipped at once.
-_PIECE: Final = 2**14
+
+
+#: How much is read where nothing else is said.
+NO_MORE: Final = SourceLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,13 @@ class Source:
     entries : list of Entry
         In document order, each URL once.
     is_whole : bool
-        All of it was read: it was neither damaged nor longer than `MOST_BYTES`.
+        All of it was read: it was neither damaged nor beyond a limit.
     digests : ndarray of uint64, (entries,)
         Of each entry's URL (40 bits) and last change (24 bits).
+    limit : str
+        The limit of SOURCE_LIMITS that it is beyond; empty: none.
+    dropped : mapping of str to (int, str)
+        Entries that the source does not speak for, by reason: how many, and the URL of the first.
     is_rebuilt : bool
         Nearly all entries have moved since the visit before, so that says nothing of any: last changes do not count.
     """
@@ -58,6 +63,8 @@ class Source:
     is_whole: bool
     digests: np.ndarray = field(repr=False)
     is_rebuilt: bool = False
+    limit: str = ""
+    dropped: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
     def since(self, remembered: bytes) -> Source:
         """Return the source with ``is_rebuilt``, by what a visit has left that was `remembered`."""
@@ -86,7 +93,13 @@ class Source:
         return [self.entries[at] for at in is_news.nonzero()[0]]
 
 
-def read_source(body: bytes, url: str = "") -> Source | None:
+def read_source(
+    body: bytes,
+    url: str = "",
+    limits: SourceLimits = NO_MORE,
+    refusal: Callable[[str], str] | None = None,
+    pause: Callable[[], None] | None = None,
+) -> Source | None:
     """Read a source.
 
     Parameters
@@ -95,6 +108,12 @@ def read_source(body: bytes, url: str = "") -> Source | None:
         The document, gzipped or not. Any bytes.
     url : str, optional
         Where it came from: links in feeds may be relative, and a plain text is a robots.txt if that is its name.
+    limits : SourceLimits, optional
+        How much of it is read.
+    refusal : callable, optional
+        URL -> why the source's word does not count for it; empty: it does. All count by default.
+    pause : callable, optional
+        Called now and then: a thread lets others work.
 
     Returns
     -------
@@ -112,24 +131,25 @@ def read_source(body: bytes, url: str = "") -> Source | None:
     >>> read_source(b"<html><body>Not found</body></html>") is None
     True
     """
-    text, is_whole = _unzipped(body)
-    start = text[:512].lstrip(b"\xef\xbb\xbf \t\r\n")
-    read: tuple[Kind, list[Entry], bool] | None
+    stream = SourceStream(body, limits, pause)
+    start = stream.peek().lstrip(b"\xef\xbb\xbf \t\r\n")
+    found = Collected(stream, limits, refusal)
+    read: tuple[Kind, bool] | None
     if url.partition("?")[0].endswith("/robots.txt"):
-        read = "robots", list(robots_entries(text, url)), True
+        read = read_robots(stream, url, found)
     elif start.startswith(b"{"):
-        read = read_json(text, url)
+        read = read_json(stream, url, found)
     elif start.startswith((b"<", b"\xff\xfe", b"\xfe\xff")) or b"\x00<" in start or b"<\x00" in start:
-        read = read_xml(text, url)
+        read = read_xml(stream, url, found)
     else:
-        # A line that was cut off is another URL.
-        read = read_text(text if is_whole else text.rpartition(b"\n")[0])
+        read = read_text(stream, found)
     if read is None:
         return None
-    kind, found, is_sound = read
-    entries = list({entry.url: entry for entry in found}.values())
+    kind, is_sound = read
+    entries = list(found.entries.values())
     digests = np.fromiter((_digest(entry) for entry in entries), np.uint64, len(entries))
-    return Source(kind, entries, is_whole and is_sound, digests)
+    dropped = {reason: (count, found.examples[reason]) for reason, count in found.dropped.items()}
+    return Source(kind, entries, stream.is_whole and is_sound, digests, limit=stream.limit, dropped=dropped)
 
 
 def _digest(entry: Entry) -> int:
@@ -141,25 +161,3 @@ def _digest(entry: Entry) -> int:
 def _urls(digests: np.ndarray) -> np.ndarray:
     urls: np.ndarray = digests >> np.uint64(_LASTMOD_BITS)
     return urls
-
-
-def _unzipped(body: bytes) -> tuple[bytes, bool]:
-    """What is read of a body, and whether that is all of it; also what came before the damage in a broken zip."""
-    if not body.startswith(_GZIP):
-        return body[:MOST_BYTES], len(body) <= MOST_BYTES
-    parts: list[bytes] = []
-    room, at = MOST_BYTES, 0
-    while body.startswith(_GZIP, at) and room > 0:  # a zip file may have several members
-        member = zlib.decompressobj(wbits=31)
-        try:
-            # In pieces, as what came before an error would be lost with it, and what comes after a member is copied.
-            while at < len(body) and room > 0 and not member.eof:
-                piece = body[at : at + _PIECE]
-                parts.append(member.decompress(piece, room))
-                room -= len(parts[-1])
-                at += len(piece) - len(member.unused_data)
-        except zlib.error:
-            return b"".join(parts), False
-        if not member.eof:
-            return b"".join(parts), False
-    return b"".join(parts), room > 0 or at >= len(body)

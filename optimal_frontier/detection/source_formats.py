@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urljoin
@@ -13,11 +11,15 @@ from urllib.parse import urljoin
 from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
 from optimal_frontier.detection.modified import http_date, parse_lastmod
+from optimal_frontier.detection.source_streams import Collected, SourceStream
 
 #: Bytes of a longer URL are no entry.
 _LONGEST_URL: Final = 2048
 #: URLs that `urljoin` returns as they are, whatever the base.
 _ABSOLUTE: Final = re.compile(r"https?://[A-Za-z0-9._:@%~-]+(?:/[^\s\[\]#;]*)?(?<![?])")
+
+#: Bytes of a longer JSON Feed are not read: parsing it would hold up all threads.
+_MOST_JSON: Final = 4 * 2**20
 
 #: What a source is. Each kind has its own way of being wrong.
 Kind = Literal["index", "sitemap", "feed", "robots"]
@@ -57,11 +59,11 @@ class Entry(NamedTuple):
     priority: float | None = None
 
 
-def read_xml(text: bytes, url: str) -> tuple[Kind, list[Entry], bool] | None:
-    """Read a sitemap, an index or a feed: kind, entries, and whether it is sound; None if it is none of them."""
+def read_xml(stream: SourceStream, url: str, found: Collected) -> tuple[Kind, bool] | None:
+    """Read a sitemap, an index or a feed into ``found``: its kind, and whether it is sound; None if it is none of them."""
     # Nothing is fetched and no entity is expanded; the parser's own limits on depth and sizes stand.
     parsing = etree.iterparse(
-        io.BytesIO(text),
+        stream,
         events=("end",),
         tag=_ENTRIES,
         recover=True,
@@ -72,7 +74,6 @@ def read_xml(text: bytes, url: str) -> tuple[Kind, list[Entry], bool] | None:
         remove_pis=True,
         collect_ids=False,
     )
-    entries: list[Entry] = []
     known: tuple[Kind, str] | None = None
     try:
         for _, element in parsing:
@@ -80,16 +81,18 @@ def read_xml(text: bytes, url: str) -> tuple[Kind, list[Entry], bool] | None:
                 known = _ROOTS.get(_name(element.getroottree().getroot()))
                 if known is None:
                     return None
+                if known[0] == "index":
+                    found.names_sources()
             if _name(element) != known[1]:
                 continue
             entry = _xml_entry(element, url)
-            if entry is not None:
-                entries.append(entry)
+            if entry is not None and not found.add(entry):
+                break
             # The memory of what was read is free at once: a document may have a million elements.
             element.clear()
             while element.getprevious() is not None:
                 del element.getparent()[0]
-        is_sound = not len(parsing.error_log)
+        is_sound = stream.is_whole and not len(parsing.error_log)
     except (etree.LxmlError, ValueError, LookupError):
         is_sound = False
     root = parsing.root
@@ -97,10 +100,10 @@ def read_xml(text: bytes, url: str) -> tuple[Kind, list[Entry], bool] | None:
         known = _ROOTS.get(_name(root))
     if known is None:
         return None
-    if not is_sound and not text.rstrip(b"\x00 \t\r\n").endswith(b">"):
+    if not is_sound and stream.limit != "entries" and stream.last != b">":
         # The parser has closed what was cut off: the URL in it may be another one.
-        del entries[-1:]
-    return known[0], entries, is_sound
+        found.drop_last()
+    return known[0], is_sound
 
 
 def _name(element: Any) -> str:
@@ -173,37 +176,45 @@ def _priority(said: str) -> float | None:
     return value if 0 <= value <= 1 else None
 
 
-def read_json(text: bytes, url: str) -> tuple[Kind, list[Entry], bool] | None:
+def read_json(stream: SourceStream, url: str, found: Collected) -> tuple[Kind, bool] | None:
     """Read a JSON Feed; results as in `read_xml`."""
     try:
-        document = json.loads(text)
+        document = json.loads(stream.rest(_MOST_JSON))
     except (ValueError, RecursionError):
         return None
     items = document.get("items") if isinstance(document, dict) else None
     if not isinstance(items, list) or not str(document.get("version", "")).startswith("https://jsonfeed.org/"):
         return None
-    entries = []
+    are_all = True
     for item in items:
         values = {"updated": item.get("date_modified"), "published": item.get("date_published")} if isinstance(item, dict) else {}
         link = item.get("url") or item.get("external_url") if isinstance(item, dict) else None
         entry = _entry(link, url, {k: v for k, v in values.items() if isinstance(v, str)}) if isinstance(link, str) else None
-        if entry is not None:
-            entries.append(entry)
-    return "feed", entries, len(entries) == len(items)
+        are_all &= entry is not None
+        if entry is not None and not found.add(entry):
+            break
+    return "feed", are_all
 
 
-def read_text(text: bytes) -> tuple[Kind, list[Entry], bool] | None:
+def read_text(stream: SourceStream, found: Collected) -> tuple[Kind, bool] | None:
     """A sitemap of one URL a line; none if most lines are something else."""
-    lines = [line for line in (raw.strip() for raw in text.decode("utf-8-sig", "replace").splitlines()) if line]
-    entries = [Entry(url) for url in (_absolute(line, "") for line in lines) if url is not None]
-    return ("sitemap", entries, len(entries) == len(lines)) if 2 * len(entries) > len(lines) else None
+    lines = good = 0
+    for line in filter(None, map(str.strip, stream.lines())):
+        lines += 1
+        url = _absolute(line, "")
+        good += url is not None
+        if url is not None and not found.add(Entry(url)):
+            break
+    return ("sitemap", good == lines) if 2 * good > lines else None
 
 
-def robots_entries(text: bytes, url: str) -> Iterator[Entry]:
-    """Yield the sitemaps that a robots.txt names."""
+def read_robots(stream: SourceStream, url: str, found: Collected) -> tuple[Kind, bool]:
+    """Read the sitemaps that a robots.txt names."""
+    found.names_sources()
     # Protego takes 16 s for 85 kB: it makes a rule for each pair of an agent and a path, though nothing is asked of them here.
-    for line in text.decode("utf-8-sig", "replace").splitlines():
+    for line in stream.lines():
         name, _, value = line.partition(":")
         sitemap = _absolute(value.partition(" #")[0].strip(), url) if name.strip().lower() == "sitemap" else None
-        if sitemap is not None:
-            yield Entry(sitemap)
+        if sitemap is not None and not found.add(Entry(sitemap)):
+            break
+    return "robots", True

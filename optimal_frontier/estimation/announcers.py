@@ -47,8 +47,7 @@ class Announcer:
     score : int
         From 0 to `SILENCED_AT`.
     is_silenced : bool
-                Its announcements are not acted on.
-
+        Its announcements are not acted on.
     waiting : int
         Pages that it put forward and that were not visited yet.
     window : float
@@ -67,9 +66,21 @@ class Announcer:
 
     @classmethod
     def parse(cls, text: str) -> Announcer:
-        """Read what is stored in the hash ``announcers``."""
-        right, wrong, score, silenced, waiting, window, passed_over = text.split()
-        return cls(int(right), int(wrong), int(score), silenced == "1", int(waiting), float(window), int(passed_over))
+        """Read what is stored in the hash ``announcers``; of what cannot be read nothing is known.
+
+        Examples
+        --------
+        >>> Announcer.parse("2 1 0 0 0 32 0").right, Announcer.parse("many") == Announcer()
+        (2, True)
+        """
+        try:
+            right, wrong, score, silenced, waiting, window, passed_over = text.split()
+            counts = [int(value) for value in (right, wrong, score, waiting, passed_over)]
+            if min(counts) < 0 or counts[2] > SILENCED_AT or not FIRST_WINDOW <= float(window) <= MOST_WINDOW:
+                return cls()
+            return cls(counts[0], counts[1], counts[2], silenced == "1", counts[3], float(window), counts[4])
+        except (ValueError, OverflowError):
+            return cls()
 
     @property
     def text(self) -> str:

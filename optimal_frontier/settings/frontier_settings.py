@@ -15,6 +15,7 @@ from optimal_frontier.settings.contents import check_options
 from optimal_frontier.settings.parsing import number
 from optimal_frontier.settings.rules import PageRule, Rules
 from optimal_frontier.settings.table import PREFIX, TABLE
+from optimal_frontier.settings.trust import SourceLimits
 from optimal_frontier.settings.urls import UrlLimits
 
 #: Half-width of Scrapy's random download delay, as a share of it (DOWNLOAD_DELAY_JITTER), unless it is set.
@@ -82,6 +83,11 @@ class FrontierSettings:
     pattern_max_pages: int | None
     url_limits: UrlLimits
     sources: tuple[str, ...]
+    source_limits: SourceLimits
+    source_hosts: tuple[str, ...]
+    schemes: tuple[str, ...]
+    private_links: bool
+    callbacks: tuple[str, ...] | None
     url_keys: tuple[str, ...]
     close_after: int | None
     #: Seconds between two requests that a slot of one downloader lets through on average, by DOWNLOAD_DELAY alone.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
+from typing import Any
 
 from optimal_frontier.errors import ConfigurationError
 
@@ -48,3 +50,22 @@ def flag(name: str, value: object) -> bool:
     if told is None or isinstance(value, float):
         raise fail(name, value, "True or False")
     return told
+
+
+def listed(name: str, value: object, expected: str, separator: str | None = ",") -> list[Any]:
+    """Return a list; a string is JSON, or its parts between the separators (None: white space)."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = from_json(name, value, f"{expected}, or the same as JSON")
+    elif isinstance(value, str):
+        value = [each.strip() for each in value.split(separator) if each.strip()]
+    if not isinstance(value, list | tuple):
+        raise fail(name, value, expected)
+    return list(value)
+
+
+def from_json(name: str, value: str, expected: str) -> object:
+    """Return what a text says as JSON."""
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise fail(name, value, f"{expected} ({error})") from error

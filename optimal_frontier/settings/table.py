@@ -13,6 +13,7 @@ from optimal_frontier.settings.contents import NEAR_DISTANCE, parse_distance, pa
 from optimal_frontier.settings.parsing import choice, fail, flag, number
 from optimal_frontier.settings.rules import parse_rules
 from optimal_frontier.settings.timetable import DAY_S
+from optimal_frontier.settings.trust import SourceLimits, parse_callbacks, parse_schemes, parse_source_hosts, parse_source_limits
 from optimal_frontier.settings.urls import (
     IGNORED,
     UrlLimits,
@@ -159,6 +160,11 @@ TABLE: Final = (
     Setting("PATTERN_MAX_PAGES", None, page_limit, "most pages of one URL pattern of a host that are taken from links; None: no limit"),
     Setting("URL_LIMITS", asdict(UrlLimits()), parse_limits, "shapes of URLs that are taken for traps; None: none"),
     Setting("SOURCES", [], parse_sources, "URLs of sitemaps, sitemap indexes, robots.txt files and feeds, whose entries are pages"),
+    Setting("SOURCE_LIMITS", asdict(SourceLimits()), parse_source_limits, "how much of a source is read; what is beyond is left out"),
+    Setting("SOURCE_HOSTS", [], parse_source_hosts, "hosts that any source may name, beside those that it speaks for; * for all"),
+    Setting("SCHEMES", ["http", "https"], parse_schemes, "schemes of URLs that may be pages"),
+    Setting("PRIVATE_LINKS", False, flag, "whether links and sources of public hosts may lead to private, loopback and link-local hosts"),
+    Setting("CALLBACKS", None, parse_callbacks, "callbacks that stored requests may name; None: what the spider's own methods look like"),
     Setting("URL_KEYS", [], parse_url_keys, "Redis keys (list, set, zset) whose URLs or JSON objects are taken in while the crawl runs"),
     Setting("CLOSE_AFTER", None, _close_after, "close the spider when every page was fetched this many times; None: run on"),
 )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.settings.parsing import fail, number
+from optimal_frontier.settings.parsing import fail, from_json, listed, number
 
 #: Differences of URLs that FOLD_URLS knows.
 FOLDS: Final = ("scheme", "www", "case", "slash", "index")
@@ -46,7 +45,7 @@ NO_LIMITS: Final = UrlLimits(None, None, None, None)
 def parse_limits(name: str, value: object) -> UrlLimits:
     """Return URL_LIMITS parsed: a dict of some of the limits, the others as they are by default; None for none. A string is JSON."""
     if isinstance(value, str) and value != "None":
-        value = _json(name, value, "a dict, or the same as JSON, or None")
+        value = from_json(name, value, "a dict, or the same as JSON, or None")
     if value is None or value == "None":
         return NO_LIMITS
     if not isinstance(value, Mapping):
@@ -72,7 +71,7 @@ def _limit(name: str, value: object, least: int) -> int | None:
 def parse_names(name: str, value: object) -> tuple[str, ...]:
     """Return IGNORED_PARAMETERS: a list of names, which may have wildcards; a string is JSON, or names with commas between them."""
     expected = "a list of names of parameters, which may have the wildcards * and ?"
-    names = _list(name, value, expected)
+    names = listed(name, value, expected)
     if not all(isinstance(each, str) and each for each in names):
         raise fail(name, value, expected)
     return tuple(names)
@@ -81,7 +80,7 @@ def parse_names(name: str, value: object) -> tuple[str, ...]:
 def parse_folds(name: str, value: object) -> tuple[str, ...]:
     """Return FOLD_URLS: some of `FOLDS`, as a list, as JSON, or with commas between them."""
     expected = f"a list of some of {', '.join(FOLDS)}"
-    folds = _list(name, value, expected)
+    folds = listed(name, value, expected)
     if not all(each in FOLDS for each in folds):
         raise fail(name, value, expected)
     return tuple(folds)
@@ -95,7 +94,7 @@ def parse_sources(name: str, value: object) -> tuple[str, ...]:
     >>> parse_sources("SOURCES", "http://a.org/sitemap.xml http://a.org/feed")
     ('http://a.org/sitemap.xml', 'http://a.org/feed')
     """
-    urls = _list(name, value, "a list of http or https URLs", separator=None)
+    urls = listed(name, value, "a list of http or https URLs", separator=None)
     for at, url in enumerate(urls):
         try:
             is_url = isinstance(url, str) and urlsplit(url).scheme in ("http", "https") and bool(urlsplit(url).hostname)
@@ -109,27 +108,9 @@ def parse_sources(name: str, value: object) -> tuple[str, ...]:
 def parse_url_keys(name: str, value: object) -> tuple[str, ...]:
     """Return URL_KEYS: names of Redis keys, each once; a string is JSON, or names with commas between them."""
     expected = "a list of names of Redis keys"
-    keys = _list(name, value, expected)
+    keys = listed(name, value, expected)
     if not all(isinstance(each, str) and each.strip() for each in keys):
         raise fail(name, value, expected)
     if any("%(" in each.replace("%(name)s", "") for each in keys):
         raise fail(name, value, f"{expected}; %(name)s stands for the spider, and nothing else does")
     return tuple(dict.fromkeys(keys))
-
-
-def _list(name: str, value: object, expected: str, separator: str | None = ",") -> list[Any]:
-    """Return a list; a string is JSON, or its parts between the separators (None: white space)."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        value = _json(name, value, f"{expected}, or the same as JSON")
-    elif isinstance(value, str):
-        value = [each.strip() for each in value.split(separator) if each.strip()]
-    if not isinstance(value, list | tuple):
-        raise fail(name, value, expected)
-    return list(value)
-
-
-def _json(name: str, value: str, expected: str) -> object:
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError) as error:
-        raise fail(name, value, f"{expected} ({error})") from error

@@ -11,15 +11,20 @@ import numpy as np
 from redis.exceptions import WatchError
 
 from optimal_frontier.state.connection import translated
-from optimal_frontier.state.inventory import Inventory, read_inventory
+from optimal_frontier.state.inventory import Inventory, read_inventory, whole_counts
+from optimal_frontier.state.mending import damages
 from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.put_aside import COUNTER
 from optimal_frontier.state.reading import read_now
 from optimal_frontier.state.rows import ACTIVE, DONE, HELD, LAYOUT, NUMBERS_AT, ONCE, RETIRED, TRANSIENT
+from optimal_frontier.state.soundness import faults_of
 
 #: Seconds before a second look: what a running crawl only seemed to break is whole by then.
 PAUSE_S: Final = 0.3
 #: Looks after the first.
 LOOKS: Final = 2
+#: Invariants that no page breaks which can be read: it is put aside.
+UNSOUND: Final = frozenset({"rows", *(message for message, _ in faults_of(np.zeros(0, LAYOUT)))})
 #: Repairs of one transaction, so that it does not block the server for long; another run repairs the rest.
 MOST_REPAIRS: Final = 500
 
@@ -28,8 +33,6 @@ _NOW: Final = 2
 _LOST: Final = 1
 #: What longest waits may be longer than longest intervals, as a factor: both are stored in 32 bits.
 _ROUNDED: Final = 1.0 + 1e-5
-#: Seconds by which a visit may lie in the future.
-_AHEAD_US: Final = 60e6
 _SECOND_US: Final = 1e6
 
 #: In front of the first attempt a row has its rank where the first two numbers stand.
@@ -110,6 +113,10 @@ def inspect(inventory: Inventory, *, in_motion: int = 0) -> list[Finding]:
         *_check_first_visits(inventory),
         *_check_counters(inventory, in_motion),
         *_check_memories(inventory),
+        *(
+            Finding(inventory.partition, "put aside", f"page {one.page.hex()}", f"was put aside: {one.reason}")
+            for one in inventory.put_aside
+        ),
     ]
 
 
@@ -123,9 +130,10 @@ def _look(namespace: Namespace) -> tuple[int, list[Finding]]:
     aliases: list[tuple[int, dict[bytes, tuple[int, bytes]]]] = []
     pages = 0
     for k in range(namespace.partitions):
-        before = namespace.counts(k)
+        before = whole_counts(namespace, "stats", k)
+        found += [Finding(k, "values", one.subject, one.message, (one.repair,)) for one in damages(namespace, k)]
         inventory = read_inventory(namespace, k, read_now(namespace, k))
-        found += inspect(inventory, in_motion=_motion(before, namespace.counts(k)))
+        found += inspect(inventory, in_motion=_motion(before, whole_counts(namespace, "stats", k)))
         state = inventory.heads["state"]
         pages += int(((state == ACTIVE) | (state == RETIRED)).sum())
         known.append(set(inventory.pages))
@@ -158,23 +166,16 @@ def _check_rows(s: Inventory) -> Iterator[Finding]:
     visited = (heads["b"] > 0) & (state == ACTIVE)
     # Held pages wait for their callback; those that came back are due, however long they were away.
     planned = visited & (heads["flags"] & HELD == 0) & (heads["b"] + heads["l"].astype(np.float64) * 1e6 > s.now + _SECOND_US)
+    for message, broken in faults_of(heads, s.now):
+        yield from _of_pages(s, message, (names[at] for at in np.flatnonzero(broken).tolist()), message)
     with np.errstate(invalid="ignore"):
         rules = {
-            "has an unknown state": (state < ACTIVE) | (state > DONE),
-            "has an importance that is not above 0": ~(heads["importance"] > 0) | np.isinf(heads["importance"]),
             "states an importance below 0": ~(s.stated >= 0) | np.isinf(s.stated),
-            "has bounds that are no interval": ~(heads["min_interval"] >= 0) | ~(heads["max_interval"] >= heads["min_interval"]),
-            "was visited in the future, or never": ~(heads["b"] >= 0) | (heads["b"] > s.now + _AHEAD_US),
-            # a alone may be infinite: no visit is worth the price.
-            "has numbers that are no deadline": visited
-            & (np.isnan(heads["a"]) | ~np.isfinite(heads["s"]) | ~(heads["e"] >= 0) | ~(heads["l"] >= heads["e"])),
             "is planned later than its longest interval allows": planned & (heads["l"] > heads["max_interval"] * (s.stretch * _ROUNDED)),
             "has half of a posterior": (heads["shape"] > 0) != (heads["time"] > 0),
             "has more changes than observations": heads["changes"] > heads["observations"],
             "has more observations than visits": heads["observations"] > heads["visits"],
         }
-        for name in ("shape", "time", "unseen", "watch_shape", "watch_time", "evidence", "surprise", "score", "variance", "spread"):
-            rules[f"has {name} that is no number"] = ~np.isfinite(heads[name])
     for message, broken in rules.items():
         yield from _of_pages(s, message, (names[at] for at in np.flatnonzero(broken).tolist()), message)
     numbers = np.unique(heads["host"])
@@ -261,6 +262,7 @@ def _check_counters(s: Inventory, in_motion: int) -> Iterator[Finding]:
         "retired": state == RETIRED,
         "held": heads["flags"] & HELD != 0,
     }
+    yield from _off(s, "counters", "stats", COUNTER, (s.counts.get(COUNTER, 0), len(s.put_aside)), in_motion)
     for name, counted in recounts.items():
         yield from _off(s, "counters", "stats", name, (s.counts.get(name, 0), int(counted.sum())), in_motion)
     for name in sorted(s.lost.keys() | {name for name in s.counts if name.startswith("lost_")}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import msgpack
@@ -37,8 +38,9 @@ class HostWords(NamedTuple):
             return NOTHING_SAID
         try:
             header, sitemap, validators, good, missing = msgpack.unpackb(raw)
-            return cls(_counts(header), _counts(sitemap), _counts(validators), float(good), float(missing))
-        except (ValueError, TypeError, msgpack.UnpackException):
+            words = cls(_counts(header), _counts(sitemap), _counts(validators), float(good), float(missing))
+            return words if math.isfinite(sum((*words.header, *words.sitemap, *words.validators, good, missing))) else NOTHING_SAID
+        except (ValueError, TypeError, OverflowError, msgpack.UnpackException):
             return NOTHING_SAID
 
     def pack(self) -> bytes:

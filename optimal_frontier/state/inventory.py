@@ -18,6 +18,7 @@ from optimal_frontier.state.connection import translated
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.put_aside import PutAside, read_put_aside
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, TAIL_BYTES, split_tail
 from optimal_frontier.state.scanning import batches, read_host_names, scan_hash, scan_zsets
@@ -68,6 +69,8 @@ class Inventory:
         Pages whose callback or item pipeline raised, by the name of their counter.
     counts : dict of str to int
         The counters.
+    put_aside : list of PutAside
+        Pages that were put aside.
     stretch : float
         The largest factor on longest intervals of the last plans.
     """
@@ -90,12 +93,13 @@ class Inventory:
     unreadable: list[bytes]
     lost: dict[str, int]
     counts: dict[str, int]
+    put_aside: list[PutAside]
     stretch: float
 
 
 def read_inventory(namespace: Namespace, partition: int, now: float) -> Inventory:
     """Read everything of a partition. O(pages)."""
-    counts = namespace.counts(partition)
+    counts = whole_counts(namespace, "stats", partition)
     hosts = read_host_names(namespace, partition)
     queue = {page: score for _, page, score in scan_zsets(namespace, ["q"], partition)}
     waiting = _read_waiting(namespace, sorted(hosts), partition)
@@ -122,14 +126,24 @@ def read_inventory(namespace: Namespace, partition: int, now: float) -> Inventor
         misplaced,
         hosts,
         {name.decode("utf-8", "replace"): int(number) for name, number in scan_hash(namespace, "hosts", partition) if number.isdigit()},
-        {field.decode("utf-8", "replace"): int(count) for field, count in scan_hash(namespace, "kept", partition)},
+        whole_counts(namespace, "kept", partition),
         aliases,
         remembered,
         unreadable,
         dict(Counter(f"lost_{cause}" for page, cause in lost.items() if page in pages)),
         counts,
+        list(read_put_aside(namespace, partition)),
         _largest_stretch(namespace, partition),
     )
+
+
+def whole_counts(namespace: Namespace, name: str, partition: int) -> dict[str, int]:
+    """Return the counters of a hash; those that are none are told of by `mending.damages`."""
+    counts: dict[str, int] = {}
+    for field, count in scan_hash(namespace, name, partition):
+        with contextlib.suppress(ValueError):
+            counts[field.decode("utf-8", "replace")] = int(count)
+    return counts
 
 
 def _largest_stretch(namespace: Namespace, partition: int) -> float:

@@ -78,6 +78,13 @@ KEYS: Final = (
         "moves",
         "become_alias",
     ),
+    Key(
+        "damaged",
+        "hash",
+        "page that was put aside, as what is stored of it is damaged -> why, a zero byte, and what was stored (state/put_aside.py)",
+        "10,000",
+        "forget",
+    ),
     Key("retired:H", "list", "pages of host H that were retired last, newest first", "32 a host", "observe"),
     Key(
         "d",

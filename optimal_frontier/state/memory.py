@@ -5,6 +5,7 @@ A field that has its default is not stored; one that an other version wrote is p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
@@ -156,9 +157,20 @@ class Memory:
             for name, read in _READ.items():
                 if name in known:
                     known[name] = read(known[name])
+            wrong = next((name for name, value in known.items() if not _RIGHT[name](value)), None)
+            if wrong is not None:
+                raise ValueError(f"{wrong} is {known[wrong]!r}"[:200])
             return cls(**known)
-        except (TypeError, KeyError, AttributeError, msgpack.UnpackException) as error:
-            raise ValueError(f"what is remembered of a page cannot be read: {error!r}") from error
+        except (TypeError, KeyError, AttributeError, ValueError, OverflowError, msgpack.UnpackException) as error:
+            raise ValueError(f"what is remembered of a page cannot be read: {error}") from error
+
+    @classmethod
+    def readable(cls, raw: bytes | None) -> Memory:
+        """Read what is stored; of what cannot be read nothing is remembered."""
+        try:
+            return cls.unpack(raw)
+        except ValueError:
+            return NOTHING_REMEMBERED
 
     def pack(self) -> bytes:
         """Return what is stored; nothing where there is nothing to remember."""
@@ -177,3 +189,36 @@ _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "yielded": Yielded._make,
 }
 NOTHING_REMEMBERED: Final = Memory()
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_bytes(value: Any) -> bool:
+    return isinstance(value, bytes)
+
+
+#: Whether a field is what it should be.
+_RIGHT: Final[dict[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(("etag", "last_modified", "noise"), _is_bytes),
+    **dict.fromkeys(("size", "misses", "unchecked", "lies", "timetable"), _is_count),
+    "unseen": _is_number,
+    "check": lambda value: isinstance(value, bool),
+    "entries": lambda value: isinstance(value, bytes) and len(value) % 8 == 0,
+    # A resolution may be infinite: the word is noted, and no sample.
+    "lastmod": lambda value: value is None or (_is_number(value[0]) and value[1] >= 0 and _is_number(value[2])),
+    "announced": lambda value: (
+        value is None or (_is_number(value[0]) and _is_number(value[1]) and isinstance(value[2], bool) and isinstance(value[3], str))
+    ),
+    "betas": lambda pairs: all(len(pair) == 2 and all(_is_number(part) and part > 0 for part in pair) for pair in pairs),
+    "aliases": lambda names: all(isinstance(name, bytes) and len(name) == 16 for name in names),
+    "lost": lambda value: (
+        value is None or (value[0] in ("callback", "item") and isinstance(value[1], str) and value[2] in (0, MISSED_CHANGE, MISSED_FIRST))
+    ),
+    "yielded": lambda value: value is None or all(map(_is_number, value)),
+}

@@ -179,6 +179,8 @@ class Observation:
         Name of a content that is no page's own, to be told to all crawlers; empty: none.
     announced : tuple or None
         Announcer and 1 (right), 0 (wrong) or -1 (settled without a verdict), where this visit settles an announcement.
+    aside : str
+        Why the page is put aside, as what is stored of it is damaged; empty: it is not. Nothing else of the observation counts then.
     """
 
     handout: Handout
@@ -196,6 +198,7 @@ class Observation:
     brings_back: bool = False
     flag: bytes = b""
     announced: tuple[str, int] | None = None
+    aside: str = ""
 
 
 @dataclass(frozen=True, slots=True)

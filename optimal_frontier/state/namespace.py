@@ -223,7 +223,7 @@ class Namespace:
         """Read a hash of texts."""
         flat = self.command("HGETALL", self.key(name, partition), partition=partition)
         pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
-        return {field.decode(): value.decode("utf-8", "replace") for field, value in pairs}
+        return {field.decode("utf-8", "replace"): value.decode("utf-8", "replace") for field, value in pairs}
 
     def counts(self, partition: int | None = None) -> dict[str, int]:
         """Read the counters of a partition, or the sums of all.

@@ -9,15 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgpack
+import numpy as np
 
 from optimal_frontier.state.host_names import HostNames
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
-from optimal_frontier.state.messages import KEEP, REST, Handout, NewPage, Observation
+from optimal_frontier.state.messages import KEEP, PAGE_BYTES, REST, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call
 from optimal_frontier.state.records import unpack_record
-from optimal_frontier.state.rows import HEAD_BYTES, RETIRED, Row, pack_tail, split_tail
+from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, RETIRED, TAIL_BYTES, Row, pack_tail, split_tail
+from optimal_frontier.state.soundness import unsound
 
 #: Pages of one script call, so that none blocks the server for long.
 BATCH: Final = 64
@@ -139,8 +140,10 @@ class Dispatched:
     forgotten : int
         Pages forgotten so far: what was known to be stored may not be any more when it grows.
     handouts : list of Handout
-    damaged : list of bytes
-        Pages that are leased and cannot be read.
+    damaged : dict of bytes to str
+        Pages that are leased and cannot be read, and why.
+    forgetful : list of bytes
+        Pages among the handouts whose memory cannot be read: nothing is remembered of them.
     """
 
     now: float
@@ -149,7 +152,8 @@ class Dispatched:
     plan: int
     forgotten: int
     handouts: list[Handout]
-    damaged: list[bytes]
+    damaged: dict[bytes, str]
+    forgetful: list[bytes]
 
 
 def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispatched:
@@ -158,10 +162,13 @@ def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispat
     header, pages, lateness, values, memories, words = reply
     now, wait, log_price, plan, forgotten, token, known_hosts = _STATE.unpack(header)
     at = now / 1e6
-    result = Dispatched(at, wait / 1e6 if wait < FAR_US else math.inf, log_price, int(plan), int(forgotten), [], [])
+    result = Dispatched(at, wait / 1e6 if wait < FAR_US else math.inf, log_price, int(plan), int(forgotten), [], {}, [])
     numbers = [_HOST.unpack_from(value)[0] if len(value) >= _HOST.size else 0 for value in values]
     host_of = names.look_up(partition, numbers, int(known_hosts))
     said: dict[int, HostWords] = {}
+    whole = [i for i, value in enumerate(values) if len(value) >= HEAD_BYTES + TAIL_BYTES]
+    faults = unsound(np.frombuffer(b"".join([values[i][:HEAD_BYTES] for i in whole]), LAYOUT))
+    broken = {whole[at]: message for at, message in faults.items()}
     for i, (page, value, number) in enumerate(zip(pages, values, numbers, strict=True)):
         if number not in said:
             said[number] = HostWords.unpack(words[len(said)] if words else None)
@@ -170,10 +177,18 @@ def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispat
             row = Row.unpack(value)
             stated, record = split_tail(value)
             decoded = unpack_record(record, host)
-            memory = Memory.unpack(memories[i]) if memories[i] else NOTHING_REMEMBERED
-        except (ValueError, struct.error, msgpack.UnpackException):
-            result.damaged.append(page)
+        except (ValueError, struct.error) as error:
+            result.damaged[page] = str(error)
             continue
+        if i in broken or len(page) != PAGE_BYTES or not 0.0 <= stated < math.inf:
+            result.damaged[page] = broken.get(i, "has a name that is none, or states an importance that is no number")
+            continue
+        memory = NOTHING_REMEMBERED
+        if memories[i]:
+            try:
+                memory = Memory.unpack(memories[i])
+            except ValueError:
+                result.forgetful.append(page)
         late = None if row.b == 0 else max(0.0, lateness[i] / 1e6)
         result.handouts.append(
             Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, said[number], memory, value)

@@ -66,18 +66,20 @@ class Published:
         """Read what is stored; what cannot be read counts as not there."""
         taught = np.frombuffer(priors or b"", PRIORS) if len(priors or b"") % PRIORS.itemsize == 0 else np.zeros(0, PRIORS)
         extra = np.frombuffer(prices or b"", PRICES) if len(prices or b"") % PRICES.itemsize == 0 else np.zeros(0, PRICES)
+        taught = taught[np.isfinite(taught["shape"]) & (taught["shape"] >= 0) & np.isfinite(taught["time"]) & (taught["time"] >= 0)]
+        extra = extra[np.isfinite(extra["extra"])]
         return cls(
             int(_float(fields, "number")),
             _float(fields, "time"),
             _float(fields, "log_price", -math.inf),
-            _float(fields, "prior_time"),
+            max(0.0, _float(fields, "prior_time")),
             {p: (a, t) for p, a, t in zip(taught["pattern"].tolist(), taught["shape"].tolist(), taught["time"].tolist(), strict=True)},
             dict(zip(extra["host"].tolist(), extra["extra"].tolist(), strict=True)),
             max(1.0, _float(fields, "stretch", 1.0)),
-            _float(fields, "budget"),
-            _float(fields, "revisit_budget"),
-            _float(fields, "share", 1.0),
-            _float(fields, "first_visit_rate", math.inf),
+            max(0.0, _float(fields, "budget")),
+            max(0.0, _float(fields, "revisit_budget")),
+            min(max(0.0, _float(fields, "share", 1.0)), 1.0),
+            max(0.0, _float(fields, "first_visit_rate", math.inf)),
             {name: value for name, value in fields.items() if name.startswith("exploration")},
             dict(fields),
         )
@@ -100,6 +102,8 @@ class Published:
 
 def _float(fields: Mapping[str, str], name: str, default: float = 0.0) -> float:
     try:
-        return float(fields[name])
+        value = float(fields[name])
     except (KeyError, ValueError):
         return default
+    # Where it stands for "no limit" a number may be infinite.
+    return value if math.isfinite(value) or (math.isinf(default) and not math.isnan(value)) else default

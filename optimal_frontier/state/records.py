@@ -110,13 +110,13 @@ def unpack_record(raw: bytes, host: str) -> dict[Any, Any]:
     try:
         kind, rest = raw[0], raw[1:]
         record = decode_record(rest) if kind & _MORE else {"url": rest.decode("utf-8", "surrogatepass")}
+        if not isinstance(record, dict) or not isinstance(record["url"], str):
+            raise ValueError("it has no URL")
         origin = _ORIGINS[kind & ~_MORE] + host if kind & ~_MORE else ""
         record["url"] = origin + record["url"]
-    except (IndexError, KeyError, TypeError, UnicodeDecodeError, msgpack.UnpackException) as error:
-        raise ValueError(f"the record of a page of {host} cannot be read: {error!r}") from error
-    if not isinstance(record["url"], str):
-        raise ValueError(f"the record of a page of {host} has no URL")
-    return dict(record)
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, msgpack.UnpackException) as error:
+        raise ValueError(f"the record of a page of {host} cannot be read: {error or type(error).__name__}"[:300]) from error
+    return record
 
 
 def url_of_record(raw: bytes, host: str) -> str:

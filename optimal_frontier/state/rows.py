@@ -34,6 +34,10 @@ HELD: Final = 32
 #: Longest bound on a time in a row, seconds; stands for "never".
 FAR_S: Final = 3e38
 
+#: Bounds on the importance of a page; plans and judges keep to them, whatever is stored.
+LEAST_IMPORTANCE: Final = 1e-9
+MOST_IMPORTANCE: Final = 1e9
+
 # Name, struct code and meaning of each field of the head; docs/redis.md is rendered from it.
 FIELDS: Final = (
     ("host", "I", "number of its host, see `hosts`"),

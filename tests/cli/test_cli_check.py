@@ -28,7 +28,7 @@ def test_a_whole_state_passes(run, ask, crawl):
 
 def test_people_get_a_line_each_and_are_told_of_repairs(run, ask, crawl):
     crawl.namespace.command("ZREM", crawl.key("q"), crawl.page(HOT))
-    crawl.rewrite(HOT, importance=0.0)
+    crawl.rewrite(HOT, changes=1000)
     result = run("check")
     assert result.exit_code == 1
     page = f"page {crawl.page(HOT).hex()}"
@@ -42,7 +42,7 @@ def test_people_get_a_line_each_and_are_told_of_repairs(run, ask, crawl):
     assert result.exit_code == 1
     assert f"repaired: {page} is in no queue" in result.stdout
     assert "1 repaired; check again" in result.stdout
-    crawl.rewrite(HOT, importance=1.0)
+    crawl.rewrite(HOT, changes=0)
     assert run("check").exit_code == 0
     crawl.advance(10.0)
     assert HOT in [handout.record["url"] for handout in crawl.dispatch()]

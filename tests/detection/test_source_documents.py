@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import resource
 import time
 from urllib.parse import urljoin
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from optimal_frontier.detection import source_documents
 from optimal_frontier.detection.source_documents import MOST_REMEMBERED, Source, read_source
 from optimal_frontier.detection.source_formats import Entry
+from optimal_frontier.settings import SourceLimits
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 TIME = ("2024-03-05T10:00:00+00:00", (1709632800.0, 60.0))
@@ -194,13 +196,65 @@ def test_no_entity_is_expanded_and_nothing_is_fetched() -> None:
         assert source is None or all(len(entry.url) < 100 for entry in source.entries)
 
 
-def test_a_bomb_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_documents, "MOST_BYTES", 100_000)
+@pytest.mark.parametrize(
+    ("limits", "met"),
+    [
+        (SourceLimits(bytes=100_000), "bytes"),
+        (SourceLimits(ratio=10.0), "ratio"),
+        (SourceLimits(seconds=1e-9), "seconds"),
+        (SourceLimits(entries=1), "entries"),
+    ],
+)
+def test_a_bomb_is_cut_short(limits: SourceLimits, met: str) -> None:
     body = gzip.compress(b"<urlset>" + b"<url><loc>http://a.org/1</loc></url>" * 100_000)
-    source = read_source(body)
+    source = read_source(body, limits=limits)
+    if met == "seconds":
+        assert source is None
+        return
     assert source is not None
-    assert not source.is_whole
+    assert source.limit == met
     assert source.entries == [Entry("http://a.org/1")]
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("kind", ["xml", "text", "json", "robots", "index"])
+def test_entries_are_as_many_as_the_limit_allows(kind: str, zipped: bool) -> None:
+    urls = [f"http://a.org/{at}" for at in range(50)]
+    body = {
+        "xml": f"<urlset>{''.join(f'<url><loc>{url}</loc></url>' for url in urls)}</urlset>",
+        "index": f"<sitemapindex>{''.join(f'<sitemap><loc>{url}</loc></sitemap>' for url in urls)}</sitemapindex>",
+        "text": "\n".join(urls),
+        "robots": "\n".join(f"Sitemap: {url}" for url in urls),
+        "json": json.dumps({"version": "https://jsonfeed.org/version/1", "items": [{"url": url} for url in urls]}),
+    }[kind].encode()
+    limits = SourceLimits(sources=7) if kind in ("robots", "index") else SourceLimits(entries=7)
+    source = read_source(gzip.compress(body) if zipped else body, "http://a.org/robots.txt" if kind == "robots" else "", limits)
+    assert source is not None
+    assert [entry.url for entry in source.entries] == urls[:7]
+    assert (source.limit, source.is_whole) == ("entries", False)
+
+
+def test_what_has_no_entries_is_not_read_to_its_end() -> None:
+    """A tree of elements that are none would take gigabytes."""
+    elements, lines = gzip.compress(b"<urlset>" + b"<x/>" * 5_000_000), gzip.compress(b"no url\n" * 5_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    source = read_source(elements)
+    assert source is not None
+    assert (source.limit, source.entries) == ("ratio", [])
+    source = read_source(b"<urlset>" + b"<x/>" * 5_000_000)
+    assert source is not None
+    assert (source.limit, source.entries) == ("bytes", [])
+    assert read_source(lines) is None
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+
+
+def test_entries_that_a_source_does_not_speak_for_are_counted() -> None:
+    source = read_source(SITEMAP + b"<!-- -->", refusal=lambda url: "foreign" if url.endswith("y=2") else "")
+    assert source is not None
+    (count, example) = source.dropped["foreign"]
+    assert count >= 1
+    assert example.endswith("y=2")
+    assert all(not entry.url.endswith("y=2") for entry in source.entries)
 
 
 def test_the_fingerprint_is_that_of_the_entries() -> None:

@@ -35,7 +35,7 @@ class Pages(AnnouncedPages, Spider):
 
 
 def sources_of(spider: Spider, **settings: Any) -> Sources:
-    return Sources(spider, FrontierSettings.parse({f"OPTIMAL_FRONTIER_{name}": value for name, value in settings.items()}))
+    return Sources(spider, FrontierSettings.parse({f"OPTIMAL_FRONTIER_{name}": value for name, value in settings.items()}), lambda *_: None)
 
 
 def visit(sources: Sources, body: bytes = BODY, memory: Memory = Memory(), visits: int = 0) -> tuple[Lease, list[Request], Any]:  # noqa: B008  # frozen
@@ -45,7 +45,8 @@ def visit(sources: Sources, body: bytes = BODY, memory: Memory = Memory(), visit
     lease = Lease(handout, None, request)
     request.meta[LEASE] = lease
     response = Response(URL, body=body, request=request)
-    lease.source = sources.read(lease, request, response)
+    source = read_source(body, URL)
+    lease.source = None if source is None else source.since(memory.entries)
     lease.observation = Observation(handout, KEEP, handout.row, Memory(etag=b'"1"'))
     found: list[Request] = []
     try:

@@ -12,15 +12,12 @@ from optimal_frontier.frontier.hosts import host_of, names_of
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import PAGE_BYTES, Announcement, Handout, Move, NewPage, Observation
 from optimal_frontier.state.records import pack_record
-from optimal_frontier.state.rows import ACTIVE, FAR_S, ONCE, TIMED, TRANSIENT, Row
+from optimal_frontier.state.rows import ACTIVE, FAR_S, LEAST_IMPORTANCE, MOST_IMPORTANCE, ONCE, TIMED, TRANSIENT, Row
 
 __all__ = ["host_of", "move_of", "names_of", "new_page", "pattern_number", "rated"]
 
 #: Headers that one site was trusted with, and another is not.
 _PRIVATE_HEADERS: Final = frozenset({"authorization", "cookie"})
-#: Bounds on importances: rows hold 32 bits.
-_LEAST_IMPORTANCE: Final = 1e-30
-_MOST_IMPORTANCE: Final = 1e30
 
 
 def pattern_number(host: str, url: str) -> int:
@@ -57,7 +54,7 @@ def rated(row: Row, settings: FrontierSettings, url: str, stated: float = 0.0) -
 
 
 def stored_importance(value: float) -> float:
-    """Return an importance as rows can hold it, from 1e-30 to 1e30.
+    """Return an importance within its bounds, 1e-9 to 1e9: no page is worth more than all others together for ever.
 
     Raises
     ------
@@ -67,7 +64,7 @@ def stored_importance(value: float) -> float:
     Examples
     --------
     >>> stored_importance(2), stored_importance(1e300), stored_importance(1e-300)
-    (2.0, 1e+30, 1e-30)
+    (2.0, 1000000000.0, 1e-09)
     """
     try:
         number = float(value)
@@ -75,7 +72,7 @@ def stored_importance(value: float) -> float:
         raise ValueError(f"importance is {value!r}; expected a number above 0") from None
     if math.isnan(number):
         raise ValueError("importance is nan; expected a number above 0")
-    return min(max(number, _LEAST_IMPORTANCE), _MOST_IMPORTANCE)
+    return min(max(number, LEAST_IMPORTANCE), MOST_IMPORTANCE)
 
 
 def new_page(

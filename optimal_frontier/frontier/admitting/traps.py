@@ -1,4 +1,4 @@
-"""Traps: URLs of a shape that no sane site has, made by links that beget longer links for ever.
+"""Links that are not followed. Traps: URLs of a shape that no sane site has, made by links that beget longer links for ever.
 
 Calendars, sessions in the path and the like look sane one by one: caps by host and by URL pattern bound those (`add_pages`).
 """
@@ -9,6 +9,7 @@ import logging
 from collections import Counter
 from typing import Final
 
+from optimal_frontier.frontier.admitting.addresses import shown
 from optimal_frontier.settings import PREFIX, UrlLimits
 
 logger = logging.getLogger(__name__)
@@ -18,6 +19,12 @@ REASONS: Final = {
     "depth": f"%s is further from a start request than {PREFIX}MAX_DEPTH allows",
     "url": f"%s has the shape of a trap ({PREFIX}URL_LIMITS)",
     "host": f"the host %s has as many pages as {PREFIX}HOST_MAX_PAGES allows",
+    "scheme": f"%s has no scheme of a page ({PREFIX}SCHEMES)",
+    "credentials": "%s has a user name or a password in it: http_user and http_pass of the spider are for that",
+    "unreadable": "%s cannot be read as a URL",
+    "private": f"%s is the word of a public host for a private address ({PREFIX}PRIVATE_LINKS)",
+    "foreign": f"%s is named by a source that does not speak for its host ({PREFIX}SOURCE_HOSTS)",
+    "source": f"%s has more in it than {PREFIX}SOURCE_LIMITS allows",
     "pattern": f"there are as many pages like %s as {PREFIX}PATTERN_MAX_PAGES allows",
 }
 #: Segments that are taken for one block.
@@ -88,16 +95,16 @@ def _is_telling(block: list[str]) -> bool:
 class TrapLog:
     """Counts the links that were not followed, by reason, and says so once for each reason.
 
-    ``depth`` and ``url`` are noted by the caller's thread, ``host`` and ``pattern`` by the courier's.
+    ``host`` and ``pattern`` are noted by the courier's thread, all others by the caller's.
     """
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = dict.fromkeys(REASONS, 0)
 
-    def note(self, reason: str, subject: str) -> None:
-        """Count one; ``subject`` is the URL, the host, or host and pattern."""
-        self.counts[reason] += 1
-        if self.counts[reason] == 1:
+    def note(self, reason: str, subject: str, links: int = 1) -> None:
+        """Count some; ``subject`` is the URL, the host, or host and pattern."""
+        if self.counts[reason] == 0:
             logger.warning(
-                REASONS[reason] + "; such links are not followed (counted as trapped_%s, not logged again)", subject[:300], reason
+                REASONS[reason] + "; such links are not followed (counted as trapped_%s, not logged again)", shown(subject), reason
             )
+        self.counts[reason] += links

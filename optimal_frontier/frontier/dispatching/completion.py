@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.rows import ACTIVE, HELD, Row
+from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, HELD, Row
 
 #: Rows that are read at once, and reads of one look.
 _COUNT: Final = 500
@@ -81,5 +81,7 @@ class Completion:
         return False
 
     def _is_lacking(self, value: bytes) -> bool:
+        if len(value) < HEAD_BYTES:
+            return False  # it is damaged
         row = Row.unpack(value)
         return row.state == ACTIVE and row.attempts < self._wanted and not row.flags & HELD

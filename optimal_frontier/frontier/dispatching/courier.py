@@ -203,12 +203,12 @@ class Courier:
             self._next.holds.append((host, seconds))
             self._condition.notify()
 
-    def trap(self, reason: str, url: str) -> None:
-        """Count a link that is not followed; see `traps.REASONS`."""
-        self.traps.note(reason, url)
+    def trap(self, reason: str, url: str, links: int = 1) -> None:
+        """Count links that are not followed; see `traps.REASONS`."""
+        self.traps.note(reason, url, links)
         with self._condition:
             # It goes along with the next work: a number is no reason for a round trip.
-            self._next.counters[f"trapped_{reason}"] += 1
+            self._next.counters[f"trapped_{reason}"] += links
 
     def ask(self, want: int, slots: Mapping[str, SlotRoom], per_host: int, ahead: int = 0) -> None:
         """Say how many requests the downloader could take now, beyond those in `ready`, and the room of its busy slots.
@@ -341,7 +341,7 @@ class Courier:
             self._next_idle = began + _IDLE_S
             try:
                 pending = self.dispatcher.pending()
-            except OptimalFrontierError as error:
+            except (OptimalFrontierError, ValueError) as error:
                 logger.debug("cannot tell whether anything is due: %s", error)  # the next exchange meets the same outage
                 return
             with self._condition:
@@ -355,7 +355,7 @@ class Courier:
             return
         try:
             complete = self._complete_when()
-        except OptimalFrontierError as error:
+        except (OptimalFrontierError, ValueError) as error:
             logger.debug("cannot tell whether the crawl is complete: %s", error)  # the next exchange meets the same outage
             return
         with self._condition:

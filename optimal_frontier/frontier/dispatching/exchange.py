@@ -11,14 +11,16 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from optimal_frontier.frontier.admitting.announcing import settle, take_in
 from optimal_frontier.frontier.admitting.revival import revived
 from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
 from optimal_frontier.frontier.dispatching.moving import carry_out
+from optimal_frontier.frontier.dispatching.moving_back import give_back, has_former_name
 from optimal_frontier.frontier.dispatching.revising import bring_back, force_wanted
+from optimal_frontier.frontier.dispatching.setting_aside import can_go_on, fault_of_handout, forget_memories, in_pieces, set_aside
 from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.recent import Recent
@@ -150,6 +152,28 @@ class Dispatcher:
         return Context(self.settings, self._partitions[handout.partition].published, self.recent)
 
     def exchange(self, work: Exchange) -> Outcome:
+        """Do everything in ``work``, or all of it but what nothing can be made of, as what is stored is damaged.
+
+        Raises
+        ------
+        StateError
+            Redis cannot be reached, or refuses for another reason.
+        """
+        try:
+            return self._exchange(work)
+        except Exception as error:
+            if not can_go_on(self.namespace, error):
+                raise
+        outcome = Outcome(wait=LOOK_S if work.want > 0 else None)
+        for piece in in_pieces(work):
+            try:
+                outcome.take(self._exchange(piece))
+            except Exception as error:
+                if not can_go_on(self.namespace, error):
+                    raise
+        return outcome
+
+    def _exchange(self, work: Exchange) -> Outcome:
         """Do everything in ``work``.
 
         Pages come first, so that what a page links to is safe before the page is done; renewals before observations, which name the new
@@ -234,7 +258,7 @@ class Dispatcher:
             pipeline.add([renew_call(partition, asked[at : at + BATCH]) for at in range(0, len(asked), BATCH)], read)
 
     def _observe(self, pipeline: _Pipeline, work: Exchange, counted: list[Observation]) -> None:
-        for partition, ended in _grouped(work.ended, lambda one: one[0].handout.partition).items():
+        for partition, ended in _grouped([one for one in work.ended if not one[0].aside], lambda one: one[0].handout.partition).items():
             observations = [observation for observation, _ in ended]
 
             def read(replies: list[Any], observations: list[Observation] = observations) -> None:
@@ -353,11 +377,17 @@ class Dispatcher:
     def _read_dispatch(self, partition: int, replies: list[Any], want: int, work: Exchange, outcome: Outcome) -> None:
         known, now = self._partitions[partition], time.monotonic()
         told = [parse_dispatch(partition, reply, self.namespace.host_names) for reply in replies]
-        handouts = [handout for reply in told for handout in reply.handouts]
+        handouts = []
+        for handout in (handout for reply in told for handout in reply.handouts):
+            fault = fault_of_handout(handout, self.settings)
+            if fault:
+                outcome.damaged.append((partition, handout.page, fault))
+            else:
+                handouts.append(handout)
         outcome.handouts += handouts
         for reply in told:
-            for page in reply.damaged:
-                logger.error("the row of page %s cannot be read; forget it", page.hex())
+            outcome.damaged += [(partition, page, reason) for page, reason in reply.damaged.items()]
+            outcome.forgetful += [(partition, page) for page in reply.forgetful]
         for handout in handouts:
             if len(self._numbers) >= _MOST_HOSTS:
                 self._numbers.clear()
@@ -382,11 +412,18 @@ class Dispatcher:
             partition=partition,
         )
         pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
-        fields = {field.decode(): value.decode("utf-8", "replace") for field, value in pairs}
-        known.published = Published.parse(fields, priors, prices)
+        fields = {field.decode("utf-8", "replace"): value.decode("utf-8", "replace") for field, value in pairs}
+        published = Published.parse(fields, priors, prices)
+        # A damaged number of the plan is no reason to read it again and again.
+        known.published = published if published.number >= known.plan else replace(published, number=known.plan)
 
     def _follow_up(self, work: Exchange, outcome: Outcome, idle: list[tuple[int, bytes, bytes]], counted: list[Observation]) -> None:
         now: dict[int, float] = {}
+        damaged = outcome.damaged + [(seen.handout.partition, seen.handout.page, seen.aside) for seen, _ in work.ended if seen.aside]
+        for partition, pages in _grouped(damaged, lambda one: one[0]).items():
+            set_aside(self.namespace, partition, {page: reason for _, page, reason in pages})
+        for partition, forgetful in _grouped(outcome.forgetful, lambda one: one[0]).items():
+            forget_memories(self.namespace, partition, [page for _, page in forgetful])
         for partition, page, stored in idle:
             row = Row.unpack(stored)
             if partition not in now:
@@ -403,6 +440,8 @@ class Dispatcher:
                 settle(self.namespace, *observation.announced)
             if observation.brings_back:
                 bring_back(self.namespace, observation.handout.partition, observation.row.host)
+            if has_former_name(observation):
+                give_back(self.namespace, self.settings, observation)
         for moving in work.moves:
             if not carry_out(self.namespace, moving.move, moving.lease.present, at_last=work.is_last or moving.tries >= MOST_TRIES):
                 outcome.later.append(moving)

@@ -265,7 +265,7 @@ def _own_memory(observation: Observation) -> Memory:
 
 def _memory_of(namespace: Namespace, place: Place) -> Memory:
     key = namespace.key("memory", place.partition)
-    return Memory.unpack(namespace.command("HGET", key, place.page, partition=place.partition))
+    return Memory.readable(namespace.command("HGET", key, place.page, partition=place.partition))
 
 
 def _names(

@@ -106,8 +106,8 @@ class ProgressLog:
                 logger.debug("no progress line: %s", error)  # the courier reports outages
                 continue
             except Exception:
-                logger.exception("no progress line")
-                return
+                logger.exception("no progress line")  # of a damaged value: the next one may be there again
+                continue
             if before is not None:
                 logger.info("%s", progress_line(before, now, read_at - at), extra=self._extra)
             before, at = now, read_at

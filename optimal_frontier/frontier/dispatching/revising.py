@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from optimal_frontier.frontier.admitting.announcing import drop_announcement
@@ -15,6 +15,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES, NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import BATCH, revise_calls
+from optimal_frontier.state.put_aside import reason_text
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, RETIRED, Row
 
 #: Other names of a page that are followed, one to the next.
@@ -101,10 +102,11 @@ def forget(namespace: Namespace, fingerprints: Iterable[bytes]) -> int:
     return sum(forget_pages(namespace, partition, some) for partition, some in pages.items())
 
 
-def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes]) -> int:
+def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes], reasons: Mapping[bytes, str] | None = None) -> int:
     """Forget pages of a partition: estimate, history, place in the queues, lease, and all of their names; return how many were known.
 
-    What cannot be read is forgotten all the same; names that a page had are left then, where its memory is what cannot be read.
+    What cannot be read is forgotten all the same; names that a page had are left then, where its memory is what cannot be read. Pages that
+    have a reason are put aside: see `state.put_aside`.
     """
     if not pages:
         return 0
@@ -119,10 +121,10 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes]) -
             lost = memories[-1].lost
             if value is not None and lost is not None:
                 counters[f"lost_{lost.cause}"] -= 1
-    drop_aliases(namespace, [name for memory in memories for name in memory.aliases])
-    calls = [
-        Call(partition, "forget", [word for page in pages[at : at + BATCH] for word in (page, b"")]) for at in range(0, len(pages), BATCH)
-    ]
+    drop_aliases(namespace, [name for memory in memories for name in memory.aliases if split_alias(name)[0] < namespace.partitions])
+    told = {page: reason_text(reason) for page, reason in (reasons or {}).items()}
+    words = [(page, told.get(page, "")) for page in pages]
+    calls = [Call(partition, "forget", [word for pair in words[at : at + BATCH] for word in pair]) for at in range(0, len(words), BATCH)]
     calls += [Call(partition, "count", [name, by]) for name, by in counters.items() if by]
     forgotten = sum(map(sum, namespace.run(calls)[: -(-len(pages) // BATCH)]))
     for memory in memories:

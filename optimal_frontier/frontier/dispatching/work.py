@@ -146,6 +146,10 @@ class Outcome:
         Moves that were put off.
     announced : list of NewPage
         Pages under way whose announcement is to be said again.
+    damaged : list of (int, bytes, str)
+        Partition, identity and fault of pages that are put aside.
+    forgetful : list of (int, bytes)
+        Partition and identity of pages whose memory cannot be read.
     """
 
     handouts: list[Handout] = field(default_factory=list)
@@ -158,3 +162,14 @@ class Outcome:
     has_forgotten: bool = False
     later: list[Moving] = field(default_factory=list)
     announced: list[NewPage] = field(default_factory=list)
+    damaged: list[tuple[int, bytes, str]] = field(default_factory=list)
+    forgetful: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def take(self, part: Outcome) -> None:
+        """Add what came of a part of an exchange; one that asked for requests says when to ask again."""
+        self.wait = part.wait if part.wait is not None else self.wait
+        self.waits_for_room |= part.waits_for_room
+        self.has_forgotten |= part.has_forgotten
+        self.new += part.new
+        for name in ("handouts", "trapped", "replaced", "lost", "later", "announced"):
+            getattr(self, name).extend(getattr(part, name))

@@ -17,7 +17,19 @@ from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.messages import KEEP, REST, Change, Handout, Observation
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, DONE, FAR_S, HUB, TIMED, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import (
+    ACTIVE,
+    ANNOUNCED,
+    CHECKED,
+    DONE,
+    FAR_S,
+    HUB,
+    LEAST_IMPORTANCE,
+    MOST_IMPORTANCE,
+    TIMED,
+    UNCONDITIONAL,
+    Row,
+)
 
 #: Where the fields of a row stand.
 _PLACE: Final = {name: at for at, name in enumerate(Row._fields)}
@@ -108,7 +120,7 @@ class Judgement:
             "state": ACTIVE if rule.revisit or handout.memory.lost is not None else DONE,
             "flags": row.flags & _KEPT,
             "b": max(float(round(at * 1e6)), row.b + 1.0),
-            "importance": min(handout.stated or rule.importance or 1.0, FAR_S),
+            "importance": min(max(handout.stated or rule.importance or 1.0, LEAST_IMPORTANCE), MOST_IMPORTANCE),
             "min_interval": min(shortest, FAR_S),
             "max_interval": min(longest, FAR_S),
         }

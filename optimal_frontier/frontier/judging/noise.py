@@ -99,9 +99,12 @@ class PageNoise:
         """Read what is stored in `Memory.noise`; nothing: it was never needed."""
         if not raw:
             return cls()
-        history, is_noisy, mask, *numbers = msgpack.unpackb(raw, strict_map_key=False)
-        keys = frozenset(mask[at : at + _KEY] for at in range(0, len(mask), _KEY))
-        return cls(SectionHistory.unpacked(history), is_noisy, keys, *numbers)
+        try:
+            history, is_noisy, mask, *numbers = msgpack.unpackb(raw, strict_map_key=False)
+            keys = frozenset(mask[at : at + _KEY] for at in range(0, len(mask), _KEY))
+            return cls(SectionHistory.unpacked(history), is_noisy, keys, *numbers)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, msgpack.UnpackException):
+            return cls()  # it is damaged
 
     def pack(self) -> bytes:
         """Return what is stored."""

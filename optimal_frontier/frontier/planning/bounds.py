@@ -28,6 +28,8 @@ from optimal_frontier.state.rows import (
     HEAD_BYTES,
     HELD,
     HUB,
+    LEAST_IMPORTANCE,
+    MOST_IMPORTANCE,
     TAIL_BYTES,
     TIMED,
     UNCONDITIONAL,
@@ -113,7 +115,7 @@ class BoundsRevision:
             # Somebody wants another visit, or its callback is owed one: the judge sees to it afterwards.
             return None if row.flags & (UNCONDITIONAL | HELD) else row._replace(state=DONE)
         shortest, longest = settings.interval_bounds(rule)
-        importance = stated or rule.importance or 1.0
+        importance = min(max(stated or rule.importance or 1.0, LEAST_IMPORTANCE), MOST_IMPORTANCE)
         flags = row.flags | TIMED if rule.update_times is not None else row.flags & ~TIMED
         same = all(
             abs(old - new) <= _ROUNDING * new
@@ -136,7 +138,7 @@ class BoundsRevision:
         return new._replace(a=a, s=s, e=e, l=longest)
 
     def _memory(self, page: bytes) -> Memory:
-        return Memory.unpack(self.namespace.command("HGET", self.namespace.key("memory", self.partition), page, partition=self.partition))
+        return Memory.readable(self.namespace.command("HGET", self.namespace.key("memory", self.partition), page, partition=self.partition))
 
     def _name(self, host: int) -> str:
         if host not in self._hosts:
@@ -145,5 +147,5 @@ class BoundsRevision:
                 reply = self.namespace.command("HSCAN", key, max(cursor, 0), "COUNT", _SCAN_COUNT, partition=self.partition)
                 cursor, found = int(reply[0]), reply[1]
                 pairs = found.items() if isinstance(found, dict) else zip(found[::2], found[1::2], strict=True)
-                self._hosts |= {int(number): name.decode() for number, name in pairs}
+                self._hosts |= {int(number): name.decode("utf-8", "replace") for number, name in pairs}
         return self._hosts.get(host, "")

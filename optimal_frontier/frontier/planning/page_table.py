@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT
+from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, LEAST_IMPORTANCE, MOST_IMPORTANCE
+from optimal_frontier.state.soundness import is_sound
 
 #: Rows that one HSCAN asks for.
 SCAN_COUNT: Final = 500
@@ -198,8 +199,11 @@ class PageTable:
         cursor, pairs = int(reply[0]), reply[1]
         items: Iterable[tuple[bytes, bytes]] = pairs.items() if isinstance(pairs, dict) else zip(pairs[::2], pairs[1::2], strict=True)
         # What is no row is left to `check`.
-        sound = [(page, value) for page, value in items if len(page) == PAGE_BYTES and len(value) >= HEAD_BYTES]
-        return cursor, [page for page, _ in sound], [value for _, value in sound]
+        rows = [(page, value) for page, value in items if len(page) == PAGE_BYTES and len(value) >= HEAD_BYTES]
+        mask = is_sound(np.frombuffer(b"".join(value[:HEAD_BYTES] for _, value in rows), LAYOUT))
+        if not mask.all():
+            rows = [rows[at] for at in np.flatnonzero(mask)]
+        return cursor, [page for page, _ in rows], [value for _, value in rows]
 
     def _merge(self, ids: list[bytes], heads: list[bytes], placed: float) -> Indices:
         read, names = np.frombuffer(b"".join(heads), LAYOUT), np.frombuffer(b"".join(ids), f"V{PAGE_BYTES}")
@@ -228,6 +232,7 @@ class PageTable:
         table["median"][at[is_learned]] = np.nan
         for name in _USED:
             table[name][at] = read[name][order]
+        table["importance"][at] = np.clip(table["importance"][at], LEAST_IMPORTANCE, MOST_IMPORTANCE)
         table["id"][at] = names[order]
         table["cycle"][at] = self._cycle
         return np.asarray(at, np.int64)

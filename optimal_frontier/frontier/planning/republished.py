@@ -17,7 +17,7 @@ from optimal_frontier.settings import FrontierSettings, Timetable
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.records import url_of_record
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, HELD, TIMED, Row, split_tail
+from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, HEAD_BYTES, HELD, TAIL_BYTES, TIMED, Row, split_tail
 
 #: Pages read in one round trip.
 _BATCH: Final = 100
@@ -109,16 +109,16 @@ class RepublishedPages:
         stored, memories = self.namespace.commands(
             [["HMGET", key("pages", self.partition), *ids], ["HMGET", key("memory", self.partition), *ids]], partition=self.partition
         )
-        rows = [Row.unpack(value) if value else None for value in stored]
+        rows = [Row.unpack(value) if value and len(value) >= HEAD_BYTES + TAIL_BYTES else None for value in stored]
         hosts = sorted({row.host for row in rows if row is not None})
         names = {}
         if hosts:
             found = self.namespace.command("HMGET", key("hosts:names", self.partition), *hosts, partition=self.partition)
-            names = {host: name.decode() for host, name in zip(hosts, found, strict=True) if name}
+            names = {host: name.decode("utf-8", "replace") for host, name in zip(hosts, found, strict=True) if name}
         for page, row, value, memory in zip(ids, rows, stored, memories, strict=True):
             self._known.pop(page, None)
             if row is None:
                 continue
             timetable = self.settings.rules.of(url_of_record(split_tail(value)[1], names.get(row.host, ""))).update_times
             if timetable is not None:
-                self._known[page] = _Known(row, republished(timetable, Memory.unpack(memory)))
+                self._known[page] = _Known(row, republished(timetable, Memory.readable(memory)))

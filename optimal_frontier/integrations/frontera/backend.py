@@ -17,17 +17,19 @@ from w3lib.util import to_bytes
 
 from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.errors import ConfigurationError, StateUnavailableError
+from optimal_frontier.frontier.admitting.addresses import refusal_of, shown
 from optimal_frontier.frontier.admitting.known_pages import KnownPages
 from optimal_frontier.frontier.admitting.pages import move_of, new_page
-from optimal_frontier.frontier.admitting.traps import is_trap
+from optimal_frontier.frontier.admitting.traps import REASONS, is_trap
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
 from optimal_frontier.frontier.dispatching.pacing import hold_s
 from optimal_frontier.frontier.dispatching.session import Session
 from optimal_frontier.frontier.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
 from optimal_frontier.frontier.judging.hubs import FoundLinks, after_links
-from optimal_frontier.frontier.judging.judge import conditions_of, judge
-from optimal_frontier.frontier.judging.outcomes import DROPPED, RELEASED
+from optimal_frontier.frontier.judging.judge import conditions_of
+from optimal_frontier.frontier.judging.outcomes import DROPPED
+from optimal_frontier.frontier.judging.safely import aside, judged_safely
 from optimal_frontier.frontier.judging.visits import Visit, failed_visit
 from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates
 from optimal_frontier.integrations.frontera.configuration import check_limits, given, settings_of, whole_number_of
@@ -208,7 +210,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self.unstored += 1
         if self.unstored == 1:
             message = "%r cannot be stored, and is left out: %s (further ones are counted, not logged)"
-            logger.warning(message, request.url, error or repr(error))
+            logger.warning(message, shown(request.url), error or repr(error))
 
     def _identity_of(self, request: Any) -> bytes:
         """Return the identity of a Frontera request: Scrapy's fingerprint where it was one of Scrapy's, else Frontera's."""
@@ -234,6 +236,10 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         return (URL_FINGERPRINT,) if is_functions else ()
 
     def _new_page(self, request: Any, parent: bytes, found_on: Handout | None = None) -> NewPage | None:
+        refused = refusal_of(request.url, self.settings.schemes)
+        if refused:
+            self.session.courier.trap(refused, request.url)
+            raise ValueError(REASONS[refused] % "it")
         kind, importance, identity = self._kind_of(request), importance_of(request), self._identity_of(request)
         is_link, is_wanted = bool(parent) or IS_LINK in request.meta, IS_WANTED in request.meta
         said = said_by(request) if kind != TRANSIENT else 0
@@ -349,8 +355,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
                 return self._lent.lend(handout, self._conditions(handout))
             request = request_of(handout.record)
         except Exception as error:  # whoever wrote it to Redis
-            logger.error("the request of %s cannot be made: %r", handout.record["url"], error)
-            self._end(self._judged(handout, failed_visit(DROPPED, time.monotonic())))
+            self._end(aside(handout, f"no request can be made of its record: {error!r}"))
             return None
         request.meta[HANDOUT] = handout
         return request
@@ -425,7 +430,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         return conditions_of(handout, tag, self.session.courier.context(handout))
 
     def _judged(self, handout: Handout, visit: Visit) -> Observation:
-        return judge(handout, visit, self.session.courier.context(handout))
+        return judged_safely(handout, visit, self.session.courier.context(handout))
 
     def _judged_safely(self, handout: Handout, visit: Callable[[], Visit]) -> Observation:
         """Return the observation of a visit; of one that cannot be made or judged, that of a failure. A lease always ends."""
@@ -435,10 +440,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             if not self._warned_result:
                 self._warned_result = True
                 logger.exception("the result of %s could not be judged, and counts as a failure (logged once)", handout.record["url"])
-        try:
-            return self._judged(handout, failed_visit(DROPPED, time.monotonic()))
-        except Exception:  # then it is for somebody else
-            return self._judged(handout, failed_visit(RELEASED, time.monotonic()))
+        return self._judged(handout, failed_visit(DROPPED, time.monotonic()))
 
     def _plain_visit(self, lent: Lent, response: Any) -> Visit:
         if not response.body and CONTENT_HASH not in response.meta and 200 <= int(response.status_code) < 300 and not self._warned:
@@ -486,7 +488,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
                 return None
             return move_of(self.settings, observation, target, observation.moved)
         except Exception as error:  # of the user's fingerprinter, or a URL that is none
-            logger.warning("%s stays where it is: %s", handout.record["url"], error)
+            logger.warning("%s stays where it is: %s", shown(handout.record["url"]), error)
             return None
 
     def _settle(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Final
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
@@ -11,9 +11,10 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from optimal_frontier.frontier.dispatching.pacing import hold_s
 from optimal_frontier.frontier.judging.callback_errors import after_callback_error, described
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Fingerprinting
-from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, conditions_of, is_news, judge, told
+from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, conditions_of, is_news, told
 from optimal_frontier.frontier.judging.learning import change_bit
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM, error_of_exception, error_of_response
+from optimal_frontier.frontier.judging.safely import judged_safely
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, not_modified_visit, visit_of
 from optimal_frontier.integrations.canonical_links import other_page
@@ -23,6 +24,9 @@ from optimal_frontier.integrations.scrapy.local_requests import CALLBACK_FAILED,
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.integrations.scrapy.sources import ANNOUNCES
 from optimal_frontier.state.rows import ACTIVE
+
+#: Bytes of what should be a source and is none, from which on nobody looks at its content.
+_LARGE: Final = 2**20
 
 
 class ChangeDetectionMiddleware:
@@ -79,6 +83,9 @@ class ChangeDetectionMiddleware:
             return
         if lease.is_lost and not lease.reached:
             raise IgnoreRequest("its lease was lost")
+        if request.meta.get(ANNOUNCES):
+            # What the server zips on the way is unzipped before anybody can look at it.
+            request.meta.setdefault("download_maxsize", self.scheduler.sources.most_bytes)
         self.conditional.ask(lease, request, lambda: self._conditions(lease))
 
     def _conditions(self, lease: Lease) -> Validators | None:
@@ -111,7 +118,19 @@ class ChangeDetectionMiddleware:
 
     # The spider argument is needed up to Scrapy 2.13.
     def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
-        """Have the response judged that the engine gets."""
+        """Have the response judged that the engine gets; a source is read on a thread before."""
+        lease: Lease | None = request.meta.get(LEASE)
+        is_source = self.scheduler is not None and request.meta.get(ANNOUNCES) and not error_of_response(response.status, response.flags)
+        if lease is not None and lease.request is request and is_source:
+            return self._read_source(lease, request, response)
+        return self._respond(request, response)
+
+    async def _read_source(self, lease: Lease, request: Any, response: Any) -> Any:
+        assert self._scheduler is not None  # process_response looked
+        lease.source = await self._scheduler.sources.read(lease, request, response)
+        return self._respond(request, response)
+
+    def _respond(self, request: Any, response: Any) -> Any:
         lease: Lease | None = request.meta.get(LEASE)
         local: Local | None = request.meta.get(LOCAL)
         if self.scheduler is None:
@@ -131,7 +150,7 @@ class ChangeDetectionMiddleware:
         lease.response = response
         sent = self.conditional.forget(lease, request)
         lease.visit = visit = self._visit(lease, request, response, sent)
-        lease.observation = observation = judge(lease.handout, visit, context)
+        lease.observation = observation = judged_safely(lease.handout, visit, context)
         request.meta[META] = told(lease.handout, observation, context)
         if visit.is_not_modified:
             return self._not_modified(lease, request)
@@ -162,7 +181,6 @@ class ChangeDetectionMiddleware:
         elif error:
             visit = Visit(responded, error, response.status)
         else:
-            lease.source = self._scheduler.sources.read(lease, request, response)
             if handout.row.state != ACTIVE:
                 return Visit(responded, status=response.status)
             visit = self._visit_of_page(lease, request, response, responded)
@@ -175,6 +193,8 @@ class ChangeDetectionMiddleware:
         source, taken = lease.source, None
         if source is not None:
             taken = Fingerprint(source.fingerprint, self.fingerprinting.way(url).tag)
+        elif request.meta.get(ANNOUNCES) and len(response.body) > _LARGE:
+            taken = Fingerprint(None, self.fingerprinting.way(url).tag)
         visit = visit_of(response, url, self.fingerprinting, responded, time.time(), taken, lease.handout.row.content)
         if source is not None:
             visit.sections = None
@@ -193,7 +213,7 @@ class ChangeDetectionMiddleware:
         # What the spider's own meta had of an earlier redirect is no news.
         stored = lease.frontier_request.meta.get(b"scrapy_meta") or {}
         visit.hops = request.meta.get("redirect_reasons", [])[len(stored.get("redirect_reasons", ())) :]
-        if self._scheduler.settings.canonical_links and not visit.found:
+        if self._scheduler.settings.canonical_links and not visit.found and not request.meta.get(ANNOUNCES):
             fingerprint = self.crawler.request_fingerprinter.fingerprint
             visit.canonical = other_page(response, lambda named: fingerprint(Request(named)) == fingerprint(Request(request.url)))
         return visit

@@ -6,16 +6,19 @@ import asyncio
 import inspect
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, Final
+from concurrent.futures import Executor
+from typing import Any, Final, TypeVar
 
 from scrapy import signals
 from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.extensions.httpcache import DummyPolicy
 from scrapy.settings import SETTINGS_PRIORITIES
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.python.failure import Failure
 
 logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 #: Seconds between two looks whether the engine runs.
 _ENGINE_START_S: Final = 0.02
@@ -134,6 +137,24 @@ def run_soon(coroutine: Coroutine[Any, Any, None]) -> Any:
     running = deferred_from_coro(coroutine)
     running.addErrback(_log_error)
     return running
+
+
+async def in_thread(threads: Executor, function: Callable[[], _T]) -> _T:
+    """Run a function on another thread, and return what it returns, or raise what it raises."""
+    call = thread_safe_caller()
+    done: Deferred[_T] = Deferred()
+
+    def run() -> None:
+        try:
+            result = function()
+        except Exception as error:
+            failure = Failure(error)  # type: ignore[no-untyped-call]  # twisted has no types there
+            call(lambda: done.errback(failure))
+        else:
+            call(lambda: done.callback(result))
+
+    threads.submit(run)
+    return await maybe_deferred_to_future(done)
 
 
 def _log_error(failure: Any) -> None:

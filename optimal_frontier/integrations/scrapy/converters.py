@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from frontera.contrib.scrapy.converters import RequestConverter, ResponseConverter
 from frontera.core.models import Request as FrontierRequest
@@ -12,8 +12,11 @@ from w3lib.util import to_bytes, to_unicode
 
 from optimal_frontier.frontier.hosts import names_of
 from optimal_frontier.integrations.frontera.requests import ANNOUNCEMENT, FINGERPRINT, IMPORTANCE, KIND, LASTMOD
+from optimal_frontier.integrations.scrapy.callbacks import Callbacks
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, GATE, LEASE, LOCAL, META
 
+#: What is of one process in meta.
+_OF_THIS_PROCESS: Final = frozenset({LEASE, LOCAL, META, ANNOUNCED, GATE})
 #: Runtime companions that Scrapy and we put into meta; they say nothing about the next fetch.
 RUNTIME_META = frozenset({LEASE, LOCAL, META, "download_latency", "download_slot", b"frontier_request"})
 
@@ -50,11 +53,14 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
         Callbacks and errbacks must be its methods.
     fingerprint : callable
         Request -> 20 bytes: Scrapy's fingerprinter.
+    callbacks : Callbacks, optional
+        Which methods stored requests may name.
     """
 
-    def __init__(self, spider: Any, fingerprint: Any) -> None:
+    def __init__(self, spider: Any, fingerprint: Any, callbacks: Callbacks | None = None) -> None:
         super().__init__(spider)
         self._fingerprint = fingerprint
+        self.callbacks = callbacks if callbacks is not None else Callbacks(spider)
 
     def to_frontier(self, scrapy_request: Any, kind: int | None = None) -> Any:
         """Return the Frontera request.
@@ -132,7 +138,8 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             headers=frontier_request.headers,
             body=frontier_request.body,
             cookies=frontier_request.cookies,
-            meta=dict(meta.get(b"scrapy_meta") or {}),
+            # What is of this process is never stored: somebody else has written it.
+            meta={k: v for k, v in (meta.get(b"scrapy_meta") or {}).items() if k not in _OF_THIS_PROCESS},
             encoding=rest.get("encoding", "utf-8"),
             priority=rest.get("priority", 0),
             flags=rest.get("flags"),
@@ -142,8 +149,8 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
         )
 
     def has_method(self, name: str) -> bool:
-        """Tell whether the spider has a callback of that name."""
-        return callable(getattr(self.spider, name, None))
+        """Tell whether the spider has a callback of that name, as `Callbacks` has it."""
+        return self.callbacks.has(name)
 
     def _method(self, name: str) -> Any:
         if not self.has_method(name):
@@ -153,6 +160,7 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
     def _name_of(self, function: Any, role: str) -> bytes:
         name = getattr(function, "__name__", None)
         if getattr(function, "__self__", None) is self.spider and name is not None and hasattr(self.spider, name):
+            self.callbacks.note(name)
             return to_bytes(name)
         raise UnstorableRequestError(f"its {role} {function!r} is not a method of the spider {self.spider.name!r}")
 

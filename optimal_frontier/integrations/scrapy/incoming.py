@@ -8,6 +8,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from optimal_frontier.detection import parse_lastmod
+from optimal_frontier.frontier.admitting.allowed_links import AllowedLinks
 from optimal_frontier.integrations.frontera.requests import IS_LINK, IS_WANTED, SOURCE
 from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter
 from optimal_frontier.integrations.scrapy.lease import GATE, LEASE, LOCAL, Lease
@@ -46,6 +47,7 @@ class IncomingRequests:
     def __init__(self, crawler: Any, manager: Any, converter: OptimalRequestConverter, local: LocalRequests, is_cached: bool) -> None:
         self._fingerprint, self._stats = crawler.request_fingerprinter.fingerprint, crawler.stats
         self._manager, self._requests, self._local = manager, converter, local
+        self._allowed = AllowedLinks(manager.backend.settings)
         self._added = frozenset({"dont_cache"} if is_cached else ())
         self._found: dict[Lease | None, list[Any]] = {}
         self._parents: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -85,6 +87,8 @@ class IncomingRequests:
         """
         start = self._is_start(request)
         parent = self._parents.pop(request, None)
+        if self._is_refused(request, "" if parent is None else parent.url):
+            return False
         above: Local | None = parent.meta.get(LOCAL) if parent is not None else None
         if self._is_gated(request, above) or request.method != "GET":
             return self._add_local(request, parent, again=request.dont_filter and not start)
@@ -114,6 +118,25 @@ class IncomingRequests:
         if parent is not None:
             frontier_request.meta[IS_LINK] = True
         self._found.setdefault(lease, []).append(frontier_request)
+        return True
+
+    def _is_refused(self, request: Any, found_on: str) -> bool:
+        reason = self._allowed.refusal(request.url, found_on)
+        if reason:
+            self._manager.backend.session.courier.trap(reason, request.url)
+        return bool(reason)
+
+    def strays(self, request: Any) -> bool:
+        """Tell whether a request is a redirect to where no link may lead; what was redirected is refused then."""
+        local: Local | None = request.meta.get(LOCAL)
+        lease: Lease | None = request.meta.get(LEASE) if local is None else None
+        before = local.request if local is not None and not local.is_answered else None
+        if lease is not None and not lease.is_judged:
+            before = lease.request
+        if before is None or before.url == request.url or not self._is_refused(request, before.url):
+            return False
+        if lease is not None:
+            lease.error = "IgnoreRequest"
         return True
 
     def _is_gated(self, request: Any, above: Local | None) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from scrapy import FormRequest, Request
 
+from optimal_frontier.frontier.admitting.addresses import CREDENTIALS, refusal_of
 from optimal_frontier.frontier.admitting.pushed import PushedUrl, read_entry
 from optimal_frontier.frontier.dispatching.draining import Converted
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
@@ -73,13 +73,14 @@ class PushedRequests:
             request: Request = FormRequest(pushed.url, formdata=form, meta=meta, priority=pushed.priority, **functions, **arguments)
         else:
             request = Request(pushed.url, meta=meta, priority=pushed.priority, **functions, **arguments)
-        parts = urlsplit(request.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        refused = refusal_of(request.url, self._backend.settings.schemes)
+        if refused == CREDENTIALS:
+            raise ValueError("expected a URL without a user name and a password")
+        if refused:
             raise ValueError("expected a URL, http://host/path or https://host/path")
         return request
 
     def _method(self, role: str, name: str) -> Any:
-        method = None if name.startswith("_") else getattr(self._spider, name, None)
-        if getattr(method, "__self__", None) is not self._spider:
-            raise ValueError(f"the {role} {name!r} is not a method of the spider {self._spider.name!r}")
-        return method
+        if name.startswith("_") or not self._requests.has_method(name):
+            raise ValueError(f"the {role} {name!r} is not a method of the spider {self._spider.name!r} that may be named")
+        return getattr(self._spider, name)

@@ -27,11 +27,13 @@ from optimal_frontier.frontier.dispatching.session import Session
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.outcomes import CAUSES, DROPPED, RELEASED, error_of_dropped
+from optimal_frontier.frontier.judging.safely import aside
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.configuration import manager_of, settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION
 from optimal_frontier.integrations.scrapy.asking import Asking
+from optimal_frontier.integrations.scrapy.callbacks import Callbacks
 from optimal_frontier.integrations.scrapy.compatibility import (
     close_spider,
     engine_slot,
@@ -159,7 +161,7 @@ class OptimalScheduler(BaseScheduler):
             self.local = LocalRequests(self.settings.crawl_rate, self.settings.host_delay, self._look)
             self.gate = Gate(self.local, self._look)
             self._log_in = LogIn(self.crawler, self.gate, self.local, self._leases, self._look)
-            self.sources = Sources(spider, self.settings)
+            self.sources = Sources(spider, self.settings, lambda *of: self.backend.session.courier.trap(*of))
             self._http_cache = is_cached_blindly(self.crawler.settings)
             # .scrapy beside scrapy.cfg, or where the process stands.
             project_dir = Path(data_path(_DATA_DIR)).absolute().parent.parent if closest_scrapy_cfg() else Path.cwd()
@@ -169,7 +171,8 @@ class OptimalScheduler(BaseScheduler):
             self._manager = manager_of(adapter)
             self.backend: OptimalBackend = self._manager.backend
             warn_of_unused(self.crawler)
-            self._requests = OptimalRequestConverter(spider, self.crawler.request_fingerprinter.fingerprint)
+            callbacks = Callbacks(spider, self.settings.callbacks)
+            self._requests = OptimalRequestConverter(spider, self.crawler.request_fingerprinter.fingerprint, callbacks)
             self._held = HeldPages(self.stats)
             self._session = Session(self.settings, project_dir, spider.name, self._wake, identity, self._requests.has_method)
             self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self.local, self._http_cache)
@@ -205,6 +208,7 @@ class OptimalScheduler(BaseScheduler):
         while self._session.courier.ready:
             handout = self._session.courier.ready.popleft()
             logger.debug("given back unfetched: %s", handout.record["url"])
+        self.sources.close()
         if self._manager is not None:
             self._manager.stop()
         if not self._session.close():
@@ -240,6 +244,8 @@ class OptimalScheduler(BaseScheduler):
     def enqueue_request(self, request: Any) -> bool:
         """Take a request of the engine's: redirect and retry copies go straight on, everything else to the frontier."""
         if self._refusal or self._session is None:
+            return False
+        if self.incoming.strays(request):
             return False
         if self.local.follow(request):
             return True
@@ -314,8 +320,8 @@ class OptimalScheduler(BaseScheduler):
             frontier_request.meta[OBSERVATION] = self._held.hold(handout, error.name)
             self._leave_out(frontier_request)
             return None
-        except ValueError as error:
-            self.incoming.warn_once("stored", "%s: %s; it is not fetched", frontier_request.url, error)
+        except Exception as error:  # whatever is stored there
+            frontier_request.meta[OBSERVATION] = aside(handout, f"no request can be made of its record: {error}")
             self._leave_out(frontier_request)
             return None
         self.incoming.note_handed_out(request)

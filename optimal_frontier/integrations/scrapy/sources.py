@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from scrapy import Request
@@ -13,8 +14,11 @@ from scrapy import Request
 from optimal_frontier.detection.source_documents import Source, read_source
 from optimal_frontier.detection.source_formats import Entry
 from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.frontier.admitting.addresses import shown
+from optimal_frontier.frontier.admitting.speakers import Speaker
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import after_entries
+from optimal_frontier.integrations.scrapy.compatibility import in_thread, is_closing
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, Lease
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import KEEP, Announcement
@@ -23,6 +27,15 @@ logger = logging.getLogger(__name__)
 
 #: In the meta of a request: it is a source, and its entries are pages.
 ANNOUNCES: Final = "announces"
+#: There too, of sources that another one names: how many steps away from one that the spider or SOURCES name, and the registered domains
+#: that vouch for it.
+NESTING: Final = "source_nesting"
+VOUCHED: Final = "source_for"
+#: Domains that vouch for a source, at most, and sources of which that is remembered.
+_MOST_VOUCHERS: Final = 16
+_MOST_VOUCHED: Final = 10_000
+#: Seconds.
+_LONGEST_PAUSE_S: Final = 0.02
 #: Priorities of first visits: of sources, and of what was not there when the source was read before.
 _SOURCE_PRIORITY: Final = 100
 _NEWS_PRIORITY: Final = 10
@@ -62,7 +75,9 @@ class Sources:
     spider : Spider
         Its attributes are those of `AnnouncedPages`, where it has them.
     settings : FrontierSettings
-        SOURCES and RULES.
+        SOURCES, SOURCE_LIMITS, SOURCE_HOSTS, PRIVATE_LINKS and RULES.
+    trap : callable
+        Reason, URL, number -> counts entries that are not followed.
 
     Raises
     ------
@@ -70,8 +85,13 @@ class Sources:
         A rule names no method of the spider, or an expression cannot be read.
     """
 
-    def __init__(self, spider: Any, settings: FrontierSettings) -> None:
-        self._spider, self._rules = spider, settings.rules
+    def __init__(self, spider: Any, settings: FrontierSettings, trap: Callable[[str, str, int], None]) -> None:
+        self._spider, self._rules, self._settings = spider, settings.rules, settings
+        self._trap = trap
+        #: One document at a time: what is unzipped of it is held in memory.
+        self._thread = ThreadPoolExecutor(1, "optimal_frontier-sources")
+        #: Sources that a robots.txt names, and the registered domains of those that do.
+        self._vouched: dict[str, set[str]] = {}
         self._urls = (*settings.sources, *_said(spider, "source_urls"))
         self._importance = float(_said(spider, "source_importance"))
         self._has_priorities = bool(_said(spider, "source_priorities"))
@@ -100,21 +120,49 @@ class Sources:
             meta["importance"] = importance
         return Request(url, meta=meta, priority=priority)
 
-    def read(self, lease: Lease, request: Any, response: Any) -> Source | None:
-        """Read a good response to a source; None if it cannot be read, or is no source."""
-        if not request.meta.get(ANNOUNCES):
-            return None
-        source = read_source(response.body, response.url)
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of a response to a source that are taken, by SOURCE_LIMITS."""
+        return self._settings.source_limits.bytes
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def read(self, lease: Lease, request: Any, response: Any) -> Source | None:
+        """Read a good response to a source, on a thread; None if it cannot be read."""
+        body, url = response.body, response.url
+        speaker, remembered = self._speaker(lease, request, url), lease.handout.memory.entries
+
+        def read_there() -> Source | None:
+            source = read_source(body, url, self._settings.source_limits, speaker.refusal, _Pauses())
+            return None if source is None else source.since(remembered)
+
+        try:
+            source = await in_thread(self._thread, read_there)
+        except Exception as error:  # whatever a parser makes of it
+            logger.debug("%s cannot be read: %r", url, error)
+            source = None
         if source is None:
-            self._warn_once("unreadable", "%s is neither a sitemap nor a feed that can be read; it announces nothing", response.url)
+            self._warn_once("unreadable", "%s is neither a sitemap nor a feed that can be read; it announces nothing", url)
+            return None
+        if source.limit:
+            self._trap("source", url, 1)
         elif not source.is_whole:
-            self._warn_once("damaged", "%s is damaged, or larger than 50 MB: what could be read of it announces pages", response.url)
-        return None if source is None else source.since(lease.handout.memory.entries)
+            self._warn_once("damaged", "%s is damaged: what could be read of it announces pages", url)
+        for reason, (entries, example) in source.dropped.items():
+            self._trap(reason, example, entries)
+        return source
+
+    def _speaker(self, lease: Lease, request: Any, url: str) -> Speaker:
+        vouched_for = {str(domain) for domain in request.meta.get(VOUCHED, ())} | self._vouched.get(lease.handout.record["url"], set())
+        urls = [lease.handout.record["url"], url]
+        return Speaker(urls, vouched_for, self._settings, names_sources=_is_robots(url))
 
     def _warn_once(self, topic: str, message: str, url: str) -> None:
         if topic not in self._warned:
             self._warned.add(topic)
-            logger.warning(message + " (further ones are counted, not logged)", url)
+            logger.warning(message + " (further ones are counted, not logged)", shown(url))
 
     def announce(self, response: Any, **_: Any) -> Iterator[Request]:
         """Take the callback's place for a source: yield its entries that are new or have changed since it was read before."""
@@ -124,23 +172,49 @@ class Sources:
             return
         unread = handout.elapsed + time.monotonic() - handout.received if handout.row.visits and handout.memory.entries else -1.0
         announcement = Announcement(f"{host_of(response.url)} {source.kind}", unread)
+        child = self._child_meta(lease, response, source)
         is_done = False
         try:
             for entry in self._filter(source.news(handout.memory.entries)):
-                request = self._request(entry, source, announcement, handout.row.importance)
+                request = self._request(entry, source, announcement, handout.row.importance, child)
                 if request is not None:
                     yield request
+                if self._is_closing():
+                    return  # the rest is news at the next visit
             is_done = True
         finally:
             if lease.observation is not None and lease.observation.op == KEEP:
                 lease.observation = after_entries(lease.observation, source.remembered if is_done else None)
 
-    def _request(self, entry: Entry, source: Source, announcement: Announcement, importance: float) -> Request | None:
+    def _is_closing(self) -> bool:
+        engine = getattr(getattr(self._spider, "crawler", None), "engine", None)
+        return engine is not None and is_closing(engine)
+
+    def _child_meta(self, lease: Lease, response: Any, source: Source) -> dict[str, Any] | None:
+        """Return what goes with the sources that a source names: how deep they are, and who vouches for them; None: they are too deep."""
+        if source.kind not in ("index", "robots"):
+            return {}
+        nesting = int(response.meta.get(NESTING, 0)) + 1
+        if nesting > self._settings.source_limits.nesting:
+            self._trap("source", response.url, len(source.entries))
+            return None
+        domains = sorted(self._speaker(lease, response.request, response.url).domains)[:_MOST_VOUCHERS]
+        if source.kind == "robots":
+            for entry in source.entries:
+                if len(self._vouched) < _MOST_VOUCHED or entry.url in self._vouched:
+                    self._vouched.setdefault(entry.url, set()).update(domains)
+        return {NESTING: nesting, VOUCHED: domains}
+
+    def _request(
+        self, entry: Entry, source: Source, announcement: Announcement, importance: float, child: dict[str, Any] | None
+    ) -> Request | None:
+        if child is None:
+            return None
         meta: dict[str, Any] = {}
         if entry.modified is not None:
             meta = {"lastmod": entry.lastmod, ANNOUNCED: announcement}
         if source.kind in ("index", "robots"):
-            return self._source_request(entry.url, importance, _SOURCE_PRIORITY, **meta)
+            return self._source_request(entry.url, importance, _SOURCE_PRIORITY, **meta, **child)
         if self._has_priorities and entry.priority:
             meta["importance"] = entry.priority
         priority = _NEWS_PRIORITY if announcement.unread >= 0 else 0
@@ -148,6 +222,21 @@ class Sources:
             if pattern.search(entry.url):
                 return Request(entry.url, callback=callback, meta=meta, priority=priority)
         return None
+
+
+class _Pauses:
+    """Lets the other threads run for as long as this one has run since the pause before."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+
+    def __call__(self) -> None:
+        time.sleep(min(time.monotonic() - self._since, _LONGEST_PAUSE_S))
+        self._since = time.monotonic()
+
+
+def _is_robots(url: str) -> bool:
+    return url.partition("?")[0].endswith("/robots.txt")
 
 
 def _said(spider: Any, name: str) -> Any:

@@ -15,7 +15,7 @@ for at = 1, #ARGV[5], PAGE do
   if known then call('HSET', P .. 'aliases', name, sub(ARGV[3], 1, 4 + PAGE) .. sub(known, 5 + PAGE)) end
 end
 local sums = {ended = 1}
-note_page(old, -1, sums)
+if #old >= HEAD then note_page(old, -1, sums) end
 add_counts(ARGV[4], 1, sums)
 store_counts(sums)
 return 1

@@ -72,6 +72,7 @@ while want > 0 and c - over < want and from < 4 * want + 256 do
         at, moves = deadline(L, b, a, s, e, l), s > 0 and free_wait > e and free_wait < l
         late = moves and (now - at) / 1e6 / s or 2 * (now - at) / (at - b + 1)
         moves = moves or late > ${STARVED} and e < l and free_wait <= e
+        if late ~= late then at, late, moves, first = now, 0, false, now end -- a damaged row: its reader puts it aside
         if late >= 0 and flags % (2 * TIMED) >= TIMED then late = late + AT_ITS_TIME end
       end
       if first > now then

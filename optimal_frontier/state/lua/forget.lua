@@ -1,10 +1,9 @@
 -- Forgets pages: head, tail, memory, place in the queues, lease, and their other names.
--- ARGV  per page 2 values: page (12 bytes), its other names in this partition (12 bytes each)
+-- ARGV  per page 2 values: page (12 bytes), why it is put aside (empty: it is forgotten)
 -- Returns  per page 1, or 0 if it is not known. O(log n) a page; idempotent.
 local result, sums, forgotten = {}, {}, 0
 for i = 1, #ARGV, 2 do
   local id, old = ARGV[i], call('HGET', P .. 'pages', ARGV[i])
-  for at = 1, #ARGV[i + 1], PAGE do call('HDEL', P .. 'aliases', sub(ARGV[i + 1], at, at + PAGE - 1)) end
   result[#result + 1] = old and 1 or 0
   if not old then
     call('HDEL', P .. 'aliases', id)
@@ -15,7 +14,10 @@ for i = 1, #ARGV, 2 do
     if b == 0 and state < RETIRED and score then sums.pending = (sums.pending or 0) - 1
     elseif b == 0 and state < RETIRED then leave_first(host, id, sums) end
     if score and score % 2 == 1 then sums.ended = (sums.ended or 0) + 1 end
-    if #old >= HEAD then note_page(old, -1, sums) end
+    if #old >= HEAD and state <= DONE then note_page(old, -1, sums) end
+    if ARGV[i + 1] ~= '' and call('HLEN', P .. 'damaged') < 10000 then
+      sums.set_aside = (sums.set_aside or 0) + call('HSET', P .. 'damaged', id, ARGV[i + 1] .. '\0' .. sub(old, 1, 65536))
+    end
     call('ZREM', P .. 'q', id)
     call('HDEL', P .. 'pages', id)
     call('HDEL', P .. 'memory', id)

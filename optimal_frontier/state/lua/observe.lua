@@ -19,16 +19,17 @@ for j = 1, n do
   if result[j] == 0 then refused = refused + 1 else
     if op == 0 or op == 3 then
       -- The page was yielded with another tail meanwhile.
-      if amended and call('SREM', P .. 'amended', id) == 1 then value = sub(value, 1, HEAD) .. sub(call('HGET', P .. 'pages', id), HEAD + 1) end
+      if amended and call('SREM', P .. 'amended', id) == 1 then value = sub(value, 1, HEAD) .. sub(call('HGET', P .. 'pages', id) or value, HEAD + 1) end
       values[v + 1], values[v + 2], v = id, value, v + 2
     end
     if op == 0 then
       local b, a, s, e, l = up('<dffff', value, ${NUMBERS_AT})
       queue[q + 1], queue[q + 2], q = format('%d', place(deadline(L, b, a, s, e, l))), id, q + 2
     elseif op == 1 then
-      local row = call('HGET', P .. 'pages', id)
-      local _, _, _, b = up(QUEUE, row)
-      if b == 0 then leave[#leave + 1], back[#back + 1], back[#back + 2] = id, row, id
+      local row = call('HGET', P .. 'pages', id) or ''
+      local b = #row >= HEAD and select(4, up(QUEUE, row))
+      if not b then leave[#leave + 1] = id -- somebody has removed or damaged it meanwhile
+      elseif b == 0 then leave[#leave + 1], back[#back + 1], back[#back + 2] = id, row, id
       else queue[q + 1], queue[q + 2], q = 2, id, q + 2 end
     else
       leave[#leave + 1] = id

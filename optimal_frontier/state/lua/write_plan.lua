@@ -10,7 +10,7 @@ local stored, scores = call('HMGET', P .. 'pages', unpack(ids)), call('ZMSCORE',
 local values, queue = {}, {}
 for j = 1, #ids do
   local old, score = stored[j], tonumber(scores[j] or 1)
-  if old and score % 2 == 0 then
+  if old and #old >= HEAD and score % 2 == 0 then
     local at = size * (j - 1) + PAGE + 1
     local b, a, s, e, l = up('<dffff', ARGV[2], at)
     if up('<d', old, ${NUMBERS_AT}) == b and string.byte(old, ${STATE_AT} + 1) % ${TIMED} == 0 then

@@ -1,0 +1,115 @@
+"""Which addresses may become pages: their scheme, no passwords in them, and no private hosts behind the word of a public one.
+
+Nothing is looked up. A host is private by what its URL says: an IP address in any spelling that a resolver takes, or a name that no public
+host has. A public name whose DNS entry is a private address is not found out here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Final
+from urllib.parse import urlsplit
+
+#: Names that are never public: RFC 6761, 6762, 8375, ICANN's reserved ``internal``, and what home routers and offices use.
+_PRIVATE_ENDS: Final = (
+    "localhost",
+    "local",
+    "localdomain",
+    "internal",
+    "intranet",
+    "private",
+    "corp",
+    "home",
+    "lan",
+    "home.arpa",
+    "test",
+    "invalid",
+)
+#: What `inet_aton` takes for an IPv4 address: one to four numbers, decimal, octal or hexadecimal.
+_NUMERIC: Final = re.compile(r"(?:0[xX][0-9a-fA-F]+|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]*|[0-9]*)){0,3}\.?")
+_LONGEST_SHOWN: Final = 300
+_CREDENTIALS: Final = re.compile(r"\A([a-zA-Z][a-zA-Z0-9+.-]*:)?//[^/?#]*@")
+
+#: What is wrong with an address, as `refusal_of` says it, and as it is counted.
+SCHEME, CREDENTIALS, PRIVATE, UNREADABLE = "scheme", "credentials", "private", "unreadable"
+
+
+@lru_cache(maxsize=4096)
+def is_private(name: str) -> bool:
+    """Tell whether a host name, or the text of an IP address, is one that the public cannot reach.
+
+    Examples
+    --------
+    >>> [is_private(name) for name in ("example.org", "8.8.8.8", "2001:4860:4860::8888")]
+    [False, False, False]
+    >>> [is_private(name) for name in ("localhost", "redis", "db.internal", "127.1", "2130706433", "0x7f.1", "169.254.169.254")]
+    [True, True, True, True, True, True, True]
+    >>> is_private("::ffff:10.0.0.1"), is_private("fe80::1"), is_private("")
+    (True, True, True)
+    """
+    name = name.lower().rstrip(".").partition("%")[0]
+    if ":" in name or _NUMERIC.fullmatch(name):
+        return _is_private_address(name)
+    return "." not in name or name.endswith(tuple(f".{end}" for end in _PRIVATE_ENDS))
+
+
+def _is_private_address(text: str) -> bool:
+    try:
+        address: ipaddress.IPv4Address | ipaddress.IPv6Address
+        address = ipaddress.IPv6Address(text) if ":" in text else ipaddress.IPv4Address(socket.inet_aton(text))
+    except (ValueError, OSError):
+        return True  # it is none, and no name either
+    if isinstance(address, ipaddress.IPv6Address):
+        # Addresses that carry another one: mapped, 6to4, Teredo, NAT64.
+        inner = address.ipv4_mapped or address.sixtofour or (address.teredo and address.teredo[1])
+        if address in _NAT64:
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        address = inner or address
+    return not address.is_global or address.is_multicast
+
+
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def shown(url: str) -> str:
+    """Return a URL for people and logs: without user name and password, and cut off where it is long.
+
+    Examples
+    --------
+    >>> shown("http://user:secret@a.example/x?y=@z")
+    'http://a.example/x?y=@z'
+    """
+    return _CREDENTIALS.sub(lambda found: f"{found[1] or ''}//", url)[:_LONGEST_SHOWN]
+
+
+def refusal_of(url: str, schemes: Collection[str]) -> str:
+    """Return why a URL cannot be that of a page: `SCHEME`, `CREDENTIALS`, `UNREADABLE`; empty: it can be.
+
+    Parameters
+    ----------
+    url : str
+    schemes : collection of str
+        SCHEMES, lower-case.
+
+    Examples
+    --------
+    >>> [refusal_of(url, ("http", "https")) for url in ("file:///etc/passwd", "http://a:b@c.example/", "http://[/")]
+    ['scheme', 'credentials', 'unreadable']
+    >>> refusal_of("http://a.example/", ("http", "https"))
+    ''
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return UNREADABLE if url.partition(":")[0].lower() in schemes else SCHEME
+    if parts.scheme not in schemes:
+        return SCHEME
+    if "@" in parts.netloc:
+        return CREDENTIALS
+    is_web = parts.scheme in ("http", "https")
+    return UNREADABLE if is_web and (not parts.hostname or port == 0) else ""

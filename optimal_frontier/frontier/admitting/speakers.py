@@ -1,0 +1,84 @@
+"""For which hosts a source may speak: those of its own registered domain, and of those that vouch for it.
+
+A robots.txt that names a sitemap vouches for it: its entries may name the hosts of the robots.txt. An index vouches for its sitemaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+from optimal_frontier.frontier.admitting.addresses import PRIVATE, is_private
+from optimal_frontier.frontier.hosts import names_of
+from optimal_frontier.settings import FrontierSettings
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
+
+#: Reason of entries that a source does not speak for.
+FOREIGN = "foreign"
+
+
+@lru_cache(maxsize=8192)
+def domain_of(name: str) -> str:
+    """Return the registered domain of a host name, by the list of public suffixes that tldextract brings along; it is never fetched.
+
+    An address, and a name that is no domain, is itself.
+
+    Examples
+    --------
+    >>> domain_of("www.shop.co.uk"), domain_of("one.github.io"), domain_of("127.0.0.1"), domain_of("localhost")
+    ('shop.co.uk', 'one.github.io', '127.0.0.1', 'localhost')
+    """
+    found = _extract()(name)
+    return f"{found.domain}.{found.suffix}" if found.domain and found.suffix else name
+
+
+@cache
+def _extract() -> TLDExtract:
+    from tldextract import TLDExtract  # only where there are sources: it reads its list
+
+    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
+
+
+class Speaker:
+    """What one source may name.
+
+    Parameters
+    ----------
+    urls : iterable of str
+        Of the source: where it was asked for, and where the answer came from.
+    vouched_for : collection of str
+        Registered domains whose word it is.
+    settings : FrontierSettings
+        SOURCE_HOSTS, PRIVATE_LINKS.
+    names_sources : bool
+        It is a robots.txt: what it names may be anywhere.
+
+    Examples
+    --------
+    >>> settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_SOURCE_HOSTS": ["*.cdn.example"]})
+    >>> speaker = Speaker(["http://www.a.example/sitemap.xml"], ["b.example"], settings)
+    >>> [speaker.refusal(f"http://{host}/") for host in ("shop.a.example", "b.example", "x.cdn.example", "c.example", "127.0.0.1")]
+    ['', '', '', 'foreign', 'private']
+    """
+
+    def __init__(
+        self, urls: Iterable[str], vouched_for: Collection[str], settings: FrontierSettings, *, names_sources: bool = False
+    ) -> None:
+        names = [names_of(url)[0] for url in urls]
+        #: Registered domains that it speaks for.
+        self.domains = frozenset([*map(domain_of, names), *vouched_for])
+        self._hosts, self._is_any = settings.source_hosts, names_sources or "*" in settings.source_hosts
+        self._is_open = settings.private_links or all(map(is_private, names))
+
+    def refusal(self, url: str) -> str:
+        """Return why an entry does not count, `FOREIGN` or `PRIVATE`; empty: it does."""
+        name = names_of(url)[0]
+        if not self._is_open and is_private(name):
+            return PRIVATE
+        if self._is_any or domain_of(name) in self.domains or any(fnmatchcase(name, host) for host in self._hosts):
+            return ""
+        return FOREIGN

@@ -1,0 +1,147 @@
+"""Values that scripts and planners share, where one that is damaged stops them all: what is wrong with them, and what puts it right.
+
+A crawler whose script fails looks here and goes on; `check --repair` uses the same commands. Each removes a value that nothing can be made
+of. What it stood for is learned anew: a host's turn, a counter, the price, the last plan. A key of another type is renamed, not removed.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from optimal_frontier.errors import StateError, StateUnavailableError
+from optimal_frontier.state.keys import KEYS
+from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.scanning import scan_hash, scan_zsets
+
+_SEVEN: Final = struct.Struct("<7d")
+_TWO: Final = struct.Struct("<dd")
+#: Fields of the last plan that are texts.
+_TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores"})
+#: Fields of it that may not be infinite.
+_FINITE: Final = frozenset({"number", "time", "first_time", "pages", "fetched", "extra_fetches", "measured_fetches", "exploration_bits"})
+#: Words by which a script says that a value was damaged, and not, for one, that a permission is missing.
+_DAMAGE: Final = (
+    "not an integer",
+    "not a valid float",
+    "WRONGTYPE",
+    "data string",
+    "bad argument",
+    "attempt to",
+    "invalid order function",
+    "another type",
+)
+_MOST: Final = 10_000
+
+
+class Damage(NamedTuple):
+    """A damaged value: which, what is wrong with it, and the command that puts it right (keys are marked by a leading ``@``)."""
+
+    subject: str
+    message: str
+    repair: tuple[Any, ...]
+
+
+def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
+    """Yield what is damaged among the shared values of a partition. O(hosts), in replies of bounded size."""
+    yield from _of_types(namespace, partition)
+    kept = _read(namespace, partition, "GET", "d")
+    if kept is not None and not (len(kept) == _SEVEN.size and all(map(math.isfinite, _SEVEN.unpack(kept)))):
+        yield Damage("d", "is no state of a partition", ("DEL", "@d"))
+    for name in ("stats", "kept"):
+        for field, value in _fields(namespace, partition, name):
+            if not _is_whole(value):
+                yield Damage(f"{name} {_text(field)}", f"is {_text(value)!r}, which is no counter", ("HDEL", f"@{name}", field))
+    for field, value in _fields(namespace, partition, "opens"):
+        if len(field) != 4 or len(value) != _TWO.size or not all(map(math.isfinite, _TWO.unpack(value))):
+            yield Damage(f"opens {field.hex()}", "is no time of a host", ("HDEL", "@opens", field))
+    yield from _of_hosts(namespace, partition)
+    for field, value in _fields(namespace, partition, "plan"):
+        if _text(field) not in _TEXTS and not _is_number(value, endless=_text(field) not in _FINITE):
+            yield Damage(f"plan {_text(field)}", f"is {_text(value)!r}, which is no number", ("HDEL", "@plan", field))
+    try:
+        for _, member, _ in scan_zsets(namespace, ["f"], partition):
+            if not member.isdigit() or len(member) > 10:
+                yield Damage(f"f {_text(member)}", "is no number of a host", ("ZREM", "@f", member))
+        for _, member, _ in scan_zsets(namespace, ["q"], partition):
+            if len(member) != PAGE_BYTES:
+                yield Damage(f"q {member.hex()}", "is no page", ("ZREM", "@q", member))
+    except StateUnavailableError:
+        raise
+    except StateError:
+        return  # of another type, which was told
+
+
+def mend(namespace: Namespace, partitions: range | None = None) -> list[str]:
+    """Put right what is damaged among the shared values; return what that was, a line each."""
+    told: list[str] = []
+    for k in partitions if partitions is not None else range(namespace.partitions):
+        for damage in damages(namespace, k):
+            if len(told) >= _MOST:
+                return told
+            words = [namespace.key(word[1:], k) if isinstance(word, str) and word.startswith("@") else word for word in damage.repair]
+            namespace.command(*words, partition=k)
+            told.append(f"{damage.subject} {damage.message}")
+    return told
+
+
+def is_damage(error: StateError) -> bool:
+    """Tell whether an error of Redis may come of a damaged value."""
+    return not isinstance(error, StateUnavailableError) and any(word in str(error) for word in _DAMAGE)
+
+
+def _of_types(namespace: Namespace, partition: int) -> Iterator[Damage]:
+    names = {key.name: key.type for key in KEYS if not key.name.endswith(":H") and key.name != "meta"}
+    found = namespace.commands([["TYPE", namespace.key(name, partition)] for name in names], partition=partition)
+    for (name, expected), kind in zip(names.items(), found, strict=True):
+        if kind.decode() not in (expected, "none"):
+            yield Damage(name, f"is a {kind.decode()}, expected a {expected}", ("RENAME", f"@{name}", f"@{name}:damaged"))
+
+
+def _of_hosts(namespace: Namespace, partition: int) -> Iterator[Damage]:
+    names = {number: name for number, name in _fields(namespace, partition, "hosts:names") if number.isdigit()}
+    for name, number in _fields(namespace, partition, "hosts"):
+        if not number.isdigit() or not 0 < int(number) < 2**32:
+            yield Damage(f"host {_text(name)}", f"has the number {_text(number)!r}, which is none", ("HDEL", "@hosts", name))
+        elif number not in names:
+            yield Damage(f"host {_text(name)}", "is not named by its number", ("HSET", "@hosts:names", number, name))
+
+
+def _fields(namespace: Namespace, partition: int, name: str) -> Iterator[tuple[bytes, bytes]]:
+    try:
+        yield from scan_hash(namespace, name, partition)
+    except StateUnavailableError:
+        raise
+    except StateError:
+        return  # of another type, which was told
+
+
+def _read(namespace: Namespace, partition: int, command: str, name: str) -> Any:
+    try:
+        return namespace.command(command, namespace.key(name, partition), partition=partition)
+    except StateUnavailableError:
+        raise
+    except StateError:
+        return None
+
+
+def _is_whole(value: bytes) -> bool:
+    try:
+        return -(2**63) <= int(value) < 2**63 and value.strip() == value and not value.startswith(b"+")
+    except ValueError:
+        return False
+
+
+def _is_number(value: bytes, *, endless: bool) -> bool:
+    try:
+        number = float(value)
+    except ValueError:
+        return False
+    return math.isfinite(number) or (endless and not math.isnan(number))
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "backslashreplace")[:100]

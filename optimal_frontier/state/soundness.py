@@ -1,0 +1,71 @@
+"""Which heads are sound: what nothing that runs can have stored is damage, and neither planned nor handed out.
+
+One rule for all who read rows: crawlers, planners, `check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from optimal_frontier.state.rows import ACTIVE, DONE, LAYOUT
+
+#: Microseconds by which a visit may lie in the future.
+_AHEAD_US: Final = 60e6
+#: Fields that are finite numbers in every row. `a` and `s` are looked at apart, as a rank stands there before the first attempt.
+_NUMBERS: Final = ("shape", "time", "unseen", "watch_shape", "watch_time", "evidence", "surprise", "score", "variance", "spread")
+
+
+def faults_of(heads: np.ndarray, now_us: float = np.inf) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield what can be wrong with heads, and a mask of those that it is true of.
+
+    Parameters
+    ----------
+    heads : ndarray of `LAYOUT`, shape (n,)
+    now_us : float
+        Server's time, microseconds; inf: visits in the future are not looked for.
+    """
+    state, b, importance = heads["state"], heads["b"], heads["importance"]
+    visited = (b > 0) & (state == ACTIVE)
+    with np.errstate(invalid="ignore"):
+        yield "has an unknown state", (state < ACTIVE) | (state > DONE)
+        yield "has an importance that is not above 0", ~(importance > 0) | np.isinf(importance)
+        yield "has bounds that are no interval", ~(heads["min_interval"] >= 0) | ~(heads["max_interval"] >= heads["min_interval"])
+        yield "was visited in the future, or never", ~(b >= 0) | (b > now_us + _AHEAD_US) | np.isinf(b)
+        # a alone may be infinite: no visit is worth the price.
+        broken = np.isnan(heads["a"]) | ~np.isfinite(heads["s"]) | ~(heads["e"] >= 0) | ~(heads["l"] >= heads["e"])
+        yield "has numbers that are no deadline", visited & broken
+        for name in _NUMBERS:
+            yield f"has {name} that is no number", ~np.isfinite(heads[name])
+
+
+def unsound(heads: np.ndarray) -> dict[int, str]:
+    """Return the places of heads that are damaged, and what is wrong with each.
+
+    Examples
+    --------
+    >>> from optimal_frontier.state.rows import Row
+    >>> rows = [Row().pack(), Row(importance=float("nan")).pack(), Row(state=77).pack()]
+    >>> unsound(np.frombuffer(b"".join(rows), LAYOUT))
+    {2: 'has an unknown state', 1: 'has an importance that is not above 0'}
+    """
+    found: dict[int, str] = {}
+    for message, broken in faults_of(heads):
+        for at in np.flatnonzero(broken).tolist() if broken.any() else ():
+            found.setdefault(at, message)
+    return found
+
+
+def is_sound(heads: np.ndarray) -> np.ndarray:
+    """Return a mask of the heads that are not damaged."""
+    broken = np.zeros(len(heads), bool)
+    for _, one in faults_of(heads):
+        broken |= one
+    return ~broken
+
+
+def fault_of(head: bytes) -> str:
+    """Return what is wrong with one packed head; empty: nothing."""
+    return unsound(np.frombuffer(head, LAYOUT, 1)).get(0, "")

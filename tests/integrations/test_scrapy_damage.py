@@ -1,0 +1,180 @@
+"""Nothing that is read can end a crawler: damaged rows, records, memories and shared values, written while a real crawl runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from crawler import Crawler
+from crawls import State
+from damage import HELD, MEMORIES, PAGES, SHARED, Damage
+from misbehaving_site import MisbehavingSite
+
+from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.put_aside import read_put_aside
+from optimal_frontier.state.rows import ACTIVE, RETIRED
+
+DAMAGES: dict[str, Damage] = {**PAGES, **HELD, **MEMORIES}
+SPIDER = """
+    class Tester(Base):
+        paths = [f"/counter/{n}" for n in range(%d)]
+
+        def closed(self, reason):
+            pass
+
+        @property
+        def secret(self):
+            note(secret=True)
+"""
+SOUND = 8
+
+
+def page_of(state: State, url: str) -> bytes:
+    return state.identity(url)[:PAGE_BYTES]
+
+
+def damage_pages(state: State, site: MisbehavingSite) -> dict[str, bytes]:
+    """Do each kind of damage to a page that is due, and return which page has which."""
+    done = {}
+    for at, (name, write) in enumerate(DAMAGES.items()):
+        page = page_of(state, site.url(f"/counter/{SOUND + at}"))
+        value = state.namespace.command("HGET", state.key("pages"), page)
+        new = write(state, page, value)
+        if new is not None:
+            state.namespace.command("HSET", state.key("pages"), page, new)
+        state.namespace.command("ZADD", state.key("q"), 2, page)
+        done[name] = page
+    return done
+
+
+def test_a_crawl_goes_on_beside_damage_of_all_kinds(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Sound pages are visited all the time, damaged ones are put aside once and named, held, or go on; and are mended."""
+    with crawl(SPIDER % (SOUND + len(DAMAGES)), of_MIN_INTERVAL=0.3, of_MAX_INTERVAL=1.0, of_CRAWL_RATE=200) as running:
+        running.until(lambda: state.counts.get("fetched", 0) >= SOUND + len(DAMAGES) and state.plan)
+        damaged = damage_pages(state, site)
+        running.until(lambda: state.counts.get("set_aside", 0) >= len(PAGES) - 2)
+        running.until(lambda: state.counts.get("held", 0) >= len(HELD))
+        for command in SHARED.values():
+            words = [state.key(word[1:]) if isinstance(word, str) and word.startswith("@") else word for word in command]
+            if command[1] == "@opens":
+                state.namespace.command("DEL", words[1])
+            state.namespace.command(*words)
+            before = [site.count(f"/counter/{n}") for n in range(SOUND)]
+            running.until(lambda before=before: all(site.count(f"/counter/{n}") >= count + 2 for n, count in enumerate(before)))
+        set_aside = {one.page: one.reason for one in read_put_aside(state.namespace, 0)}
+        assert running.process.poll() is None
+        running.stop()
+    assert not [line for line in running.record if "secret" in line]
+    assert not any("etc/passwd" in fetch.path for fetch in site.fetches)
+    # Two kinds of damage make a row that no queue brings up: `check` finds them.
+    unseen = {"a row that is empty", "a row that is too short"}
+    assert {damaged[name] for name in PAGES if name not in unseen} == set(set_aside)
+    assert all(set_aside.values())
+    found = run_check(state)
+    assert {f"page {damaged[name].hex()}" for name in PAGES} <= {finding["subject"] for finding in found["violations"]}
+    mended = run_check(state, "--repair")["repaired"]
+    assert {f"page {page.hex()}" for page in set_aside} <= {finding["subject"] for finding in mended}
+    assert any(finding["message"].endswith("added anew") for finding in mended)
+    for _ in range(3):
+        run_check(state, "--repair")
+    assert run_check(state)["violations"] == []
+    assert state.counts["set_aside"] == 0
+
+
+def run_check(state: State, *options: str) -> Any:
+    """What ``optimal-frontier check --json`` says."""
+    where = ["--redis-url", state.connection.spec.display, "--namespace", state.namespace.name]
+    command = [sys.executable, "-m", "optimal_frontier.cli", *where, "check", "--json", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "s3://bucket/x", "data:,x"])
+def test_no_other_scheme_becomes_a_page(crawl: Crawler, site: MisbehavingSite, state: State, url: str) -> None:
+    spider = f"""
+        class Tester(Base):
+            paths = ["/static/1", "/counter/1"]
+            def parse(self, response):
+                note(url=response.url)
+                yield Request({url!r}, callback=self.parse)
+    """
+    with crawl(spider) as running:
+        running.until(lambda: site.count("/counter/1") >= 3)
+        running.stop()
+    assert state.counts["pages"] == 2
+    assert not [line for line in running.record if not line["url"].startswith("http:")]
+    assert state.counts["trapped_scheme"] >= 2
+
+
+def test_a_public_page_leads_to_no_private_host_and_no_password_is_stored(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """The crawl begins at localhost only, by name; what it is asked to follow from a public host, by a redirect, is refused."""
+    port = site.url("").rpartition(":")[2]
+    spider = f"""
+        class Tester(Base):
+            def first(self):
+                yield Request("http://localhost:{port}/static/1")
+                yield Request("http://user:secret@localhost:{port}/static/2")
+            def parse(self, response):
+                note(url=response.url)
+                yield Request("http://10.0.0.1:{port}/static/3")
+                yield Request("http://user:secret@localhost:{port}/static/4")
+    """
+    with crawl(spider, LOG_LEVEL="DEBUG", DOWNLOAD_TIMEOUT=1) as running:
+        running.until(lambda: state.counts.get("trapped_credentials", 0) >= 2)
+        running.stop()
+    assert "secret" not in running.log
+    stored = state.namespace.command("HVALS", state.key("pages"))
+    assert not any(b"secret" in value for value in stored)
+
+
+@pytest.mark.parametrize("importance", ["1e300", "float('nan')", "-1", "float('inf')", "'high'", "True"])
+def test_importance_is_bounded(crawl: Crawler, site: MisbehavingSite, state: State, importance: str) -> None:
+    spider = f"""
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/counter/1", meta={{"importance": {importance}}})
+                yield Request(SITE + "/counter/2")
+    """
+    with crawl(spider) as running:
+        running.until(lambda: site.count("/counter/1") >= 3 and site.count("/counter/2") >= 3)
+        running.stop()
+    assert state.at(site.url("/counter/1"))["importance"] in (1.0, 1e9)
+
+
+def test_a_page_that_is_gone_where_it_moved_to_gets_its_url_back(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """A permanent redirect that was none: the site takes it back, and its target dies. What was learned goes along."""
+    spider = """
+        class Tester(Base):
+            paths = ["/moved/static/target", "/counter/1"]
+    """
+    former, target = site.url("/moved/static/target"), site.url("/static/target")
+    with crawl(spider, of_MIN_INTERVAL=0.2, of_MAX_INTERVAL=0.5) as running:
+        running.until(lambda: state.counts.get("moved") == 1 and state.at(target).get("visits", 0) >= 3)
+        learned = state.at(target)["observations"]
+        site.answers["/moved/static/target"] = (200, "here again", {})
+        site.answers["/static/target"] = (404, "gone", {})
+        running.until(lambda: state.counts.get("moved_back") == 1 and state.at(former).get("failures") == 0, 60)
+        running.until(lambda: state.at(former)["visits"] > learned + 1)
+        running.stop()
+    assert state.at(former)["state"] == ACTIVE
+    assert state.at(former)["observations"] > learned
+    assert state.at(target)["state"] == RETIRED
+    assert run_check(state)["violations"] == []
+
+
+def test_a_page_that_is_gone_under_all_of_its_names_is_retired(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    spider = """
+        class Tester(Base):
+            paths = ["/moved/static/target", "/counter/1"]
+    """
+    former = site.url("/moved/static/target")
+    with crawl(spider, of_MIN_INTERVAL=0.2, of_MAX_INTERVAL=0.5) as running:
+        running.until(lambda: state.counts.get("moved") == 1)
+        site.answers["/static/target"] = (404, "gone", {})
+        running.until(lambda: state.counts.get("moved_back") == 1 and state.at(former).get("state") == RETIRED, 60)
+        running.stop()
+    assert state.counts["retired"] == 2
