@@ -35,7 +35,8 @@ def test_one_page_and_many_have_equal_waits(objective) -> None:
         log_price = log_price + np.log(rate)
     waits, slopes = signalled_waits(log_price, importance, rate, recall, false, objective)
     one = np.array([signalled_wait(*map(float, page), objective) for page in zip(log_price, importance, rate, recall, false, strict=True)])
-    assert np.isinf(waits).any() and np.isfinite(waits).sum() > 1000
+    assert np.isinf(waits).any()
+    assert np.isfinite(waits).sum() > 1000
     np.testing.assert_allclose(one[:, 0], waits, rtol=1e-8)
     np.testing.assert_allclose(one[:, 1], slopes, rtol=1e-4)
 
@@ -65,7 +66,8 @@ def test_the_slope_is_the_derivative_of_the_wait() -> None:
 
 def test_waits_stay_finite_where_every_change_is_told_of() -> None:
     wait, slope = signalled_wait(1.0, 1.0, 0.1, 1.0, 0.0)
-    assert 0 < wait < 10 / (0.1 * LEAST_UNANNOUNCED) and 0 < slope <= 2 * wait
+    assert 0 < wait < 10 / (0.1 * LEAST_UNANNOUNCED)
+    assert 0 < slope <= 2 * wait
     # A signal that is never wrong is worth more than any wait: the page is due at once.
     assert evidence(0.1, 1.0, 0.0) / unannounced(0.1, [1.0]) > wait
     assert evidence(0.1, 1.0, 0.0) == MOST_EVIDENCE
