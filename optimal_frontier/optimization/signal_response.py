@@ -52,8 +52,8 @@ _TERMS: Final = 12.0
 _NONE: Final = 1e-30
 #: Below this doubt what a visit is worth is taken from its series.
 _SMALL: Final = 1e-5
-#: Doubt that is as good as infinite.
-_MOST_DOUBT: Final = 60.0
+#: Doubt that is as good as infinite; a signal that is never wrong says more.
+_MOST_DOUBT: Final = 40.0
 _STEPS: Final = 100
 #: Accepted last step, relative; the one after it would be its square.
 _CLOSE: Final = 3e-5

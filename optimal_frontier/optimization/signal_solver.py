@@ -198,4 +198,3 @@ class _Search:
         self.rates[rows] = self.change_rate[rows] / found.interval
         self.freshness[rows] = found.fresh / found.interval
         return float(self.rates.sum())
-

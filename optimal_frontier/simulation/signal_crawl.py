@@ -10,16 +10,15 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.estimation.quantile import median_one, posterior_median
+from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.estimation.signal_sources import SignalSource, SignalVisit
 from optimal_frontier.estimation.signalled import update_signalled
 from optimal_frontier.optimization import solve_signals
-from optimal_frontier.optimization.signal_response import Signals, many_joined, responses, signals_of
+from optimal_frontier.optimization.signal_response import many_joined, responses, signals_of
 from optimal_frontier.scheduling.exploration import second_look
 from optimal_frontier.scheduling.price_law import candidates, log_price_after, log_price_towards, moves_price, price_step, rank
 from optimal_frontier.scheduling.signals import evidence, signalled_wait, signalled_waits, unannounced
 from optimal_frontier.simulation.crawl import Visits, first_visits
-from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.signal_worlds import RealisedSignals, SignalWorld
 from optimal_frontier.simulation.simulating import freshness_by_time
 

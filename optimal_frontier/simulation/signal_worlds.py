@@ -7,9 +7,8 @@ Busa-Fekete et al. 2025 (always the page whose visit is worth most now) are ther
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple, get_args
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
