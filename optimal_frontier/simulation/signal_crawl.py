@@ -202,16 +202,18 @@ class _PricedCrawl:
         if not self.sources:
             return float(self.world.recall[page]), float(self.world.false_rate[page])
         source = self.sources[self.source[page]]
-        return source.recall(), source.false_rate(self.rate[page])
+        recall = source.recall()
+        return recall, source.false_rate(self.rate[page], recall)
 
     def _visit(self, page: int, now: float) -> None:
         interval, changed = now - self.b[page], self._take_changes(page, now)
         recall, false_rate = self._worth(page)
         signals = self.signals[page]
         if self.sources:
-            mean = self.shape[page] / self.time[page] if self.policy in _LEARNS_RATES else self.rate[page]
-            of = self.source[page]
-            self.sources[of] = self.sources[of].after(SignalVisit(interval, signals, changed, mean))
+            of, rate, shape = self.source[page], self.rate[page], math.inf
+            if self.policy in _LEARNS_RATES:
+                rate, shape = self.shape[page] / self.time[page], self.shape[page]
+            self.sources[of] = self.sources[of].after(SignalVisit(interval, signals, changed, rate, shape))
         if self.policy in _LEARNS_RATES:
             self.shape[page], self.time[page] = update_signalled(
                 self.shape[page], self.time[page], interval, changed, signals, recall, false_rate
