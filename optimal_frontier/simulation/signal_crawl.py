@@ -11,6 +11,7 @@ import numpy as np
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation.quantile import median_one
+from optimal_frontier.estimation.sibling_priors import sibling_priors
 from optimal_frontier.estimation.signal_sources import SignalSource, SignalVisit
 from optimal_frontier.estimation.signalled import update_signalled
 from optimal_frontier.optimization import solve_signals
@@ -126,7 +127,7 @@ class _PricedCrawl:
         # When pages were visited, the signals since then, and by how much these bring the next visit nearer.
         self.b, self.signals, self.nearer = [0.0] * n, [0] * n, [0.0] * n
         self.a, self.s, self.beta = [math.inf] * n, [0.0] * n, [0.0] * n
-        self.checked = [False] * n
+        self.checked, self.known = [False] * n, [False] * n
         self.longest = _LONGEST_ROUNDS * self.round
         self.score = np.full(n, np.inf)
         self.log_price, self.step, self.multiplier = 0.0, 1.0, 0.0
@@ -166,7 +167,7 @@ class _PricedCrawl:
 
     def _due(self, page: int) -> float:
         wait = max(self.a[page] + self.s[page] * self.log_price, 0.0) - self.nearer[page]
-        return self.b[page] + min(wait, self.longest)
+        return float(self.b[page] + min(wait, self.longest))
 
     def _rank(self, page: int, now: float) -> tuple[float, bool]:
         wait = self.a[page] + self.s[page] * self.log_price
@@ -189,7 +190,7 @@ class _PricedCrawl:
 
     def _take_changes(self, page: int, now: float) -> bool:
         at, end = self.next_change[page], self.ends[page]
-        changed = at < end and self.changes[at] <= now
+        changed = bool(at < end and self.changes[at] <= now)
         while at < end and self.changes[at] <= now:
             at += 1
         self.next_change[page] = at
@@ -218,7 +219,7 @@ class _PricedCrawl:
             self.shape[page], self.time[page] = update_signalled(
                 self.shape[page], self.time[page], interval, changed, signals, recall, false_rate
             )
-            self.rate[page] = median_one(self.shape[page], self.time[page])
+            self.rate[page], self.known[page] = median_one(self.shape[page], self.time[page]), True
         self.b[page], self.signals[page], self.nearer[page] = now, 0, 0.0
         recall, false_rate = self._worth(page)
         rate = self.rate[page]
@@ -233,6 +234,8 @@ class _PricedCrawl:
 
     def _plan(self, now: float) -> None:
         """Find the price, and make the numbers of all pages anew."""
+        if self.policy in _LEARNS_RATES:
+            self._fit_priors()
         rate, importance = np.array(self.rate), np.array(self.importance)
         worth = [self._worth(page) for page in range(len(rate))]
         recall, false_rate = (np.array(values) for values in zip(*worth, strict=True))
@@ -249,6 +252,15 @@ class _PricedCrawl:
             if not self.checked[page]:
                 self.a[page], self.s[page] = at - by * self.log_price, by
             self.score[page] = self._due(page)
+
+    def _fit_priors(self) -> None:
+        """Let pages without a bit begin with what the others of their source teach, as in a live crawl."""
+        known = np.array(self.known)
+        priors = sibling_priors(np.where(known, self.shape, 0.0), self.time, self.world.source, self.world.source + 1, self.round)
+        for page in np.flatnonzero(~known).tolist():
+            pattern = self.source[page] + 1
+            self.shape[page], self.time[page] = float(priors.shape[pattern]), float(priors.time[pattern])
+            self.rate[page] = median_one(self.shape[page], self.time[page])
 
 
 class _GreedyCrawl:

@@ -1,7 +1,6 @@
 """Worlds in which sources tell of changes, not always and not always truly: what crawls make of their word.
 
-A simulated crawl goes by the law of dispatch on the clock of doubt: a signal brings the next visit of its page nearer. The greedy policies of
-Busa-Fekete et al. 2025 (always the page whose visit is worth most now) are there to compare.
+`signal_crawl` has the crawls.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class SignalWorld:
     false : float
         False signals for each true one; for each change, where there are no true ones.
     false_by : {"changes", "pages", "readings"}
-        They come to each page in proportion to its changes; as often to every page; or to all pages of a source at once, each time that it is
-        read, as of a sitemap that says "now" of all its entries.
+        They come to each page in proportion to its changes; as often to every page; or to all pages of a source at once, each time that
+        it is read, as of a sitemap that says "now" of all its entries.
     delay : float
         Days by which true signals are late.
     repeats : int
@@ -56,7 +55,7 @@ class SignalWorld:
     def __post_init__(self) -> None:
         if not (0.0 <= self.recall <= 1.0 and 0.0 <= self.false < math.inf and 0.0 <= self.delay < math.inf):
             raise InvalidProblemError(
-                f"recall, false and delay: expected a share and two numbers of 0 or more, got {self.recall!r}, {self.false!r}, {self.delay!r}"
+                f"recall, false and delay: expected a share and two numbers of 0 or more, got {(self.recall, self.false, self.delay)}"
             )
         if self.pages < 1 or self.sources < 1 or self.repeats < 1:
             raise InvalidProblemError("a world of signals needs pages, sources and repeats of 1 or more")
