@@ -13,8 +13,8 @@ two factors.
 The first is about the signals alone. Some come to every page alike, as from a sitemap that says "now" of all entries whenever it is read;
 some come to pages as often as they change: ``g = u + v x``, a straight line, fitted to the signals of pages by least squares.
 
-The second is about r alone, as ``f = g - r x``. Its logarithm is summed up on a grid of recalls, `RECALLS`, one of which is 0: a source that
-signals at random. The recall that is believed is the mean of the posterior over the grid. A share `MISTAKEN` of the bits is taken for
+The second is about r alone, as ``f = g - r x``. Its logarithm is summed up on a grid of recalls, `RECALLS`, one of which is 0: a source
+that signals at random. The recall that is believed is the mean of the posterior over the grid. A share `MISTAKEN` of the bits is taken for
 chance, so that no single visit decides. Where x is not known well, ``exp(-(1 - r) x I)`` is its mean over the posterior of x, after the
 signals: the more of them came, the more often the page changes.
 
@@ -120,7 +120,10 @@ class SignalSource(NamedTuple):
     def parse(cls, text: str) -> SignalSource:
         """Read what is stored; an empty text stands for a source of which nothing is known."""
         numbers = tuple(map(float, text.split()))
-        return cls(*numbers[:5], numbers[5:]) if numbers else cls()
+        if not numbers:
+            return cls()
+        time, changes, squares, signals, products = numbers[:5]
+        return cls(time, changes, squares, signals, products, numbers[5:])
 
     @property
     def text(self) -> str:

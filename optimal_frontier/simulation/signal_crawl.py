@@ -179,8 +179,9 @@ class _PricedCrawl:
         """The page that ranks first among those at the head of the queue."""
         most = min(candidates(1), len(self.score))
         head = np.argpartition(self.score, most - 1)[:most].tolist()
-        ranked, moves, page = max((*self._rank(page, now), -page) for page in head)
-        page = -page
+        found = [self._rank(page, now) for page in head]
+        first = max(range(most), key=lambda place: found[place][0])
+        page, (ranked, moves) = int(head[first]), found[first]
         if moves:
             self.log_price = log_price_after(self.log_price, ranked, self.step)
         for other in head:

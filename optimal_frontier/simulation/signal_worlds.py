@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from optimal_frontier.simulation.worlds import Realised, synthetic_world
 
 #: What false signals come by.
 FalseSignals = Literal["changes", "pages", "readings"]
+FALSE_SIGNALS: Final[tuple[FalseSignals, ...]] = get_args(FalseSignals)
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class SignalWorld:
             )
         if self.pages < 1 or self.sources < 1 or self.repeats < 1:
             raise InvalidProblemError("a world of signals needs pages, sources and repeats of 1 or more")
-        if self.false_by not in get_args(FalseSignals):
-            raise InvalidProblemError(f"false_by must be one of {', '.join(get_args(FalseSignals))}, got {self.false_by!r}")
+        if self.false_by not in FALSE_SIGNALS:
+            raise InvalidProblemError(f"false_by must be one of {', '.join(FALSE_SIGNALS)}, got {self.false_by!r}")
 
     def realise(self, horizon: float, seed: int) -> RealisedSignals:
         """Return how it comes out; the same seed gives the same pages and changes, whatever is signalled of them."""
