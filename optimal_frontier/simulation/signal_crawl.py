@@ -122,6 +122,7 @@ class _PricedCrawl:
             self.rate = [math.log(2.0) / self.round] * n
         learns = policy in _LEARNS_SOURCES
         self.sources = [SignalSource()] * (int(world.source.max()) + 1) if learns else []
+        self.recalls = [source.recall() for source in self.sources]
         changes = world.world.drawn.changes
         self.changes, self.next_change, self.ends = changes.times.tolist(), changes.starts[:-1].tolist(), changes.starts[1:].tolist()
         # When pages were visited, the signals since then, and by how much these bring the next visit nearer.
@@ -203,9 +204,8 @@ class _PricedCrawl:
             return 0.0, 0.0
         if not self.sources:
             return float(self.world.recall[page]), float(self.world.false_rate[page])
-        source = self.sources[self.source[page]]
-        recall = source.recall()
-        return recall, source.false_rate(self.rate[page], recall)
+        of = self.source[page]
+        return self.recalls[of], self.sources[of].false_rate(self.rate[page], self.recalls[of])
 
     def _visit(self, page: int, now: float) -> None:
         interval, changed = now - self.b[page], self._take_changes(page, now)
@@ -216,6 +216,7 @@ class _PricedCrawl:
             if self.policy in _LEARNS_RATES:
                 rate, shape = self.shape[page] / self.time[page], self.shape[page]
             self.sources[of] = self.sources[of].after(SignalVisit(interval, signals, changed, rate, shape))
+            self.recalls[of] = self.sources[of].recall()
         if self.policy in _LEARNS_RATES:
             self.shape[page], self.time[page] = update_signalled(
                 self.shape[page], self.time[page], interval, changed, signals, recall, false_rate

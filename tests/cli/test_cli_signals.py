@@ -23,7 +23,7 @@ def test_it_shows_a_row_for_each_policy(tmp_path) -> None:
     lines = simulate(*SMALL, "--recall", "0.8", "--csv", str(file)).splitlines()
     assert lines[0] == "world A: 30 pages of 10 sources; recall 0.8, 1 false signals for each true one; 20 days"
     assert [line.split()[-1] for line in lines[4:6]] == ["without", "learned"]
-    rows = list(csv.DictReader(file.open()))
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
     assert [(row["policy"], row["seed"]) for row in rows] == [("without", "0"), ("learned", "0"), ("without", "1"), ("learned", "1")]
     assert all(0.0 < float(row["freshness"]) < float(row["optimum"]) + 0.2 for row in rows)
 
