@@ -48,7 +48,8 @@ class SignalReport:
     policy : str
     seed : int
     freshness, early : float
-        Share of importance x time in which copies were current, as it happened: after the burn-in, and before it, from the first round on.
+        Share of importance x time in which copies were current: after the burn-in, and before it, from the first round on. As it happened;
+        the expectation between visits where signals tell nothing, as in `simulate`.
     optimum : float
         What the best thresholds would have, for who knows change rates, recall and false rates.
     recall : float
@@ -90,8 +91,8 @@ def simulate_signals(world: SignalWorld, policy: SignalPolicy, days: float, seed
     visits = crawl.run()
     start = days / 2.0 if burn_in is None else burn_in
     begun = min(len(realised.source) / realised.world.budget, 0.9 * start)
-    # Visits depend on the changes by way of signals, so freshness is counted as it happened.
-    counted = replace(realised.world, drawn=replace(realised.world.drawn, hazard=None))
+    # Where visits depend on the changes by way of signals, freshness is counted as it happened.
+    counted = realised.world if world.recall == 0.0 else replace(realised.world, drawn=replace(realised.world.drawn, hazard=None))
     _, early, late = freshness_by_time(counted, visits, np.array([0.0, begun, start, days]))
     best = realised.optimum.objective / float(realised.world.importance.sum())
     believed = [source.recall() for source in crawl.sources]
