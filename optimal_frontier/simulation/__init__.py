@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from optimal_frontier.simulation.azar_pages import Pages, azar_pages
 from optimal_frontier.simulation.bandwidth import BandwidthChange
-from optimal_frontier.simulation.comparing import Interval, Standing, compare, standings
+from optimal_frontier.simulation.comparing import Interval, Run, Standing, compare, reports_of, standings
 from optimal_frontier.simulation.interval_rules import Frontera, IntervalRule, Nutch, StormCrawler
 from optimal_frontier.simulation.oracles import ORACLE_NAMES
 from optimal_frontier.simulation.path_groups import path_groups
@@ -43,6 +43,7 @@ __all__ = [
     "QuasiDeterministic",
     "Ragged",
     "Report",
+    "Run",
     "Standing",
     "StormCrawler",
     "SyntheticWorld",
@@ -55,6 +56,7 @@ __all__ = [
     "events_of",
     "path_groups",
     "read_trace",
+    "reports_of",
     "simulate",
     "standings",
     "synthetic_world",
