@@ -7,9 +7,10 @@ import os
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 import click
 
@@ -45,7 +46,8 @@ def trace_git(repository: Path, out: Path, paths: tuple[str, ...], renames: bool
     OUT.csv gets a line page,time,event (seconds since 1970; created, changed or gone), the oldest first, for each commit on the
     way from the branch to its roots that adds, changes or deletes a file. Times are those of the committer; what has one time is one event.
     A merge is no change of its own, as the commits that it brings in have theirs. A renamed file is two pages: the old one is gone
-    and the new one created. With --renames it is one page, under its last name; where only the name changed that is no event.
+    and the new one created. With --renames it is one page, under its last name (another one that had this name before
+    gets a number, as in a~2.md); where only the name changed that is no event.
     Binary files count like all others. Nothing in the repository is run or written.
     """
     if out.parent != Path() and not out.parent.is_dir():
@@ -118,7 +120,7 @@ def git_events(repository: Path, branch: str = "HEAD", paths: tuple[str, ...] = 
         with process:
             assert process.stdout is not None  # as it was asked for
             try:
-                yield from _events(_records(process.stdout))
+                yield from (_followed_events if renames else _events)(_changes(_records(process.stdout)))
             except BaseException:  # whoever reads does not want the rest, a GeneratorExit among them
                 process.kill()
                 raise
@@ -127,26 +129,94 @@ def git_events(repository: Path, branch: str = "HEAD", paths: tuple[str, ...] = 
             raise ConfigurationError(f"{repository}: {_reason(said.read().decode(errors='replace'), branch)}")
 
 
-def _events(records: Iterator[bytes]) -> Iterator[Event]:
+def _events(changes: Iterable[_Change]) -> Iterator[Event]:
+    """Every path is a page."""
+    for change in changes:
+        yield Event(change.path, change.time, change.event)
+
+
+@dataclass
+class _Page:
+    """A page that may have had several paths; its last one is its name."""
+
+    name: str
+    is_renamed: bool = False
+    is_gone: bool = False
+    #: What it turned out to be, if it is no page of its own.
+    other: _Page | None = None
+    is_left: bool = False
+
+
+def _followed_events(changes: Iterable[_Change]) -> Iterator[Event]:
+    """Renamed files are one page, under the last name; the number of an earlier page that had this name comes before its ending."""
+    events: list[tuple[_Page, float, str]] = []
+    at: dict[str, _Page] = {}  # pages by path at the time that is being read, from the end of the history to its beginning
+    for change in changes:
+        is_known = change.path in at
+        page = at.setdefault(change.path, _Page(change.path))
+        if change.before:
+            del at[change.path]
+            late = at.get(change.before)
+            if late is not None and late.is_gone:
+                late.is_left = True  # by a branch that did not know of the new name
+            elif late is not None:
+                late.other = page
+            at[change.before], page.is_renamed = page, True
+        if change.event == GONE:
+            if is_known and page.is_renamed:
+                continue  # on a branch that another one has left behind
+            page.is_gone = True
+        elif change.event == CREATED:
+            del at[change.path]
+        if change.event:
+            events.append((page, change.time, change.event))
+    yield from _named(events)
+
+
+def _named(events: list[tuple[_Page, float, str]]) -> Iterator[Event]:
+    renamed: dict[str, _Page] = {}
+    for page, _, _ in events:
+        if page.is_renamed and page.other is None:
+            renamed.setdefault(page.name, page)
+    names: dict[int, str] = {}
+    counts: Counter[str] = Counter()
+    for page, time, event in events:
+        while page.other is not None:
+            page = page.other
+        if id(page) not in names:
+            is_first = renamed.get(page.name, page) is page
+            counts[page.name] += not is_first
+            names[id(page)] = page.name if is_first else _numbered(page.name, 1 + counts[page.name])
+        if not page.is_left:
+            yield Event(names[id(page)], time, event)
+
+
+def _numbered(path: str, number: int) -> str:
+    directory, slash, last = path.rpartition("/")
+    stem, dot, ending = last.rpartition(".")
+    return f"{directory}{slash}" + (f"{stem}~{number}.{ending}" if dot else f"{last}~{number}")
+
+
+class _Change(NamedTuple):
+    """A line of git: what happened to a file, which path it had before if it was renamed; no event if that is all."""
+
+    path: str
+    time: float
+    event: str
+    before: str = ""
+
+
+def _changes(records: Iterator[bytes]) -> Iterator[_Change]:
     time = 0.0
-    #: Path at the time that is being read -> name of the page, where that is another one.
-    names: dict[str, str] = {}
     for record in records:
         kind = record.removeprefix(b"\n")  # git sets the first change of a commit apart by a line feed
         if kind.startswith(_COMMIT):
             time = float(kind[len(_COMMIT) :])
+        elif kind.startswith(_RENAMED):
+            before = _text(next(records))
+            yield _Change(_text(next(records)), time, "" if kind == _SAME else CHANGED, before)
         elif kind:
-            path = _text(next(records))
-            if kind.startswith(_RENAMED):
-                path, before = _text(next(records)), path
-                page = names.pop(path, path)
-                names[before] = page
-                if kind != _SAME:
-                    yield Event(page, time, CHANGED)
-            else:
-                event = _EVENTS.get(kind[:1], CHANGED)
-                # What was at this path before the file was created, or after it was gone, is another page.
-                yield Event(names.get(path, path) if event == CHANGED else names.pop(path, path), time, event)
+            yield _Change(_text(next(records)), time, _EVENTS.get(kind[:1], CHANGED))
 
 
 def _text(path: bytes) -> str:

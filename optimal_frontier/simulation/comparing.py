@@ -6,6 +6,7 @@ import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -149,10 +150,8 @@ def compare(
     Report
         World by world, seed by seed.
     """
-    each = tuple(seeds)
-    return reports_of(
-        [Run(world, policy, horizon, seed, burn_in, replan, learner) for world in worlds for seed in each for policy in policies]
-    )
+    crawls = product(worlds, tuple(seeds), policies)
+    return reports_of([Run(world, policy, horizon, seed, burn_in, replan, learner) for world, seed, policy in crawls])
 
 
 def standings(reports: Iterable[Report]) -> list[Standing]:
@@ -209,8 +208,5 @@ def _shares(group: dict[int, Report], known: dict[int, Report]) -> dict[int, flo
 
 def _stale_shares(group: dict[int, Report], even: dict[int, Report]) -> list[float]:
     """Staleness as a share of uniform visits', for each seed on which that has any."""
-    return [
-        (1.0 - report.freshness) / (1.0 - even[seed].freshness)
-        for seed, report in group.items()
-        if seed in even and even[seed].freshness < 1.0
-    ]
+    stale = {seed: 1.0 - report.freshness for seed, report in even.items() if report.freshness < 1.0}
+    return [(1.0 - report.freshness) / stale[seed] for seed, report in group.items() if seed in stale]
