@@ -1,7 +1,7 @@
 """One simulated crawl by price: plans now and then, dispatch and learning at every visit, as in a live crawl.
 
 There is a slot for a fetch every 1/budget, from time 0 on. First visits come before all others, the most important pages first, those of
-pages that arrive later as soon as they do; the next plan gives them their numbers. A page that a visit finds gone is not visited any more.
+pages that arrive later as soon as they do. A page that a visit finds gone is not visited any more.
 A plan finds the one log price at which the budget is spent, and what hosts at their limit
 add to it. The price itself is set by the first plan only; from then on it follows what is visited. A plan writes new numbers to those pages
 only whose deadline it moves; all others have those of their last visit.
@@ -196,6 +196,8 @@ class PlannedCrawl:
                 if len(known):
                     self.plan(now, known)
                 planned_until = int(np.searchsorted(slots, (now + replan) * (1.0 - 1e-12)))
+            elif len(new):
+                self._number(new, float(slots[slot]))
             end = planned_until if not len(coming) else min(planned_until, int(np.searchsorted(slots, world.arrival[coming[0]])))
             end = max(slot + 1, end)
             crawling.run_slots(crawl, self.belief, end, believing.learn_bit if isinstance(self.learner, Bits) else self._learn_elsewhere)
@@ -209,6 +211,19 @@ class PlannedCrawl:
         crawl.pages[made : made + len(pages)], crawl.times[made : made + len(pages)] = pages, times
         crawl.b[pages] = times
         crawl.count[[crawling.SLOT, crawling.MADE]] += len(pages)
+
+    def _number(self, pages: Ints, now: float) -> None:
+        """Give pages that came since the last plan numbers by what is believed of their kind; the next plan sees to the rest."""
+        if not (isinstance(self.planner, Pricing) and self._has_price):
+            return
+        crawl, belief, knows = self.crawl, self.belief, getattr(self.planner, "knows", False)
+        crawl.longest[pages] = np.inf
+        known = self.world.known_rates(now) if knows else None
+        for page in pages[crawl.b[pages] < self.world.gone[pages]].tolist():
+            prior = float(belief.prior_shape[page]), float(belief.prior_time[page])
+            belief.rate[page] = median_one(*prior) if known is None else known[page]
+            crawling.renumber(crawl, page, float(belief.rate[page]))
+            crawl.score[page] = crawling.due(crawl, page)
 
     def plan(self, now: float, known: Ints) -> None:
         """Plan for the pages that were visited."""
