@@ -54,6 +54,7 @@ benchmarks: install
 	$(VENV)/bin/python benchmarks/solvers.py --quick
 
 # Every table and figure of the documentation about learning, at full size: hours. `make test` has small versions.
+# With REPOSITORIES="path ..." the tables on recorded changes alone: minutes.
 evidence: install
 	EVIDENCE="$(EVIDENCE)" REPOSITORIES="$(REPOSITORIES)" benchmarks/evidence.sh $(VENV)/bin
 
