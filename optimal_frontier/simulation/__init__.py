@@ -6,6 +6,7 @@ from optimal_frontier.simulation.azar_pages import Pages, azar_pages
 from optimal_frontier.simulation.bandwidth import BandwidthChange
 from optimal_frontier.simulation.comparing import Interval, Standing, compare, standings
 from optimal_frontier.simulation.interval_rules import Frontera, IntervalRule, Nutch, StormCrawler
+from optimal_frontier.simulation.path_groups import path_groups
 from optimal_frontier.simulation.planned_crawl import Conditions
 from optimal_frontier.simulation.policies import Exploring, Knowledge, Planner, Pricing
 from optimal_frontier.simulation.processes import Drifting, Jumping, Pareto, Poisson, QuasiDeterministic, Weibull
@@ -49,6 +50,7 @@ __all__ = [
     "azar_pages",
     "compare",
     "events_of",
+    "path_groups",
     "read_trace",
     "simulate",
     "standings",

@@ -1,4 +1,4 @@
-"""Where the pages of a world live, and since when: hosts, sections of hosts, and pages that arrive during the crawl."""
+"""Where the pages of a world live, since when and until when: hosts, sections of hosts, and pages that arrive during the crawl."""
 
 from __future__ import annotations
 
@@ -16,19 +16,31 @@ SECTIONS: Final = 5
 
 @dataclass(frozen=True)
 class Sites:
-    """Groups and arrival of pages.
+    """Neighbourhoods, arrival and end of pages.
 
     Attributes
     ----------
-    host, pattern : ndarray of int (n,)
-        Host, and section (of all hosts, numbered through), from 0. A section belongs to one host.
+    groups : ndarray of int (n, 4)
+        Groups that pages belong to, from wide to narrow, as in `path_groups`; each column is numbered through from 0.
     arrival : ndarray (n,)
         When the page is found; 0 for one that is there from the start.
+    gone : ndarray (n,)
+        When the page ceases to exist; inf for one that stays. A visit from then on finds that out, and is the last one.
     """
 
-    host: Ints
-    pattern: Ints
+    groups: Ints
     arrival: Floats
+    gone: Floats
+
+    @property
+    def host(self) -> Ints:
+        """Host of each page, from 0."""
+        return self.groups[:, 0]
+
+    @property
+    def pattern(self) -> Ints:
+        """The narrowest group of each page, from 0: what siblings share."""
+        return self.groups[:, -1]
 
 
 @dataclass(frozen=True)
@@ -55,4 +67,5 @@ class SiteHabits:
         hosts, sections = rng.standard_normal(HOSTS), rng.standard_normal(HOSTS * SECTIONS)
         late = rng.random(n) < self.newcomers
         arrival = np.where(late, horizon * rng.random(n), 0.0)
-        return Sites(host, pattern, arrival), np.exp(self.host_spread * hosts[host] + self.section_spread * sections[pattern])
+        groups = np.column_stack([host, pattern, pattern, pattern])
+        return Sites(groups, arrival, np.full(n, np.inf)), np.exp(self.host_spread * hosts[host] + self.section_spread * sections[pattern])

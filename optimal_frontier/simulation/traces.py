@@ -11,6 +11,7 @@ from typing import IO
 import numpy as np
 
 from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.simulation.path_groups import path_groups
 from optimal_frontier.simulation.ragged import Ragged
 from optimal_frontier.simulation.worlds import TraceWorld
 
@@ -52,10 +53,8 @@ class Trace:
         return Trace(self.names, Ragged.joined(pages, self.changes.times[inside] - begin, len(self.names)), seconds)
 
     def world(self, name: str, budget: float) -> TraceWorld:
-        """Return its pages, equally important, with so many visits per second; those of a directory are siblings."""
-        directories = [page.rpartition("/")[0] for page in self.names]
-        section = np.unique(directories, return_inverse=True)[1]
-        return TraceWorld(name, self.changes, budget, np.ones(len(self.names)), section)
+        """Return its pages, equally important, with so many visits per second; neighbourhoods are those of their paths."""
+        return TraceWorld(name, self.changes, budget, np.ones(len(self.names)), path_groups(self.names))
 
 
 def read_trace(lines: Iterable[str], name: str = "trace") -> Trace:

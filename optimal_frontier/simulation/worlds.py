@@ -214,21 +214,21 @@ class TraceWorld:
         Visits per second, over all pages.
     importance : ndarray (n,)
         Weights.
-    section : ndarray of int (n,)
-        Which pages have something in common, from 0.
+    groups : ndarray of int (n, 4)
+        Neighbourhoods, as in `path_groups`.
     """
 
     name: str
     changes: Ragged
     budget: float
     importance: Floats
-    section: Ints
+    groups: Ints
 
     def realise(self, horizon: float, seed: int) -> Realised:
         """Return the same for every seed. What is known are the mean rates, at least half a change in all that time."""
         rates = np.maximum(self.changes.counts, 0.5) / horizon
         n = len(self.importance)
-        sites = Sites(np.zeros(n, np.int64), self.section, np.zeros(n))
+        sites = Sites(self.groups, np.zeros(n), np.full(n, np.inf))
         return Realised(self.importance, Drawn(self.changes, None, rates), self.budget, 86_400.0, sites)
 
 
