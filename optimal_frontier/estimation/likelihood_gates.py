@@ -9,6 +9,7 @@ passes 100 with a chance of 1% (Ville's inequality). The lower bound lets a mode
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -25,6 +26,7 @@ OPENS: Final = 4.6
 CLOSES: Final = 0.0
 #: Least probability of a bit: one visit says no more than its logarithm.
 _LEAST_CHANCE: Final = 1e-9
+_MOST_HAZARD: Final = -math.log(_LEAST_CHANCE)
 
 
 class LikelihoodGates:
@@ -69,24 +71,35 @@ class LikelihoodGates:
         self.is_open[host] = self.evidence[host] > OPENS
 
 
-def hazards(shape: Floats, time: Floats, elapsed: Floats) -> Floats:
-    """Return minus the logarithm of the probability of no change, under Gamma posteriors of the change rate.
+def gains(shape: Floats, time: Floats, model: Floats, rival: Floats, changed: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return by how much better one clock predicted bits than another, and the chance of a change that it gave.
 
     Parameters
     ----------
-    shape, time, elapsed : ndarray (n,)
-        Of the posteriors, and the time that has passed on the clock of the model.
-    """
-    return np.asarray(shape * np.log1p(elapsed / time))
+    shape, time : ndarray (n,)
+        Gamma posteriors of the change rates before the visits.
+    model, rival : ndarray (n,)
+        Time between the visits on the two clocks, >= 0.
+    changed : ndarray of bool (n,)
+        The bits.
 
-
-def log_likelihoods(hazard: Floats, changed: NDArray[np.bool_]) -> Floats:
-    """Return the logarithm of the probability of each bit, from `hazards`.
+    Returns
+    -------
+    gain, chance : ndarray (n,)
+        Difference of the log-likelihoods; the probability of a change by the clock of the model.
 
     Examples
     --------
-    >>> np.exp(log_likelihoods(np.array([0.5, 0.5]), np.array([True, False]))).round(4).tolist()
-    [0.3935, 0.6065]
+    >>> one = np.ones(1)
+    >>> gain, chance = gains(one, one, 3.0 * one, one, np.array([True]))
+    >>> float(gain[0].round(3)), float(chance[0])
+    (0.405, 0.75)
     """
-    chance = np.where(changed, -np.expm1(-hazard), np.exp(-hazard))
-    return np.asarray(np.log(np.maximum(chance, _LEAST_CHANCE)))
+    with_model, without = shape * np.log1p(model / time), shape * np.log1p(rival / time)
+    chance, other = -np.expm1(-with_model), -np.expm1(-without)
+    gain = np.where(
+        changed,
+        np.log(np.maximum(chance, _LEAST_CHANCE) / np.maximum(other, _LEAST_CHANCE)),
+        np.minimum(without, _MOST_HAZARD) - np.minimum(with_model, _MOST_HAZARD),
+    )
+    return gain, chance

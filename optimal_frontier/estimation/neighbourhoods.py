@@ -32,14 +32,14 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation.group_bins import ATTRIBUTED, BINS, CHANGED, EXPECTED, SEEN, GroupBins
-from optimal_frontier.estimation.likelihood_gates import LikelihoodGates, hazards, log_likelihoods
+from optimal_frontier.estimation.likelihood_gates import LikelihoodGates, gains
 from optimal_frontier.estimation.rhythm import HOURS, Rhythms
 
 Floats = NDArray[np.float64]
@@ -117,6 +117,8 @@ class Neighbourhoods:
         self.levels = levels
         self.bins = GroupBins(bin_s)
         self.gates, self.rhythm_gates, self.rhythms = LikelihoodGates(), LikelihoodGates(), Rhythms(day_s)
+        # Visits that the rhythm was not yet learned from: a profile moves slowly.
+        self._waiting: list[tuple[Any, ...]] = []
         # The integral of ex from the beginning of the oldest bin, in bins, (groups + 1, BINS + 1).
         self._clock = np.zeros((0, BINS + 1), np.float32)
         self._remake_all()
@@ -130,10 +132,10 @@ class Neighbourhoods:
             self._remake_all()
 
     def advance(self, now: float) -> None:
-        """Move on to the bin of a time: old bins are left behind, and profiles of the day made anew."""
+        """Move on to the bin of a time: old bins are left behind, and the rhythm is learned from the visits since the last bin."""
         if self.bins.advance(now):
             self._remake_all()
-            self.rhythms.refresh()
+            self._learn_rhythm()
 
     def fold(self, visits: VisitBatch) -> None:
         """Learn from visits, best those of a short time: a 64th of a round.
@@ -146,10 +148,9 @@ class Neighbourhoods:
         if not len(visits.until):
             return
         self.advance(float(visits.until.max()))
-        chances, rhythm_chances = self._judge(visits)
-        rate = visits.shape / visits.time
-        self._attribute(visits, rate, _odds(visits.changed, chances))
-        self.rhythms.fold(visits.host, visits.since, visits.until, rate, _odds(visits.changed, rhythm_chances))
+        self._attribute(visits, visits.shape / visits.time, _odds(visits.changed, self._judge(visits)))
+        v = visits
+        self._waiting.append((v.host, v.since, v.until, v.changed, v.shape, v.time, v.is_sample))
 
     def elapsed(self, groups: Ints, host: Ints, since: Floats, now: float) -> Floats:
         """Return the time since visits on the clocks of the pages; on the calendar where the gates of their hosts are closed.
@@ -212,7 +213,7 @@ class Neighbourhoods:
         self._remake(np.array([group]))
 
     def pack_host(self, host: int) -> bytes:
-        """Return the gates and the profile of a host, 208 bytes."""
+        """Return the gates and the profile of a host, 208 bytes, without the visits of the newest bin."""
         both = self.rhythms.attributed[host], self.rhythms.expected[host]
         gates = _HOST.pack(self.gates.evidence[host], self.rhythm_gates.evidence[host])
         return gates + b"".join(sums.astype("<f4").tobytes() for sums in both)
@@ -238,30 +239,29 @@ class Neighbourhoods:
         """Share of a page's changes that no group accounts for."""
         return 1.0 - self.levels * SHARE
 
-    def _judge(self, visits: VisitBatch) -> tuple[Floats, Floats]:
-        """Count visits for the gates; return the chances of a change, by the fields and by the rhythm."""
+    def _judge(self, visits: VisitBatch) -> Floats:
+        """Count visits for the gates of the fields; return the chances of a change that the fields give."""
         host, since, until = visits.host, visits.since, visits.until
-        calendar = until - since
+        base = until - since
+        rhythm = self.rhythm_gates.is_open[host]
+        if rhythm.any():
+            base[rhythm] = self.rhythms.elapsed(host[rhythm], since[rhythm], until[rhythm])
+        model = np.maximum(self._own * base + self._integrals(visits.groups, since, until), 0.0)
+        gain, chance = gains(visits.shape, visits.time, model, base, visits.changed)
+        self.gates.count(host, np.where(visits.is_sample, gain, 0.0))
+        return chance
+
+    def _learn_rhythm(self) -> None:
+        """Take in the visits since the last bin: the gates of the rhythm, and the profiles."""
+        if not self._waiting:
+            return
+        host, since, until, changed, shape, time, is_sample = (np.concatenate(column) for column in zip(*self._waiting, strict=True))
+        self._waiting.clear()
         rhythmic = self.rhythms.elapsed(host, since, until)
-        fields = self._integrals(visits.groups, since, until)
-        field, rhythm = self.gates.is_open[host], self.rhythm_gates.is_open[host]
-        base = np.where(rhythm, rhythmic, calendar)
-        pairs = (
-            (self.gates, self._own * base + fields, base),
-            (
-                self.rhythm_gates,
-                np.where(field, self._own * rhythmic + fields, rhythmic),
-                np.where(field, self._own * calendar + fields, calendar),
-            ),
-        )
-        chances = []
-        for gates, model, rival in pairs:
-            with_model = hazards(visits.shape, visits.time, np.maximum(model, 0.0))
-            without = hazards(visits.shape, visits.time, np.maximum(rival, 0.0))
-            gain = log_likelihoods(with_model, visits.changed) - log_likelihoods(without, visits.changed)
-            gates.count(host, np.where(visits.is_sample, gain, 0.0))
-            chances.append(-np.expm1(-with_model))
-        return chances[0], chances[1]
+        gain, chance = gains(shape, time, np.maximum(rhythmic, 0.0), until - since, changed)
+        self.rhythm_gates.count(host, np.where(is_sample, gain, 0.0))
+        self.rhythms.fold(host, since, until, shape / time, _odds(changed, chance))
+        self.rhythms.refresh()
 
     def _attribute(self, visits: VisitBatch, rate: Floats, odds: Floats) -> None:
         """Add to the sums of groups what visits expected and saw."""
@@ -269,19 +269,19 @@ class Neighbourhoods:
         edges = bins.begin + bins.bin_s * np.arange(BINS + 1)
         overlap = np.diff(np.clip(edges, visits.since[:, None], visits.until[:, None]), axis=1)
         expected = (rate[:, None] * overlap).astype(np.float32)
-        told = np.stack([expected * odds.astype(np.float32)[:, None], expected], axis=1)
+        told = np.concatenate([expected * odds.astype(np.float32)[:, None], expected], axis=1)
         groups = visits.groups.ravel()
         order = np.argsort(groups, kind="stable")
         order = order[np.searchsorted(groups[order], 0) :]
         if not len(order):
             return
         of, visit = groups[order], order // levels
-        first = np.flatnonzero(np.append(True, of[1:] != of[:-1]))
-        rows = of[first]
-        added = np.add.reduceat(told[visit], first, axis=0)
-        added[:, ATTRIBUTED] *= self._excess(rows)
-        bins.sums[ATTRIBUTED, rows] += added[:, ATTRIBUTED]
-        bins.sums[EXPECTED, rows] += added[:, EXPECTED]
+        begins = np.append(True, of[1:] != of[:-1])
+        rows, width = of[begins], 2 * BINS
+        places = ((np.cumsum(begins) - 1) * width)[:, None] + np.arange(width)
+        added = np.bincount(places.ravel(), told.take(visit, axis=0).ravel(), len(rows) * width).reshape(len(rows), width)
+        bins.sums[ATTRIBUTED, rows] += self._excess(rows) * added[:, :BINS].astype(np.float32)
+        bins.sums[EXPECTED, rows] += added[:, BINS:].astype(np.float32)
         at = np.clip(((visits.until - bins.begin) / bins.bin_s).astype(np.int64), 0, BINS - 1)[visit]
         np.add.at(bins.sums[SEEN], (of, at), np.float32(1.0))
         np.add.at(bins.sums[CHANGED], (of, at), visits.changed[visit].astype(np.float32))
