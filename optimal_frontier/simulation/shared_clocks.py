@@ -16,8 +16,10 @@ from optimal_frontier.simulation import believing, crawling
 from optimal_frontier.simulation.ragged import Floats
 from optimal_frontier.simulation.sites import Sites
 
-#: Time between two looks, in rounds (the time in which the budget visits every page once).
+#: Time between two looks, in rounds (the time in which the budget visits every page once) ...
 LOOK_ROUNDS: Final = 1.0 / 64.0
+#: ... and fewest visits between them: a look costs as much as some visits.
+FEWEST_VISITS: Final = 4
 #: A deadline stays where it is if it would move by less than this share of the wait.
 NOTICEABLE: Final = 0.05
 
@@ -56,7 +58,7 @@ class SharedClocks:
         self.neighbourhoods = Neighbourhoods(bin_length(even / day * 86_400.0) * day / 86_400.0, day, sites.groups.shape[1])
         self.neighbourhoods.grow(int(counts.sum()), int(self.host.max()) + 1)
         self.shift: Floats = np.zeros(len(self.host))
-        self.every, self.rewritten = LOOK_ROUNDS * even, 0
+        self.every, self.rewritten = max(LOOK_ROUNDS, FEWEST_VISITS / len(self.host)) * even, 0
         self._visits: list[tuple[int, float, float, bool, float, float]] = []
 
     def learn(self, belief: Any, page: int, interval: float, changed: bool) -> float:
