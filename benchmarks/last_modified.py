@@ -22,9 +22,10 @@ from optimal_frontier.estimation.last_modified import FIRST_WEIGHT, update_with_
 from optimal_frontier.simulation.comparing import interval
 from optimal_frontier.simulation.last_modified_learning import LastModified
 from optimal_frontier.simulation.learners import Bits, Learner
+from optimal_frontier.simulation.measuring import freshness_by_time
 from optimal_frontier.simulation.planned_crawl import planned_visits
 from optimal_frontier.simulation.policies import PLANNERS
-from optimal_frontier.simulation.simulating import REPLAN_ROUNDS, freshness_by_time
+from optimal_frontier.simulation.simulating import REPLAN_ROUNDS
 from optimal_frontier.simulation.worlds import Realised, synthetic_world
 
 VISITS, HISTORIES, HORIZON = 10, 100_000, 400.0

@@ -16,10 +16,11 @@ import numpy as np
 
 from optimal_frontier.simulation import WORLDS, synthetic_world
 from optimal_frontier.simulation.comparing import interval
+from optimal_frontier.simulation.measuring import freshness_by_time
 from optimal_frontier.simulation.newcomers import freshness_when_new
 from optimal_frontier.simulation.planned_crawl import planned_visits
 from optimal_frontier.simulation.policies import PLANNERS
-from optimal_frontier.simulation.simulating import LEARNERS, REPLAN_ROUNDS, freshness_by_time
+from optimal_frontier.simulation.simulating import LEARNERS, REPLAN_ROUNDS
 
 #: For how long a page is new, in rounds.
 NEW_ROUNDS = 5.0

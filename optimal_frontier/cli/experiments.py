@@ -27,7 +27,7 @@ _EXPERIMENTS: Final = {
     "azar-figure-2": ("papers.azar.azar_commands", "azar_figure_2_command"),
     "hubs": ("cli.hub_command", "hubs"),
     "policies": ("cli.simulate_commands", "policies"),
-    "trace": ("cli.simulate_commands", "trace"),
+    "trace": ("cli.trace_command", "trace"),
     "upadhyay-figure-2": ("papers.upadhyay.upadhyay_commands", "upadhyay_figure_2_command"),
     "upadhyay-regret": ("papers.upadhyay.upadhyay_commands", "upadhyay_regret_command"),
     "wolf-figure-7": ("papers.wolf.wolf_commands", "wolf_figure_7_command"),

@@ -27,6 +27,9 @@ _POLICY_LOOKS: Final = {
     "nutch-tuned": ("#d55e00", ":"),
     "stormcrawler": ("#e69f00", "-"),
     "frontera": ("#cc79a7", "-"),
+    "hindsight": ("black", ":"),
+    "told-siblings": ("black", "-."),
+    "all-times": ("black", "-"),
 }
 
 

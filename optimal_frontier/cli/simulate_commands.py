@@ -1,4 +1,4 @@
-"""``simulate policies`` and ``simulate trace``: policies side by side in worlds of chance and on recorded changes."""
+"""``simulate policies``: policies side by side in worlds of chance. What it shares with ``simulate trace`` is here, too."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 import numpy as np
 
 from optimal_frontier.cli.experiments import FILE, checked_targets, picture_options, tell_written, with_progress, write_csv
-from optimal_frontier.cli.output import number, show_facts, show_json, show_table
+from optimal_frontier.cli.output import number, show_json, show_table
 from optimal_frontier.cli.policy_drawing import draw_policies
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.simulation import (
@@ -27,18 +27,13 @@ from optimal_frontier.simulation import (
     Standing,
     SyntheticWorld,
     compare,
-    read_trace,
     standings,
     synthetic_world,
 )
 
-_DAY_S: Final = 86_400.0
-#: Policies that draw numbers, so that a trace has more than one outcome under them.
-_RANDOM: Final = ("thompson", "epsilon")
 
-
-def _common_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options of both commands."""
+def comparing_options(names: Sequence[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Options of both commands; the names are those of policies."""
     options = (
         click.option("--json", "as_json", is_flag=True, help="As JSON, freshness by time included."),
         click.option("--csv", "csv_path", type=FILE, metavar="FILE", help="Write every single run."),
@@ -56,11 +51,15 @@ def _common_options(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             help="Who learns: a live crawl, the posterior alone, or one thing more.",
         ),
-        click.option("--policy", "policies", type=click.Choice(POLICY_NAMES), multiple=True, help="These policies only; may be repeated."),
+        click.option("--policy", "policies", type=click.Choice(names), multiple=True, help="These policies only; may be repeated."),
     )
-    for option in options:
-        command = option(command)
-    return command
+
+    def with_options(command: Callable[..., None]) -> Callable[..., None]:
+        for option in options:
+            command = option(command)
+        return command
+
+    return with_options
 
 
 @click.command("policies")
@@ -85,7 +84,7 @@ def _common_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="V",
     help="Budget, visits per page and day; the world's own by default. May be repeated.",
 )
-@_common_options
+@comparing_options(POLICY_NAMES)
 @click.pass_context
 def policies(
     ctx: click.Context,
@@ -112,14 +111,14 @@ def policies(
     of the pages arrive during the crawl; S has sites and sections whose pages change alike, M sections of two kinds of pages.
     """
     for option, value in (("--days", days), *(("--visits", visits) for visits in budgets), ("--replan", replan)):
-        _finite(option, value)
+        finite(option, value)
     picture = checked_targets(ctx, out, no_picture, csv_path)
     chosen = _worlds(worlds or STANDARD_WORLDS, processes, budgets, pages)
     names = tuple(dict.fromkeys(policies)) or POLICY_NAMES
     runs = compare(chosen, names, range(seeds), days, replan=replan, learner=learner)
     reports = list(with_progress(runs, len(chosen) * seeds * len(names)))
     found = standings(reports)
-    _write_reports(csv_path, reports)
+    write_reports(csv_path, reports)
     if as_json:
         show_json({"figure": ctx.info_name, "pages": pages, "days": days, "standings": [asdict_plain(one) for one in found]})
     else:
@@ -135,91 +134,6 @@ def policies(
     tell_written(picture, csv_path)
 
 
-@click.command("trace")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--every",
-    type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="DAYS",
-    help="Budget: days per page and visit.",
-)
-@click.option(
-    "--burn-in", type=click.FloatRange(0, 1, max_open=True), default=0.25, show_default=True, help="Share of the time that is not measured."
-)
-@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Runs of policies that draw.")
-@click.option("--last", type=click.FloatRange(0, min_open=True), metavar="DAYS", help="The last part of the file only; all pages stay.")
-@click.option("--max-pages", type=click.IntRange(1), metavar="N", help="The first pages of the file only.")
-@_common_options
-@click.pass_context
-def trace(
-    ctx: click.Context,
-    file: Path,
-    every: float,
-    burn_in: float,
-    seeds: int,
-    last: float | None,
-    max_pages: int | None,
-    policies: tuple[str, ...],
-    learner: str,
-    replan: float | None,
-    out: Path | None,
-    no_picture: bool,
-    csv_path: Path | None,
-    as_json: bool,
-) -> None:
-    """Hold policies against each other on recorded changes.
-
-    FILE has a line page,time (seconds) for every change; `trace-git` makes one from any git history. Pages are equally important. Staleness
-    is the share of pages x time in which a copy was not current, as it happened. The clairvoyant knows each page's mean
-    rate over the whole file, no more.
-    """
-    for option, value in (("--every", every), ("--last", last), ("--replan", replan)):
-        _finite(option, value)
-    picture = checked_targets(ctx, out, no_picture, csv_path)
-    try:
-        with file.open(newline="", encoding="utf-8") as lines:
-            read = read_trace(lines, str(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
-    if last is not None:
-        read = read.last(last * _DAY_S)
-    if max_pages is not None:
-        read = read.first(max_pages)
-    pages = len(read.names)
-    names = tuple(dict.fromkeys(policies)) or POLICY_NAMES
-    world = read.world(file.stem, pages / (every * _DAY_S))
-    between = None if replan is None else replan * _DAY_S
-    reports: list[Report] = []
-
-    def runs() -> Any:
-        for name in names:
-            repeats = range(seeds if name in _RANDOM else 1)
-            yield from compare([world], [name], repeats, read.length, burn_in=burn_in * read.length, replan=between, learner=learner)
-
-    reports += with_progress(runs(), sum(seeds if name in _RANDOM else 1 for name in names))
-    found = standings(reports)
-    _write_reports(csv_path, reports)
-    if as_json:
-        about = {"figure": ctx.info_name, "pages": pages, "events": len(read.changes.times), "seconds": read.length, "budget": world.budget}
-        show_json({**about, "standings": [asdict_plain(one) for one in found]})
-    else:
-        show_facts(
-            [
-                ("pages", f"{number(pages)}, equally important"),
-                ("changes", f"{number(len(read.changes.times))} in {number(round(read.length / _DAY_S))} days"),
-                ("budget", f"{number(pages / every)} visits a day, one to a page in {number(every)} days"),
-                ("measured", f"the last {100 * (1 - burn_in):.0f}% of the time"),
-            ]
-        )
-        click.echo()
-        _show_staleness(found)
-    if picture is not None:
-        draw_policies(found, _DAY_S, "days", picture)
-    tell_written(picture, csv_path)
-
-
 def asdict_plain(standing: Standing) -> dict[str, Any]:
     """Return a standing as JSON has it."""
     plain = asdict(standing)
@@ -230,18 +144,8 @@ def _show_standings(found: Sequence[Standing]) -> None:
     rows = []
     for one in sorted(found, key=lambda one: -one.freshness.mean):
         shares = (one.freshness, one.of_clairvoyant, one.of_optimum, one.behind_default)
-        rows.append([*(_per_cent(share) for share in shares), number(round(one.visited)), one.policy])
+        rows.append([*(per_cent(share) for share in shares), number(round(one.visited)), one.policy])
     show_table(["fresh", "clairvoyant", "optimum", "behind", "visited", "policy"], rows)
-
-
-def _show_staleness(found: Sequence[Standing]) -> None:
-    uniform = next((1.0 - one.freshness.mean for one in found if one.policy == "uniform"), float("nan"))
-    rows = []
-    for one in sorted(found, key=lambda one: -one.freshness.mean):
-        stale = 1.0 - one.freshness.mean
-        cells = [f"{100 * stale:.3f}", f"{stale / uniform:.3f}" if uniform > 0 else "–"]
-        rows.append([*cells, number(round(one.visits)), number(round(one.visited)), one.policy])
-    show_table(["stale %", "of uniform", "visits", "visited", "policy"], rows)
 
 
 def _worlds(names: Sequence[str], processes: Sequence[str], budgets: Sequence[float], pages: int) -> list[SyntheticWorld]:
@@ -253,13 +157,15 @@ def _worlds(names: Sequence[str], processes: Sequence[str], budgets: Sequence[fl
     return found
 
 
-def _per_cent(share: Interval) -> str:
+def per_cent(share: Interval) -> str:
+    """Return a mean and its interval in per cent."""
     if np.isnan(share.mean):
         return "–"
     return f"{100 * share.mean:.2f}" + ("" if np.isnan(share.error) else f" ±{100 * share.error:.2f}")
 
 
-def _write_reports(path: Path | None, reports: Sequence[Report]) -> None:
+def write_reports(path: Path | None, reports: Sequence[Report]) -> None:
+    """Write every run, if it is wanted."""
     if path is not None:
         names = [
             "world",
@@ -282,6 +188,7 @@ def _seeds(count: int) -> str:
     return f"{count} seed{'s' if count > 1 else ''}"
 
 
-def _finite(option: str, value: float | None) -> None:
+def finite(option: str, value: float | None) -> None:
+    """Refuse what is not finite."""
     if value is not None and not np.isfinite(value):
         raise ConfigurationError(f"{option}: expected a finite number")

@@ -43,8 +43,8 @@ class BandwidthChange:
         return max(0.0, min(end, self.until) - max(begin, self.since)) / (end - begin)
 
 
-def slot_times(budget: float, horizon: float, change: BandwidthChange | None = None) -> Floats:
-    """Return when visits can be made: from 0 on, at equal distances as long as the budget stays the same.
+def slot_times(budget: float, horizon: float, change: BandwidthChange | None = None, phase: float = 0.0) -> Floats:
+    """Return when visits can be made: from the phase on, at equal distances as long as the budget stays the same.
 
     Parameters
     ----------
@@ -54,6 +54,8 @@ def slot_times(budget: float, horizon: float, change: BandwidthChange | None = N
         Length of the crawl.
     change : BandwidthChange, optional
         When the budget is another one.
+    phase : float
+        Share of 1/budget by which all visits come later, below 1.
 
     Returns
     -------
@@ -64,6 +66,8 @@ def slot_times(budget: float, horizon: float, change: BandwidthChange | None = N
     >>> slot_times(1.0, 6.0, BandwidthChange(0.5, since=2.0, until=6.0)).tolist()
     [0.0, 1.0, 2.0, 4.0]
     """
+    if phase > 0.0:
+        return slot_times(budget, horizon - phase / budget, change) + phase / budget
     if change is None:
         return np.arange(slots_until(horizon, budget)) / budget
     stretches = ((0.0, change.since, budget), (change.since, change.until, budget * change.factor), (change.until, horizon, budget))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -12,9 +15,10 @@ from optimal_frontier.simulation.ragged import Floats
 from optimal_frontier.simulation.simulating import DEFAULT_LEARNER, POLICY_NAMES, Report, simulate
 from optimal_frontier.simulation.worlds import World
 
-#: The policy that others are held against, and the one that knows the rates.
+#: The policies that others are held against: the default, the one that knows the rates, and the one that knows nothing.
 DEFAULT_POLICY: Final = "median"
 CLAIRVOYANT: Final = "clairvoyant"
+UNIFORM: Final = "uniform"
 #: Student's t at 0.975 for 1, 2, ... degrees of freedom; beyond, 1.96 + 2.42 / degrees, within 0.002.
 _STUDENT: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 
@@ -49,6 +53,8 @@ class Standing:
         Share of the importance up to date, after the burn-in.
     of_clairvoyant, of_optimum : Interval
         As a share of the clairvoyant policy's on the same seed, and of the optimum's; NaN where that is missing.
+    of_uniform : Interval
+        Staleness (what is missing to full freshness) as a share of uniform visits' on the same seed.
     behind_default : Interval
         `of_clairvoyant` of the default policy less this one's, seed by seed: above 0 where the default wins.
     visits, visited : float
@@ -63,11 +69,55 @@ class Standing:
     freshness: Interval
     of_clairvoyant: Interval
     of_optimum: Interval
+    of_uniform: Interval
     behind_default: Interval
     visits: float
     visited: float
     edges: Floats
     by_time: Floats
+
+
+@dataclass(frozen=True)
+class Run:
+    """One crawl to be simulated; the attributes are parameters of `simulate`."""
+
+    world: World
+    policy: str
+    horizon: float
+    seed: int
+    burn_in: float | None = None
+    replan: float | None = None
+    learner: str = DEFAULT_LEARNER
+
+    def report(self) -> Report:
+        """Simulate it."""
+        return simulate(self.world, self.policy, self.horizon, self.seed, burn_in=self.burn_in, replan=self.replan, learner=self.learner)
+
+
+def reports_of(runs: Sequence[Run], jobs: int = 1) -> Iterator[Report]:
+    """Simulate crawls, several at a time.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        What is simulated.
+    jobs : int
+        Processes. With more than one the worlds have to be such that they can be pickled, as recorded ones can.
+
+    Yields
+    ------
+    Report
+        In the order of the runs.
+    """
+    if jobs <= 1:
+        yield from map(Run.report, runs)
+        return
+    # Fresh processes: a forked one would have the locks of threads that it does not have.
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
+    try:
+        yield from pool.map(Run.report, runs)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def compare(
@@ -100,11 +150,8 @@ def compare(
     Report
         World by world, seed by seed.
     """
-    each = tuple(seeds)
-    for world in worlds:
-        for seed in each:
-            for policy in policies:
-                yield simulate(world, policy, horizon, seed, burn_in=burn_in, replan=replan, learner=learner)
+    crawls = product(worlds, tuple(seeds), policies)
+    return reports_of([Run(world, policy, horizon, seed, burn_in, replan, learner) for world, seed, policy in crawls])
 
 
 def standings(reports: Iterable[Report]) -> list[Standing]:
@@ -114,7 +161,7 @@ def standings(reports: Iterable[Report]) -> list[Standing]:
         groups.setdefault((report.world, report.policy), {})[report.seed] = report
     found = []
     for (world, policy), group in groups.items():
-        known, default = (groups.get((world, name), {}) for name in (CLAIRVOYANT, DEFAULT_POLICY))
+        known, default, even = (groups.get((world, name), {}) for name in (CLAIRVOYANT, DEFAULT_POLICY, UNIFORM))
         shares = _shares(group, known)
         reference = _shares(default, known)
         first = next(iter(group.values()))
@@ -126,6 +173,7 @@ def standings(reports: Iterable[Report]) -> list[Standing]:
                 interval([report.freshness for report in group.values()]),
                 interval(list(shares.values())),
                 interval([report.fraction for report in group.values()]),
+                interval(_stale_shares(group, even)),
                 interval([reference[seed] - share for seed, share in shares.items() if seed in reference]),
                 float(np.mean([report.visits for report in group.values()])),
                 float(np.mean([report.visited for report in group.values()])),
@@ -156,3 +204,9 @@ def interval(values: Sequence[float]) -> Interval:
 def _shares(group: dict[int, Report], known: dict[int, Report]) -> dict[int, float]:
     """Freshness as a share of the clairvoyant's, by seed."""
     return {seed: report.freshness / known[seed].freshness for seed, report in group.items() if seed in known}
+
+
+def _stale_shares(group: dict[int, Report], even: dict[int, Report]) -> list[float]:
+    """Staleness as a share of uniform visits', for each seed on which that has any."""
+    stale = {seed: 1.0 - report.freshness for seed, report in even.items() if report.freshness < 1.0}
+    return [(1.0 - report.freshness) / stale[seed] for seed, report in group.items() if seed in stale]

@@ -59,6 +59,8 @@ class Crawl(NamedTuple):
         When a fetch may start; the end of the line of pages that wait for that; least time between two fetches.
     changes, starts : (events,), int (n + 1,)
         When pages change, row by row.
+    gone : (n,)
+        When pages cease to exist; a visit from then on is the last one.
     pages, times : int (m,), (m,)
         The visits that were made.
     fetched : (n,)
@@ -90,6 +92,7 @@ class Crawl(NamedTuple):
     pause: Values
     changes: Values
     starts: Values
+    gone: Values
     pages: Values
     times: Values
     fetched: Values
@@ -123,13 +126,16 @@ def crawl_until(crawl: Crawl, belief: Any, learn: Learn, end: int) -> None:
         while count[HEAD] < count[TAIL] and crawl.until[count[HEAD] % len(crawl.until)] <= count[SLOT]:
             page = crawl.away[count[HEAD] % len(crawl.away)]
             count[HEAD] += 1
-            heapq.heappush(queue, (come_back(crawl, belief, learn, page), page))
+            if crawl.fetched[page] < crawl.gone[page]:
+                heapq.heappush(queue, (come_back(crawl, belief, learn, page), page))
+            else:
+                crawl.b[page] = crawl.fetched[page]  # the visit that found the page gone
     for score, page in queue:
         crawl.score[page] = score
 
 
 def come_back(crawl: Crawl, belief: Any, learn: Learn, page: int) -> float:
-    """Learn from a page that came back; return its place in the queue."""
+    """Learn from a page that came back and exists; return its place in the queue."""
     at, since = crawl.fetched[page], crawl.b[page]
     low, high = crawl.starts[page], crawl.starts[page + 1]
     end = high

@@ -189,7 +189,7 @@ class _HubCrawl:
         self.round = float(np.count_nonzero(world.born <= 0)) / world.budget
         self.slots = np.arange(1, int(days * world.budget) + 1) / world.budget
         arrays = {name: np.zeros(n) for name in ("b", "a", "s", "e", "l", "shortest", "longest", "fetched", "score")}
-        whole = {name: np.zeros(1, np.int64) for name in ("changes", "starts", "pages", "times", "away", "until")}
+        whole = {name: np.zeros(1, np.int64) for name in ("changes", "starts", "gone", "pages", "times", "away", "until")}
         self.crawl = crawling.Crawl(
             slots=self.slots,
             importance=world.importance,

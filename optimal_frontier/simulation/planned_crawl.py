@@ -1,7 +1,8 @@
 """One simulated crawl by price: plans now and then, dispatch and learning at every visit, as in a live crawl.
 
-There is a slot for a fetch every 1/budget, from time 0 on. First visits come before all others, the most important pages first; pages that
-arrive later come first with the next plan. A plan finds the one log price at which the budget is spent, and what hosts at their limit
+There is a slot for a fetch every 1/budget, from time 0 on. First visits come before all others, the most important pages first, those of
+pages that arrive later as soon as they do; the next plan gives them their numbers. A page that a visit finds gone is not visited any more.
+A plan finds the one log price at which the budget is spent, and what hosts at their limit
 add to it. The price itself is set by the first plan only; from then on it follows what is visited. A plan writes new numbers to those pages
 only whose deadline it moves; all others have those of their last visit.
 """
@@ -142,7 +143,7 @@ class PlannedCrawl:
         self.horizon, self.rewritten, self._has_price = horizon, 0, False
         # When the last plan was made, and visits until then.
         self._planned = (0.0, 0)
-        slots = slot_times(world.budget, horizon, conditions.bandwidth)
+        slots = slot_times(world.budget, horizon, conditions.bandwidth, world.phase)
         host = np.zeros(n, np.int64) if conditions.host is None else np.asarray(conditions.host, np.int64)
         pause = np.zeros(1) if conditions.host_rate is None else 1.0 / np.asarray(conditions.host_rate, np.float64)
         changes = world.drawn.changes
@@ -153,7 +154,7 @@ class PlannedCrawl:
         # What was committed, or is known, needs no second look.
         looks = isinstance(planner, Pricing) and estimate != believing.GIVEN
         self.belief = believing.new_belief(n, learns, bits.watches, estimate)
-        self.belief.prior_shape[:], self.belief.prior_time[:] = 1.0, n / world.budget
+        self.belief.prior_shape[:], self.belief.prior_time[:] = 1.0, world.round(horizon)
         self.crawl = crawling.Crawl(
             slots=slots,
             score=np.full(n, np.inf),
@@ -164,6 +165,7 @@ class PlannedCrawl:
             pause=pause,
             changes=np.array(changes.times, np.float64),
             starts=np.array(changes.starts, np.int64),
+            gone=np.array(world.gone, np.float64),
             pages=np.zeros(len(slots), np.int64),
             times=np.zeros(len(slots)),
             away=np.zeros(ring, np.int64),
@@ -184,6 +186,7 @@ class PlannedCrawl:
         self._visit_first(begun.pages)
         known = np.flatnonzero(world.arrival <= 0.0)
         coming = np.argsort(world.arrival, kind="stable")[len(known) :]
+        planned_until = 0
         while (slot := int(crawl.count[crawling.SLOT])) < len(slots):
             come = int(np.searchsorted(world.arrival[coming], slots[slot], side="right"))
             new, coming = coming[:come][: len(slots) - slot], coming[come:]
@@ -191,10 +194,14 @@ class PlannedCrawl:
             known, slot = np.concatenate([known, new]), slot + len(new)
             if slot >= len(slots):
                 break
-            now = float(slots[slot])
-            self.plan(now, known)
-            end = max(slot + 1, int(np.searchsorted(slots, (now + replan) * (1.0 - 1e-12))))
-            self._run_slots(end)
+            if slot >= planned_until:
+                now = float(slots[slot])
+                known = known[crawl.b[known] < world.gone[known]]
+                if len(known):
+                    self.plan(now, known)
+                planned_until = int(np.searchsorted(slots, (now + replan) * (1.0 - 1e-12)))
+            end = planned_until if not len(coming) else min(planned_until, int(np.searchsorted(slots, world.arrival[coming[0]])))
+            self._run_slots(max(slot + 1, end))
         made = int(crawl.count[crawling.MADE])
         return Visits(crawl.pages[:made].copy(), crawl.times[:made].copy())
 
@@ -206,8 +213,9 @@ class PlannedCrawl:
             return
         while (slot := int(crawl.count[crawling.SLOT])) < end:
             now = float(crawl.slots[slot])
-            clocks.look(now)
-            stop = max(slot + 1, int(np.searchsorted(crawl.slots, (now + clocks.every) * (1.0 - 1e-12))))
+            if now >= clocks.next_look:
+                clocks.look(now)
+            stop = max(slot + 1, int(np.searchsorted(crawl.slots, clocks.next_look)))
             crawling.run_slots(crawl, self.belief, min(stop, end), clocks.learn)
 
     def _visit_first(self, pages: Ints) -> None:
@@ -226,6 +234,7 @@ class PlannedCrawl:
         what = Knowledge(
             now,
             self.horizon,
+            known,
             crawl.importance[known],
             budget,
             shape[known],
@@ -321,7 +330,7 @@ class PlannedCrawl:
         if not (isinstance(self.learner, Bits) and self.learner.has_siblings and belief.how[believing.LEARNS]):
             return np.zeros(len(self.world), bool)
         pattern = self.world.sites.pattern + 1  # 0 stands for none
-        priors = sibling_priors(belief.shape, belief.time, self.world.sites.host, pattern, len(self.world) / self.world.budget)
+        priors = sibling_priors(belief.shape, belief.time, self.world.sites.host, pattern, self.world.round(self.horizon))
         shape, time = priors.shape[pattern], priors.time[pattern]
         changed: np.ndarray = (belief.shape <= 0.0) & ((shape != belief.prior_shape) | (time != belief.prior_time))
         belief.prior_shape[:], belief.prior_time[:] = shape, time

@@ -12,7 +12,7 @@ import numpy as np
 from optimal_frontier.scheduling.exploration import Choice, Exploration, choose, explores, page_uniforms, phase
 from optimal_frontier.scheduling.planning import PRIOR_SHAPE
 from optimal_frontier.simulation.believing import GIVEN, MEAN, MEDIAN
-from optimal_frontier.simulation.ragged import Floats
+from optimal_frontier.simulation.ragged import Floats, Ints
 
 #: What numbers are made from between plans.
 _ESTIMATES: Final[Mapping[Exploration, int]] = MappingProxyType({"median": MEDIAN, "epsilon": MEDIAN, "mean": MEAN})
@@ -26,6 +26,8 @@ class Knowledge:
     ----------
     now, horizon : float
         Time since the crawl began, and how long it will be.
+    pages : ndarray of int (n,)
+        Which; the same page has the same number in each plan. Pages that came since the last plan are behind the others.
     importance : ndarray (n,)
         Weights.
     budget : float
@@ -40,6 +42,7 @@ class Knowledge:
 
     now: float
     horizon: float
+    pages: Ints
     importance: Floats
     budget: float
     shape: Floats
@@ -83,7 +86,7 @@ class Exploring:
 
     exploration: Exploration
     knows_horizon: bool = True
-    _committed: tuple[Floats, Floats] | None = field(default=None, init=False)
+    _committed: tuple[Ints, Floats, Floats] | None = field(default=None, init=False)
     _phase: int = field(default=0, init=False)
     _seed: int | None = field(default=None, init=False)
 
@@ -102,11 +105,12 @@ class Exploring:
             if explores(rounds, horizon):
                 self._committed = None
             elif self._committed is None:
-                self._committed = shape, time
+                self._committed = what.pages, shape, time
             if self._committed is not None:
-                # Pages that came since then stand behind the others: for them what is known now.
-                old = len(self._committed[0])
-                shape, time = np.append(self._committed[0], shape[old:]), np.append(self._committed[1], time[old:])
+                # For pages that came since then what is known now.
+                old = np.isin(self._committed[0], what.pages)
+                new = int(np.count_nonzero(old))
+                shape, time = np.append(self._committed[1][old], shape[new:]), np.append(self._committed[2][old], time[new:])
         return choose(self.exploration, shape, time, what.budget, self._numbers(what, rounds), rounds, horizon)
 
     def _numbers(self, what: Knowledge, rounds: float) -> Floats:
@@ -115,7 +119,7 @@ class Exploring:
         if self._seed is None or self.exploration != "epsilon" or number != self._phase:
             self._seed = int(what.rng.integers(2**62))
             self._phase = number
-        return page_uniforms(np.arange(len(what.importance)), self._seed)
+        return page_uniforms(what.pages, self._seed)
 
 
 @dataclass(frozen=True)

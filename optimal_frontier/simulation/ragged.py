@@ -43,6 +43,19 @@ class Ragged:
         """Events of each page."""
         return np.diff(self.starts)
 
+    def rows(self, pages: NDArray[Any]) -> Ragged:
+        """Return some of the rows, in that order."""
+        counts = self.counts[pages]
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        places = np.repeat(self.starts[pages] - starts[:-1], counts) + np.arange(starts[-1])
+        return Ragged(self.times[places], starts)
+
+    def since(self, begin: float) -> Ragged:
+        """Return what comes after a time, counted from there."""
+        inside = self.times > begin
+        starts = np.concatenate([[0], np.cumsum(inside)]).astype(np.int64)[self.starts]
+        return Ragged(self.times[inside] - begin, starts)
+
     def after(self, pages: Ints, at: Floats) -> Ints:
         """Return the position in `times` of the first event of each page after a time; the end of its row if there is none.
 

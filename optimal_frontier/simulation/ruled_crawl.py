@@ -32,7 +32,7 @@ def ruled_visits(world: Realised, rule: IntervalRule, horizon: float, bandwidth:
     -------
     Visits
     """
-    slots, day = slot_times(world.budget, horizon, bandwidth), world.day
+    slots, day = slot_times(world.budget, horizon, bandwidth, world.phase), world.day
     begun = first_visits(world, slots)
     state: dict[int, tuple[float, float]] = {}
     last: dict[int, float] = {}
@@ -60,11 +60,14 @@ def ruled_visits(world: Realised, rule: IntervalRule, horizon: float, bandwidth:
         due, page = queue[0]
         if rule.waits and due > at + 1e-9 / world.budget:
             continue
+        pages.append(page)
+        times.append(at)
+        if at >= world.gone[page]:
+            heapq.heappop(queue)
+            continue
         seen = bisect_right(changes, last[page], starts[page], starts[page + 1])
         changed = seen < starts[page + 1] and changes[seen] <= at
         due, state[page] = rule.next(at / day, changed, state[page])
         last[page] = at
         heapq.heapreplace(queue, (due * day, page))
-        pages.append(page)
-        times.append(at)
     return Visits(np.array(pages, dtype=np.int64), np.array(times))

@@ -46,6 +46,8 @@ class SharedClocks:
         By how much the deadline of each page is nearer than its numbers by the calendar say.
     every : float
         Time between two looks.
+    next_look : float
+        When the next one is due.
     rewritten : int
         Numbers that looks wrote.
     """
@@ -59,6 +61,7 @@ class SharedClocks:
         self.neighbourhoods.grow(int(counts.sum()), int(self.host.max()) + 1)
         self.shift: Floats = np.zeros(len(self.host))
         self.every, self.rewritten = max(LOOK_ROUNDS, FEWEST_VISITS / len(self.host)) * even, 0
+        self.next_look = 0.0
         self._visits: list[tuple[int, float, float, bool, float, float]] = []
 
     def learn(self, belief: Any, page: int, interval: float, changed: bool) -> float:
@@ -72,6 +75,7 @@ class SharedClocks:
 
     def look(self, now: float) -> None:
         """Learn from the visits since the last look, and move deadlines."""
+        self.next_look = (now + self.every) * (1.0 - 1e-12)
         if self._visits:
             pages, until, interval, changed, shape, time = (np.array(column) for column in zip(*self._visits, strict=True))
             self._visits.clear()

@@ -6,19 +6,21 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.simulation.bandwidth import BandwidthChange
+from optimal_frontier.simulation.bandwidth import BandwidthChange, slots_until
 from optimal_frontier.simulation.crawl import Visits
 from optimal_frontier.simulation.interval_rules import RULES, IntervalRule
 from optimal_frontier.simulation.last_modified_learning import LastModified, with_liars
 from optimal_frontier.simulation.learners import Bits, Learner
+from optimal_frontier.simulation.measuring import fresh_and_counted
+from optimal_frontier.simulation.oracles import HINDSIGHT, ORACLE_NAMES, TOLD, constant_rates, foreseen_visits, fresh_at_rates, told_visits
 from optimal_frontier.simulation.planned_crawl import NO_CONDITIONS, Conditions, planned_visits
 from optimal_frontier.simulation.policies import PLANNERS, Planner, Pricing
-from optimal_frontier.simulation.ragged import Floats, Ints
+from optimal_frontier.simulation.ragged import Floats
 from optimal_frontier.simulation.ruled_crawl import ruled_visits
 from optimal_frontier.simulation.worlds import Realised, World, synthetic_world
 
@@ -108,7 +110,8 @@ def simulate(
     world : World or str
         The pages; a name as in `synthetic_world`.
     policy : str, IntervalRule or callable
-        A name in `POLICY_NAMES`, a scheduler that keeps intervals, or what makes a planner.
+        A name in `POLICY_NAMES`, a scheduler that keeps intervals, or what makes a planner; for recorded changes also one in
+        `oracles.ORACLE_NAMES`.
     horizon : float
         Length of the crawl, in the world's unit of time (days, or seconds for traces).
     seed : int
@@ -161,21 +164,26 @@ def simulate(
     realised = world.realise(horizon, int(seed))
     if learner not in LEARNERS:
         raise InvalidProblemError(f"learner {learner!r}: unknown; known are {', '.join(LEARNERS)}")
-    even = len(realised) / realised.budget
+    even = realised.round(horizon)
     interval = _positive(REPLAN_ROUNDS * even if replan is None else replan, "replan")
-    name, chosen = _policy(policy, even / realised.day)
-    if isinstance(chosen, IntervalRule):
-        if conditions != NO_CONDITIONS:
-            raise InvalidProblemError(f"policy {name!r} keeps intervals and takes no conditions")
-        visits = ruled_visits(realised, chosen, horizon, bandwidth)
-    else:
-        rng = np.random.default_rng([int(seed), 1])
-        real = conditions if bandwidth is None else replace(conditions, bandwidth=bandwidth)
-        visits = planned_visits(realised, chosen(), LEARNERS[learner](realised), horizon, interval, rng, real)
     edges = np.unique(np.concatenate([np.linspace(0.0, horizon, STRETCHES + 1), [start]]))
-    by_time = freshness_by_time(realised, visits, edges)
+    if isinstance(policy, str) and policy in ORACLE_NAMES:
+        if realised.drawn.hazard is not None or bandwidth is not None or conditions != NO_CONDITIONS:
+            raise InvalidProblemError(f"policy {policy!r} knows when pages change: it is for recorded changes, without conditions")
+        name, outcome = policy, _oracle(policy, realised, horizon, edges, start)
+    else:
+        name, chosen = _policy(policy, even / realised.day)
+        if isinstance(chosen, IntervalRule):
+            if conditions != NO_CONDITIONS:
+                raise InvalidProblemError(f"policy {name!r} keeps intervals and takes no conditions")
+            visits = ruled_visits(realised, chosen, horizon, bandwidth)
+        else:
+            rng = np.random.default_rng([int(seed), 1])
+            real = conditions if bandwidth is None else replace(conditions, bandwidth=bandwidth)
+            visits = planned_visits(realised, chosen(), LEARNERS[learner](realised), horizon, interval, rng, real)
+        outcome = _outcome(realised, visits, edges, start)
     measured = edges[:-1] >= start
-    freshness = float(np.average(by_time[measured], weights=np.diff(edges)[measured]))
+    freshness = float(outcome.fresh[measured].sum() / outcome.counted[measured].sum())
     optimum = _optimum(realised, float(start), float(horizon), bandwidth)
     return Report(
         world.name,
@@ -188,11 +196,32 @@ def simulate(
         freshness,
         optimum,
         freshness / optimum,
-        len(visits.pages),
-        len(np.unique(visits.pages[visits.times >= start])),
+        outcome.visits,
+        outcome.visited,
         edges,
-        by_time,
+        np.asarray(outcome.fresh / np.maximum(outcome.counted, np.finfo(np.float64).tiny)),
     )
+
+
+class _Outcome(NamedTuple):
+    """What is current and what counts, by stretches; visits made, and pages visited after the burn-in."""
+
+    fresh: Floats
+    counted: Floats
+    visits: int
+    visited: int
+
+
+def _outcome(world: Realised, visits: Visits, edges: Floats, start: float) -> _Outcome:
+    visited = len(np.unique(visits.pages[visits.times >= start]))
+    return _Outcome(*fresh_and_counted(world, visits, edges), len(visits.pages), visited)
+
+
+def _oracle(policy: str, world: Realised, horizon: float, edges: Floats, start: float) -> _Outcome:
+    if policy == HINDSIGHT:
+        rates = constant_rates(world, start, horizon)
+        return _Outcome(*fresh_at_rates(world, rates, edges), slots_until(horizon, world.budget), int(np.count_nonzero(rates)))
+    return _outcome(world, (told_visits if policy == TOLD else foreseen_visits)(world, horizon), edges, start)
 
 
 def _optimum(world: Realised, start: float, end: float, bandwidth: BandwidthChange | None) -> float:
@@ -200,49 +229,6 @@ def _optimum(world: Realised, start: float, end: float, bandwidth: BandwidthChan
         return world.optimum
     changed = bandwidth.share(start, end)
     return (1.0 - changed) * world.optimum + changed * replace(world, budget=world.budget * bandwidth.factor).optimum
-
-
-def freshness_by_time(world: Realised, visits: Visits, edges: Floats) -> Floats:
-    """Return the share of the importance that is up to date, in each stretch of time.
-
-    Parameters
-    ----------
-    world : Realised
-        Pages and changes.
-    visits : Visits
-        To them; a page that has arrived and was not visited yet is not fresh.
-    edges : ndarray (k + 1,)
-        Where stretches begin and end, rising.
-
-    Returns
-    -------
-    ndarray (k,)
-        A page counts from its arrival on.
-    """
-    order = np.argsort(visits.pages, kind="stable")
-    pages, fetched = visits.pages[order], visits.times[order]
-    until = np.append(fetched[1:], edges[-1])
-    until[np.append(pages[1:] != pages[:-1], True)] = edges[-1]
-    begin = np.clip(fetched, edges[0], edges[-1])
-    end = np.clip(until, begin, edges[-1])
-    copy, stretch, start, stop = _cut(begin, end, edges)
-    fresh = world.fresh_time(pages[copy], fetched[copy], start, stop) * world.importance[pages[copy]]
-    total = np.bincount(stretch, weights=fresh, minlength=len(edges) - 1)
-    there = np.clip(edges[1:, None] - np.maximum(edges[:-1, None], world.arrival), 0.0, None) @ world.importance
-    return np.asarray(total / np.maximum(there, np.finfo(np.float64).tiny))
-
-
-def _cut(begin: Floats, end: Floats, edges: Floats) -> tuple[Ints, Ints, Floats, Floats]:
-    """Pieces of spans that lie in one stretch each: number of span and stretch, begin and end."""
-    last = len(edges) - 2
-    first = np.clip(np.searchsorted(edges, begin, side="right") - 1, 0, last)
-    final = np.maximum(np.clip(np.searchsorted(edges, end, side="left") - 1, 0, last), first)
-    count = final - first + 1
-    copy = np.repeat(np.arange(len(begin)), count)
-    offset = np.arange(len(copy)) - np.repeat(np.cumsum(count) - count, count)
-    stretch = first[copy] + offset
-    start = np.maximum(begin[copy], edges[stretch])
-    return copy, stretch, start, np.maximum(np.minimum(end[copy], edges[stretch + 1]), start)
 
 
 def _policy(
@@ -253,7 +239,7 @@ def _policy(
             return policy, RULES[policy](even_days)
         if policy in PLANNERS:
             return policy, PLANNERS[policy]
-        raise InvalidProblemError(f"policy {policy!r}: unknown; known are {', '.join(POLICY_NAMES)}")
+        raise InvalidProblemError(f"policy {policy!r}: unknown; known are {', '.join((*POLICY_NAMES, *ORACLE_NAMES))}")
     if isinstance(policy, IntervalRule):
         return type(policy).__name__, policy
     return getattr(policy, "__name__", type(policy).__name__), policy

@@ -49,7 +49,9 @@ class Realised:
     day : float
         Length of a day in the unit of time.
     sites : Sites
-        Groups of the pages, and when they arrive.
+        Groups of the pages, when they arrive, and when they are gone.
+    phase : float
+        By which share of the time between two visits all of them come later than from 0 on.
     """
 
     importance: Floats
@@ -57,6 +59,7 @@ class Realised:
     budget: float
     day: float
     sites: Sites
+    phase: float = 0.0
 
     def __len__(self) -> int:
         return len(self.importance)
@@ -65,6 +68,16 @@ class Realised:
     def arrival(self) -> Floats:
         """When each page arrives."""
         return self.sites.arrival
+
+    @property
+    def gone(self) -> Floats:
+        """When each page ceases to exist."""
+        return self.sites.gone
+
+    def round(self, horizon: float) -> float:
+        """Return the time in which the budget visits every page once, by the mean number of pages that exist until a time."""
+        lives = np.clip(np.minimum(self.gone, horizon) - self.arrival, 0.0, None)
+        return float(lives.sum()) / horizon / self.budget
 
     def known_rates(self, now: float) -> Floats:
         """Return what who knows everything but the times of changes knows: rates at present, or in the long run."""
@@ -217,13 +230,15 @@ class TraceWorld:
     name : str
         For reports.
     changes : Ragged
-        Times of changes from 0 on, in seconds.
+        Times of changes from 0 on, in seconds. That a page is gone is its last one.
     budget : float
         Visits per second, over all pages.
     importance : ndarray (n,)
         Weights.
     groups : ndarray of int (n, 4)
         Neighbourhoods, as in `path_groups`.
+    arrival, gone : ndarray (n,)
+        From when to when each page exists; inf for one that stays.
     """
 
     name: str
@@ -231,13 +246,24 @@ class TraceWorld:
     budget: float
     importance: Floats
     groups: Ints
+    arrival: Floats
+    gone: Floats
 
     def realise(self, horizon: float, seed: int) -> Realised:
-        """Return the same for every seed. What is known are the mean rates, at least half a change in all that time."""
-        rates = np.maximum(self.changes.counts, 0.5) / horizon
+        """Return the same changes for every seed; the order of pages, and so that of first visits, and the phase of visits are drawn."""
+        rng = np.random.default_rng([seed, 3])
+        order = rng.permutation(len(self.importance))
+        sites = Sites(self.groups[order], self.arrival[order], self.gone[order])
+        drawn = Drawn(self.changes.rows(order), None, self._rates(horizon)[order])
+        return Realised(self.importance[order], drawn, self.budget, 86_400.0, sites, phase=float(rng.random()))
+
+    def _rates(self, horizon: float) -> Floats:
+        """Changes per time of existence. Those without one have half a change, in their time and that of half a change of the mean page."""
         n = len(self.importance)
-        sites = Sites(self.groups, np.zeros(n), np.full(n, np.inf))
-        return Realised(self.importance, Drawn(self.changes, None, rates), self.budget, 86_400.0, sites)
+        counts = self.changes.after(np.arange(n), np.full(n, horizon)) - self.changes.starts[:-1]
+        lives = np.clip(np.minimum(self.gone, horizon) - self.arrival, 0.0, None)
+        mean = max(float(counts.sum()), 0.5) / float(lives.sum())
+        return np.where(counts > 0, counts, 0.5) / np.where(counts > 0, lives, lives + 0.5 / mean)
 
 
 def _uniform(rng: np.random.Generator, n: int) -> Floats:

@@ -1,4 +1,4 @@
-"""``trace-git``: change events of a git history, and one clear line where there is none."""
+"""``trace-git``: events of a git history, and one clear line where there is none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from optimal_frontier.cli import main
-from optimal_frontier.cli.tracing import git_changes
+from optimal_frontier.cli.tracing import git_events
 from optimal_frontier.simulation import read_trace
 
 #: Commits of the sample: time, files written, files removed.
@@ -77,26 +77,77 @@ def one_line(result: Result) -> str:
     return line
 
 
+def events_by_page(path: Path) -> dict[str, list[tuple[int, str]]]:
+    """Seconds and event, in the order of the file."""
+    with path.open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["page", "time", "event"]
+    found: dict[str, list[tuple[int, str]]] = {}
+    for page, time, event in rows[1:]:
+        found.setdefault(page, []).append((int(time) - 1_600_000_000, event))
+    return found
+
+
 def test_every_change_of_every_file_is_an_event(trace_git, repository, nowhere):
     """Commit times; the renamed file is two pages; the merge is no change of its own."""
     result = trace_git(repository, "out.csv")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "pages    6" in result.stdout
-    with (nowhere / "out.csv").open(newline="") as file:
-        rows = list(csv.reader(file))
-    assert rows[0] == ["page", "time"]
-    by_page: dict[str, list[int]] = {}
-    for page, time in rows[1:]:
-        by_page.setdefault(page, []).append(int(time) - 1_600_000_000)
-    assert {page: sorted(times) for page, times in by_page.items()} == {
-        "a.txt": [0, 100, 300],
-        "docs/b ü.md": [0, 300],
-        "commit 12": [0],
-        "line\nfeed": [0],
-        "c.txt": [300],
-        "side.txt": [500],
+    assert "events   6 created, 2 changed, 1 gone" in result.stdout
+    assert events_by_page(nowhere / "out.csv") == {
+        "a.txt": [(0, "created"), (100, "changed"), (300, "gone")],
+        "docs/b ü.md": [(0, "created"), (300, "changed")],
+        "commit 12": [(0, "created")],
+        "line\nfeed": [(0, "created")],
+        "c.txt": [(300, "created")],
+        "side.txt": [(500, "created")],
     }
     assert [path.name for path in nowhere.iterdir()] == ["out.csv"]
+
+
+@pytest.fixture
+def renaming(tmp_path: Path) -> Path:
+    """A history of one page under three names, and of others that had or got its names."""
+    made = tmp_path / "renaming"
+    made.mkdir()
+    git(made, "init", "--quiet", "--initial-branch=main")
+    text = "".join(f"line {number}\n" for number in range(40))
+    steps: list[dict[str, str | None]] = [
+        {"new.md": "another page, before\n", "old.md": text},
+        {"new.md": None},
+        {"old.md": None, "middle.md": text},  # only the name changes
+        {"middle.md": None, "new.md": text + "more\n"},  # the text does, too
+        {"old.md": "another page, after\n"},
+        {"new.md": text + "more and more\n"},
+    ]
+    for number, files in enumerate(steps):
+        for name, content in files.items():
+            if content is None:
+                (made / name).unlink()
+            else:
+                (made / name).write_text(content)
+        git(made, "add", "--all")
+        git(made, "commit", "--quiet", "--message", "step", time=1_600_000_000 + 100 * number)
+    return made
+
+
+def test_renamed_files_are_two_pages(trace_git, renaming, nowhere):
+    trace_git(renaming, "out.csv")
+    assert events_by_page(nowhere / "out.csv") == {
+        "new.md": [(0, "created"), (100, "gone"), (300, "created"), (500, "changed")],
+        "old.md": [(0, "created"), (200, "gone"), (400, "created")],
+        "middle.md": [(200, "created"), (300, "gone")],
+    }
+
+
+def test_renamed_files_are_one_page_if_told(trace_git, renaming, nowhere):
+    """Under the last name; what had that name before is another page, and so is what gets an earlier one."""
+    trace_git(renaming, "out.csv", "--renames")
+    assert events_by_page(nowhere / "out.csv") == {
+        "new.md": [(0, "created"), (300, "changed"), (500, "changed")],
+        "new~2.md": [(0, "created"), (100, "gone")],
+        "old.md": [(400, "created")],
+    }
 
 
 def test_a_trace_can_be_read_and_simulated(trace_git, repository, nowhere):
@@ -111,7 +162,8 @@ def test_a_trace_can_be_read_and_simulated(trace_git, repository, nowhere):
 
 def test_patterns_choose_files_and_a_branch_where_to_begin(trace_git, repository, nowhere):
     answer = json.loads(trace_git(repository, "out.csv", "--path", "*.md", "--path", "c.*", "--json").stdout)
-    assert answer == {"pages": 2, "events": 3, "first": 1_600_000_000, "last": 1_600_000_300, "written": "out.csv"}
+    about = {"pages": 2, "events": 3, "created": 2, "changed": 1, "first": 1_600_000_000, "last": 1_600_000_300, "written": "out.csv"}
+    assert answer == about
     answer = json.loads(trace_git(repository, "out.csv", "--branch", "main~2", "--json").stdout)
     assert answer["last"] == 1_600_000_300
 
@@ -158,6 +210,6 @@ def test_a_failure_leaves_an_older_file_as_it_was(trace_git, repository, nowhere
 
 def test_reading_may_stop_early(repository):
     """The process ends, and nothing is said of it."""
-    changes = git_changes(repository)
-    assert next(changes)[1] > 1_600_000_000
-    changes.close()
+    events = git_events(repository)
+    assert next(events).time > 1_600_000_000
+    events.close()

@@ -9,7 +9,7 @@ from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.simulation import PROCESSES, Jumping, Pareto, SyntheticWorld, synthetic_world
 from optimal_frontier.simulation.crawl import Visits
-from optimal_frontier.simulation.simulating import freshness_by_time
+from optimal_frontier.simulation.measuring import freshness_by_time
 
 
 def brute_force(world, visits, begin, end, steps=200_000):
