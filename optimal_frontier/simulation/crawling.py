@@ -105,11 +105,7 @@ class Crawl(NamedTuple):
 
 def crawl_until(crawl: Crawl, belief: Any, learn: Learn, end: int) -> None:
     """Make the visits of all slots before number ``end``."""
-    queue = [(0.0, 0)]
-    queue.clear()
-    for page in range(len(crawl.score)):
-        if crawl.score[page] < math.inf:
-            queue.append((crawl.score[page], page))
+    queue = [(score, page) for page, score in enumerate(crawl.score.tolist()) if score < math.inf]
     heapq.heapify(queue)
     count = crawl.count
     while count[SLOT] < end:

@@ -20,10 +20,13 @@ class Bits:
         Whether a recent posterior stands by, and takes over when habits change.
     has_siblings : bool
         Whether pages without a bit start from what their siblings have taught.
+    has_neighbourhoods : bool
+        Whether the time since a visit runs on the clock of the page's neighbourhood.
     """
 
     watches: bool = False
     has_siblings: bool = False
+    has_neighbourhoods: bool = False
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from optimal_frontier.simulation.crawl import Visits, first_visits
 from optimal_frontier.simulation.learners import Bits, Learner, Seen
 from optimal_frontier.simulation.policies import Knowledge, Planner, Pricing
 from optimal_frontier.simulation.ragged import Floats, Ints
+from optimal_frontier.simulation.shared_clocks import SharedClocks
 from optimal_frontier.simulation.worlds import Realised
 
 #: A plan leaves the numbers of a page alone where its deadline would move by less than this share of its interval.
@@ -174,6 +175,9 @@ class PlannedCrawl:
             count=np.array([0, 0, 0, 0, conditions.batch, conditions.flight, LANES, not isinstance(planner, Pricing), looks], np.int64),
         )
         self.crawl.a[:] = np.nan
+        self.clocks: SharedClocks | None = None
+        if bits.has_neighbourhoods and learns and isinstance(planner, Pricing):
+            self.clocks = SharedClocks(self.crawl, self.belief, world.sites, n / world.budget, world.day)
 
     def run(self, replan: float) -> Visits:
         """Return the visits of the whole crawl."""
@@ -199,10 +203,22 @@ class PlannedCrawl:
             elif len(new):
                 self._number(new, float(slots[slot]))
             end = planned_until if not len(coming) else min(planned_until, int(np.searchsorted(slots, world.arrival[coming[0]])))
-            end = max(slot + 1, end)
-            crawling.run_slots(crawl, self.belief, end, believing.learn_bit if isinstance(self.learner, Bits) else self._learn_elsewhere)
+            self._run_slots(max(slot + 1, end))
         made = int(crawl.count[crawling.MADE])
         return Visits(crawl.pages[:made].copy(), crawl.times[:made].copy())
+
+    def _run_slots(self, end: int) -> None:
+        """Make the visits of all slots before number ``end``; look at the clocks in between."""
+        crawl, clocks = self.crawl, self.clocks
+        if clocks is None:
+            crawling.run_slots(crawl, self.belief, end, believing.learn_bit if isinstance(self.learner, Bits) else self._learn_elsewhere)
+            return
+        while (slot := int(crawl.count[crawling.SLOT])) < end:
+            now = float(crawl.slots[slot])
+            if now >= clocks.next_look:
+                clocks.look(now)
+            stop = max(slot + 1, int(np.searchsorted(crawl.slots, clocks.next_look)))
+            crawling.run_slots(crawl, self.belief, min(stop, end), clocks.learn)
 
     def _visit_first(self, pages: Ints) -> None:
         crawl = self.crawl
@@ -283,7 +299,8 @@ class PlannedCrawl:
         shortest, longest = crawl.shortest[known], crawl.longest[known] * stretch
         pinned = crawl.shortest[known] >= crawl.longest[known]
         shortest = np.where(pinned, longest, np.minimum(shortest, longest))
-        b, a, s = crawl.b[known], crawl.a[known], crawl.s[known]
+        shift = np.zeros(len(known)) if self.clocks is None else self.clocks.shift[known]
+        b, a, s = crawl.b[known], crawl.a[known] + shift, crawl.s[known]
         with np.errstate(invalid="ignore"):
             old = np.minimum(np.maximum(a + s * log_price, crawl.e[known]), crawl.l[known])
             new = np.minimum(np.maximum(wait, shortest), longest)
@@ -292,9 +309,9 @@ class PlannedCrawl:
         moved = (moved | needed) & ~np.isin(known, out) & (crawl.checked[known] == 0)
         self.rewritten += int(np.count_nonzero(moved))
         rows = known[moved]
-        later = np.where(pinned, wait, np.maximum(wait, now - b)) if isinstance(self.planner, Pricing) else wait
+        later = np.where(pinned, wait, np.maximum(wait, now - b + shift)) if isinstance(self.planner, Pricing) else wait
         with np.errstate(invalid="ignore"):
-            new_a = np.where(np.isinf(wait), np.inf, later - slope * log_price)
+            new_a = np.where(np.isinf(wait), np.inf, later - shift - slope * log_price)
         crawl.a[rows] = np.where(pinned, longest, new_a)[moved]
         crawl.s[rows] = np.where(pinned, 0.0, slope)[moved]
         crawl.e[rows], crawl.l[rows] = shortest[moved], longest[moved]

@@ -31,7 +31,8 @@ REPLAN_ROUNDS: Final = 0.4
 #: Makers of learners by name. ``live`` is what a live crawl makes of bits.
 LEARNERS: Final[Mapping[str, Callable[[Realised], Bits | Learner]]] = MappingProxyType(
     {
-        "live": lambda world: Bits(watches=True, has_siblings=True),
+        "live": lambda world: Bits(watches=True, has_siblings=True, has_neighbourhoods=True),
+        "no-neighbourhoods": lambda world: Bits(watches=True, has_siblings=True),
         "plain": lambda world: Bits(),
         "watching": lambda world: Bits(watches=True),
         "siblings": lambda world: Bits(has_siblings=True),

@@ -24,6 +24,7 @@ from optimal_frontier.simulation.processes import (
     Weibull,
 )
 from optimal_frontier.simulation.ragged import Floats, Ints, Ragged
+from optimal_frontier.simulation.section_events import SectionEvents
 from optimal_frontier.simulation.sites import SiteHabits, Sites
 
 #: What worlds have unless told.
@@ -192,6 +193,8 @@ class SyntheticWorld:
         How many.
     habits : SiteHabits
         What pages of a host or section have in common, and which arrive late. (Rates that a process draws anew have nothing of it.)
+    events : SectionEvents, optional
+        How pages change together, if they do. `process` draws the rest of their changes.
     """
 
     name: str
@@ -201,6 +204,7 @@ class SyntheticWorld:
     process: ChangeProcess = POISSON
     pages: int = 1000
     habits: SiteHabits = NO_HABITS
+    events: SectionEvents | None = None
 
     def realise(self, horizon: float, seed: int) -> Realised:
         """Return how it comes out."""
@@ -209,7 +213,11 @@ class SyntheticWorld:
         # A generator of their own: what groups mean nothing for is the same with and without them.
         sites, factor = self.habits.draw(np.random.default_rng([seed, 2]), self.pages, horizon)
         rates = self.draw_rates(rng, self.pages) * factor
-        drawn = self.process.draw(rng, rates, horizon, self.draw_rates)
+        if self.events is None:
+            drawn = self.process.draw(rng, rates, horizon, self.draw_rates)
+        else:
+            own = self.process.draw(rng, (1.0 - self.events.share) * rates, horizon, self.draw_rates)
+            drawn = self.events.added_to(own, rng, rates, horizon, sites)
         return Realised(importance, drawn, self.visits_per_page * self.pages, 1.0, sites)
 
 
@@ -276,7 +284,9 @@ def _pareto(rng: np.random.Generator, n: int) -> Floats:
 
 #: Worlds by name, 1,000 pages each. A: importance and rate uniform; B: importance Pareto, rate lognormal; C: importance Zipf, rate uniform.
 #: S: importance uniform, rate lognormal by host, section and page, half of the pages arrive during the crawl. M: the same with two kinds of
-#: pages in every section, changing every 100 and every half day: what siblings taught of the one is wrong for the other.
+#: pages in every section, changing every 100 and every half day: what siblings taught of the one is wrong for the other. N: importance
+#: uniform, rate lognormal by section and page; 80% of changes come with events in which pages of a section or host change together,
+#: mostly in working hours.
 WORLDS: Final[Mapping[str, SyntheticWorld]] = MappingProxyType(
     {
         "A": SyntheticWorld("A", _uniform, _uniform, 0.2),
@@ -284,6 +294,9 @@ WORLDS: Final[Mapping[str, SyntheticWorld]] = MappingProxyType(
         "C": SyntheticWorld("C", _zipf, _uniform, 0.2),
         "S": SyntheticWorld("S", _uniform, lambda rng, n: rng.lognormal(np.log(0.1), 0.5, n), 0.1, habits=SiteHabits(1.0, 1.0, 0.5)),
         "M": SyntheticWorld("M", _uniform, _two_kinds, 0.1, habits=SiteHabits(newcomers=0.5)),
+        "N": SyntheticWorld(
+            "N", _uniform, lambda rng, n: rng.lognormal(np.log(0.04), 0.8, n), 0.2, habits=SiteHabits(0.0, 0.5), events=SectionEvents()
+        ),
     }
 )
 #: Worlds without newcomers, in which policies are compared unless told.
