@@ -57,6 +57,7 @@ class FrontierSettings:
     objective: Literal["freshness", "changes"]
     policy: Literal["periodic", "poisson"]
     exploration: Literal["median", "epsilon", "explore-then-commit"]
+    neighbourhoods: bool
     resolve_interval: float
     min_interval: float
     max_interval: float
