@@ -1,0 +1,92 @@
+"""Gates: a model of the clock is used where it has predicted bits better than its rival, and only there.
+
+Notes
+-----
+For each host the logarithm D of the likelihood ratio of the two models is summed over visits. It is kept within `LEAST` and `MOST`. The
+gate opens above `OPENS` and closes below `CLOSES`. If the rival is right, exp(D) without the bounds is a martingale of mean 1, so it
+passes 100 with a chance of 1% (Ville's inequality). The lower bound lets a model that was wrong for long be tried again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: D is kept within these bounds ...
+LEAST: Final = -7.0
+MOST: Final = 20.0
+#: ... the gate opens above the one, the logarithm of 100, and closes below the other.
+OPENS: Final = 4.6
+CLOSES: Final = 0.0
+#: Least probability of a bit: one visit says no more than its logarithm.
+_LEAST_CHANCE: Final = 1e-9
+
+
+class LikelihoodGates:
+    """One gate for each host; all are closed at first.
+
+    Attributes
+    ----------
+    evidence : ndarray (hosts,)
+        D, the logarithm of the likelihood ratio.
+    is_open : ndarray of bool (hosts,)
+        Which gates are open.
+    """
+
+    def __init__(self) -> None:
+        self.evidence: Floats = np.zeros(0)
+        self.is_open: NDArray[np.bool_] = np.zeros(0, np.bool_)
+
+    def grow(self, hosts: int) -> None:
+        """Make room for so many hosts; those that are there stay."""
+        more = hosts - len(self.evidence)
+        if more > 0:
+            self.evidence = np.append(self.evidence, np.zeros(more))
+            self.is_open = np.append(self.is_open, np.zeros(more, np.bool_))
+
+    def count(self, host: Ints, gain: Floats) -> None:
+        """Take in by how much the model predicted visits better than its rival.
+
+        Parameters
+        ----------
+        host : ndarray of int (n,)
+            Host of each visit.
+        gain : ndarray (n,)
+            Difference of the log-likelihoods of its bit. The sum of a batch is bounded as a whole.
+        """
+        gained = np.bincount(host, weights=gain, minlength=len(self.evidence))
+        self.evidence = np.clip(self.evidence + gained, LEAST, MOST)
+        self.is_open = (self.evidence > OPENS) | (self.is_open & (self.evidence >= CLOSES))
+
+    def set(self, host: int, evidence: float) -> None:
+        """Put evidence in the place of that of a host. Between the bounds the gate is closed."""
+        self.evidence[host] = min(max(evidence, LEAST), MOST)
+        self.is_open[host] = self.evidence[host] > OPENS
+
+
+def hazards(shape: Floats, time: Floats, elapsed: Floats) -> Floats:
+    """Return minus the logarithm of the probability of no change, under Gamma posteriors of the change rate.
+
+    Parameters
+    ----------
+    shape, time, elapsed : ndarray (n,)
+        Of the posteriors, and the time that has passed on the clock of the model.
+    """
+    return np.asarray(shape * np.log1p(elapsed / time))
+
+
+def log_likelihoods(hazard: Floats, changed: NDArray[np.bool_]) -> Floats:
+    """Return the logarithm of the probability of each bit, from `hazards`.
+
+    Examples
+    --------
+    >>> np.exp(log_likelihoods(np.array([0.5, 0.5]), np.array([True, False]))).round(4).tolist()
+    [0.3935, 0.6065]
+    """
+    chance = np.where(changed, -np.expm1(-hazard), np.exp(-hazard))
+    return np.asarray(np.log(np.maximum(chance, _LEAST_CHANCE)))

@@ -1,0 +1,331 @@
+"""Clocks of neighbourhoods: time passes faster for a page while its siblings are seen to change, and slower while they are seen not to.
+
+Changes come together: a page whose siblings were just seen to change has probably changed too. The posterior of a page's change rate
+stays as it is. Only what counts as the time since its last visit runs on the clock of its neighbourhood.
+
+Notes
+-----
+A page is in one group of each of L levels (host, first two path segments, directory, directory and ending). A group keeps two sums for
+each of the last `BINS` bins of time of length h: the changes that its visits expected in the bin (den) and those that are attributed to it
+(num). With rho = `SHARE` and k = `STRENGTH`, the speed that group g adds in bin j, and the virtual time of page i from s to t, are ::
+
+    ex(g, j) = (k rho + num) / (k + den)
+    X_i(s, t) = (1 - L rho) (C(t) - C(s)) + sum over its groups g of the integral from s to t of ex(g, bin(u)) du
+
+C is the calendar, or the clock of the host's rhythm where its gate is open (`rhythm`). Bins that were left behind count as if nothing were
+known of them: ex = rho. Where nothing is known at all, X = t - s.
+
+A visit to page i over (s, t] with posterior Gamma(a, b) before it expects ``e = a / b x overlap`` changes in each bin. It predicts a change
+with probability ``p = 1 - (1 + X / b)^-a``. Then ``den += e``, and if a change was seen ``num += e ex / p``: expectation maximisation,
+online. This is a self-exciting model (Hawkes 1971) whose kernel is learned anew in every bin. The visits of a batch all count with ex
+from before the batch.
+
+Each host has two gates (`likelihood_gates`), one for the fields and one for the rhythm. Where both are closed, X = t - s.
+
+References
+----------
+Hawkes, A. G. (1971), "Spectra of some self-exciting and mutually exciting point processes", Biometrika 58(1).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimal_frontier.errors import InvalidProblemError
+from optimal_frontier.estimation.group_bins import ATTRIBUTED, BINS, CHANGED, EXPECTED, SEEN, GroupBins
+from optimal_frontier.estimation.likelihood_gates import LikelihoodGates, hazards, log_likelihoods
+from optimal_frontier.estimation.rhythm import HOURS, Rhythms
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Bins in a round, the time in which the budget visits every page once: the length of a bin is chosen by this.
+BINS_A_ROUND: Final = 8
+#: rho: the share of a page's changes that each of its groups is given at first.
+SHARE: Final = 0.125
+#: k: expected changes in a bin that this share is worth; 0.3 in a round.
+STRENGTH: Final = 0.3 / BINS_A_ROUND
+#: A group of this number stands for none.
+NO_GROUP: Final = -1
+#: Least probability of a change that was seen.
+_LEAST_CHANCE: Final = 1e-6
+#: A packed host begins with the evidence of its gates.
+_HOST: Final = struct.Struct("<dd")
+
+
+@dataclass(frozen=True)
+class VisitBatch:
+    """Visits that gave a bit, with what was believed before them.
+
+    Attributes
+    ----------
+    groups : ndarray of int (n, levels)
+        Groups of each page, `NO_GROUP` for one that is not kept.
+    host : ndarray of int (n,)
+        Its host.
+    since, until : ndarray (n,)
+        When it was visited before, and now. `until` is when the copy was made.
+    changed : ndarray of bool (n,)
+        The bit.
+    shape, time : ndarray (n,)
+        Gamma posterior of its change rate before the visit, > 0.
+    is_sample : ndarray of bool (n,)
+        False where a signal chose the time of the visit: it does not count for the gates.
+    """
+
+    groups: Ints
+    host: Ints
+    since: Floats
+    until: Floats
+    changed: NDArray[np.bool_]
+    shape: Floats
+    time: Floats
+    is_sample: NDArray[np.bool_]
+
+
+class Neighbourhoods:
+    """Clocks of groups of pages, learned from visits. Times are in one unit, seconds in a live crawl, from one origin.
+
+    Parameters
+    ----------
+    bin_s : float
+        Length of a bin, best `bin_length` of a round.
+    day_s : float
+        Length of a day. Days begin at multiples of it.
+    levels : int
+        Groups of a page.
+
+    Attributes
+    ----------
+    bins : GroupBins
+        The sums of the groups.
+    gates, rhythm_gates : LikelihoodGates
+        Of the hosts: whether groups, and the rhythm, move the clocks of their pages.
+    rhythms : Rhythms
+        Of the hosts.
+    """
+
+    def __init__(self, bin_s: float, day_s: float = 86_400.0, levels: int = 4) -> None:
+        if not 1 <= levels < 1.0 / SHARE:
+            raise InvalidProblemError(f"levels must be from 1 to {math.ceil(1.0 / SHARE) - 1}, got {levels!r}")
+        self.levels = levels
+        self.bins = GroupBins(bin_s)
+        self.gates, self.rhythm_gates, self.rhythms = LikelihoodGates(), LikelihoodGates(), Rhythms(day_s)
+        # The integral of ex from the beginning of the oldest bin, in bins, (groups + 1, BINS + 1).
+        self._clock = np.zeros((0, BINS + 1), np.float32)
+        self._remake_all()
+
+    def grow(self, groups: int, hosts: int) -> None:
+        """Make room for so many groups and hosts; those that are there stay. Cheap where there is room already."""
+        for room in (self.gates, self.rhythm_gates, self.rhythms):
+            room.grow(hosts)
+        if groups > len(self.bins):
+            self.bins.grow(groups)
+            self._remake_all()
+
+    def advance(self, now: float) -> None:
+        """Move on to the bin of a time: old bins are left behind, and profiles of the day made anew."""
+        if self.bins.advance(now):
+            self._remake_all()
+            self.rhythms.refresh()
+
+    def fold(self, visits: VisitBatch) -> None:
+        """Learn from visits, best those of a short time: a 64th of a round.
+
+        Parameters
+        ----------
+        visits : VisitBatch
+            In any order. Their hosts and groups have room (`grow`).
+        """
+        if not len(visits.until):
+            return
+        self.advance(float(visits.until.max()))
+        chances, rhythm_chances = self._judge(visits)
+        rate = visits.shape / visits.time
+        self._attribute(visits, rate, _odds(visits.changed, chances))
+        self.rhythms.fold(visits.host, visits.since, visits.until, rate, _odds(visits.changed, rhythm_chances))
+
+    def elapsed(self, groups: Ints, host: Ints, since: Floats, now: float) -> Floats:
+        """Return the time since visits on the clocks of the pages; on the calendar where the gates of their hosts are closed.
+
+        Parameters
+        ----------
+        groups : ndarray of int (m, levels)
+            Groups of each page, `NO_GROUP` for one that is not kept.
+        host : ndarray of int (m,)
+            Its host.
+        since : ndarray (m,)
+            Its last visit.
+        now : float
+            Until when.
+
+        Returns
+        -------
+        ndarray (m,)
+        """
+        self.advance(now)
+        elapsed: Floats = np.asarray(now - since, np.float64)
+        field, rhythm = self.gates.is_open[host], self.rhythm_gates.is_open[host]
+        if rhythm.any():
+            elapsed[rhythm] = self.rhythms.elapsed(host[rhythm], since[rhythm], np.full(int(rhythm.sum()), now))
+        if field.any():
+            until = np.full(int(field.sum()), now)
+            elapsed[field] = self._own * elapsed[field] + self._integrals(groups[field], since[field], until)
+        return np.maximum(elapsed, 0.0)
+
+    def speed(self, groups: Ints) -> Floats:
+        """Return how fast the clocks of groups run in the newest bin beside the calendar: (m,), for people. 1 where nothing is known."""
+        return np.asarray(self._excess(groups)[:, -1] / SHARE, np.float64)
+
+    def recent(self, group: int, since: float) -> tuple[int, int]:
+        """Return how many visits to a group saw a change, and how many there were, in the bins from that of a time on: for people."""
+        first = min(max(math.floor((since - self.bins.begin) / self.bins.bin_s), 0), BINS)
+        counts = self.bins.sums[:, group, first:].sum(axis=1)
+        return round(float(counts[CHANGED])), round(float(counts[SEEN]))
+
+    def forget(self, groups: Ints) -> None:
+        """Make groups as if they were new; their numbers may be given to others."""
+        self.bins.sums[:, groups] = 0.0
+        self._remake(groups)
+
+    def rescale(self, bin_s: float) -> None:
+        """Go over to bins that are a power of two times as long, see `GroupBins.rescale`."""
+        self.bins.rescale(bin_s)
+        self._remake_all()
+
+    def pack_group(self, group: int) -> bytes:
+        """Return what is known of a group, 272 bytes; none for a group that is as if it were new."""
+        return self.bins.pack(group)
+
+    def unpack_group(self, group: int, packed: bytes) -> None:
+        """Put what `pack_group` returned, at any time, in the place of what is known of a group; see `GroupBins.unpack`."""
+        newest = self.bins.newest
+        self.bins.unpack(group, packed)
+        if self.bins.newest != newest:
+            self._remake_all()
+        self._remake(np.array([group]))
+
+    def pack_host(self, host: int) -> bytes:
+        """Return the gates and the profile of a host, 208 bytes."""
+        both = self.rhythms.attributed[host], self.rhythms.expected[host]
+        gates = _HOST.pack(self.gates.evidence[host], self.rhythm_gates.evidence[host])
+        return gates + b"".join(sums.astype("<f4").tobytes() for sums in both)
+
+    def unpack_host(self, host: int, packed: bytes) -> None:
+        """Put what `pack_host` returned in the place of what is known of a host. A gate between its bounds is closed.
+
+        Raises
+        ------
+        InvalidProblemError
+            The bytes are no host.
+        """
+        if len(packed) != _HOST.size + 8 * HOURS:
+            raise InvalidProblemError(f"host: expected {_HOST.size + 8 * HOURS} bytes, got {len(packed)}")
+        for gates, evidence in zip((self.gates, self.rhythm_gates), _HOST.unpack_from(packed), strict=True):
+            gates.set(host, evidence)
+        sums = np.frombuffer(packed, "<f4", 2 * HOURS, _HOST.size)
+        self.rhythms.attributed[host], self.rhythms.expected[host] = sums[:HOURS], sums[HOURS:]
+        self.rhythms.refresh()
+
+    @property
+    def _own(self) -> float:
+        """Share of a page's changes that no group accounts for."""
+        return 1.0 - self.levels * SHARE
+
+    def _judge(self, visits: VisitBatch) -> tuple[Floats, Floats]:
+        """Count visits for the gates; return the chances of a change, by the fields and by the rhythm."""
+        host, since, until = visits.host, visits.since, visits.until
+        calendar = until - since
+        rhythmic = self.rhythms.elapsed(host, since, until)
+        fields = self._integrals(visits.groups, since, until)
+        field, rhythm = self.gates.is_open[host], self.rhythm_gates.is_open[host]
+        base = np.where(rhythm, rhythmic, calendar)
+        pairs = (
+            (self.gates, self._own * base + fields, base),
+            (
+                self.rhythm_gates,
+                np.where(field, self._own * rhythmic + fields, rhythmic),
+                np.where(field, self._own * calendar + fields, calendar),
+            ),
+        )
+        chances = []
+        for gates, model, rival in pairs:
+            with_model = hazards(visits.shape, visits.time, np.maximum(model, 0.0))
+            without = hazards(visits.shape, visits.time, np.maximum(rival, 0.0))
+            gain = log_likelihoods(with_model, visits.changed) - log_likelihoods(without, visits.changed)
+            gates.count(host, np.where(visits.is_sample, gain, 0.0))
+            chances.append(-np.expm1(-with_model))
+        return chances[0], chances[1]
+
+    def _attribute(self, visits: VisitBatch, rate: Floats, odds: Floats) -> None:
+        """Add to the sums of groups what visits expected and saw."""
+        bins, levels = self.bins, visits.groups.shape[1]
+        edges = bins.begin + bins.bin_s * np.arange(BINS + 1)
+        overlap = np.diff(np.clip(edges, visits.since[:, None], visits.until[:, None]), axis=1)
+        expected = (rate[:, None] * overlap).astype(np.float32)
+        told = np.stack([expected * odds.astype(np.float32)[:, None], expected], axis=1)
+        groups = visits.groups.ravel()
+        order = np.argsort(groups, kind="stable")
+        order = order[np.searchsorted(groups[order], 0) :]
+        if not len(order):
+            return
+        of, visit = groups[order], order // levels
+        first = np.flatnonzero(np.append(True, of[1:] != of[:-1]))
+        rows = of[first]
+        added = np.add.reduceat(told[visit], first, axis=0)
+        added[:, ATTRIBUTED] *= self._excess(rows)
+        bins.sums[ATTRIBUTED, rows] += added[:, ATTRIBUTED]
+        bins.sums[EXPECTED, rows] += added[:, EXPECTED]
+        at = np.clip(((visits.until - bins.begin) / bins.bin_s).astype(np.int64), 0, BINS - 1)[visit]
+        np.add.at(bins.sums[SEEN], (of, at), np.float32(1.0))
+        np.add.at(bins.sums[CHANGED], (of, at), visits.changed[visit].astype(np.float32))
+        self._remake(rows)
+
+    def _integrals(self, groups: Ints, since: Floats, until: Floats) -> Floats:
+        """Return the sum over groups of the integrals of ex, for spans of time; (m,)."""
+        total = self._positions(groups, until) - self._positions(groups, since)
+        return np.asarray(total.sum(axis=1) * self.bins.bin_s)
+
+    def _positions(self, groups: Ints, at: Floats) -> Floats:
+        """The integrals of ex up to times, in bins, (m, levels). Beyond the bins on either side ex is the share."""
+        place = (at - self.bins.begin) / self.bins.bin_s
+        inside = np.clip(place, 0.0, BINS)
+        low = np.minimum(inside.astype(np.int64), BINS - 1)
+        below, above = self._clock[groups, low[:, None]], self._clock[groups, low[:, None] + 1]
+        beyond = SHARE * (place - inside)
+        return np.asarray(below + (inside - low)[:, None] * (above - below) + beyond[:, None])
+
+    def _excess(self, rows: Ints) -> NDArray[np.float32]:
+        """Ex of groups, (rows, BINS)."""
+        sums = self.bins.sums
+        return np.asarray((np.float32(STRENGTH * SHARE) + sums[ATTRIBUTED, rows]) / (np.float32(STRENGTH) + sums[EXPECTED, rows]))
+
+    def _remake(self, rows: Ints) -> None:
+        self._clock[rows, 1:] = np.cumsum(self._excess(rows), axis=1)
+
+    def _remake_all(self) -> None:
+        rows = len(self.bins) + 1
+        self._clock = np.zeros((rows, BINS + 1), np.float32)
+        self._remake(np.arange(rows))
+
+
+def bin_length(round_s: float) -> float:
+    """Return the length of bins for a round: the power of two seconds nearest to an eighth of it, in logarithms.
+
+    Examples
+    --------
+    >>> bin_length(86_400.0), bin_length(1.0)
+    (8192.0, 0.125)
+    """
+    return float(2.0 ** round(math.log2(round_s / BINS_A_ROUND)))
+
+
+def _odds(changed: NDArray[np.bool_], chance: Floats) -> Floats:
+    """1 / p of visits that saw a change, else 0."""
+    return np.asarray(np.where(changed, 1.0 / np.maximum(chance, _LEAST_CHANCE), 0.0))

@@ -1,0 +1,116 @@
+"""The rhythm of hosts: how much of what changes there changes in each hour of the day.
+
+Notes
+-----
+Each host has a profile m of 24 hours with mean 1; its clock C(t) is the integral of m. A visit tells whether a page changed in an interval
+that covers o_k seconds of hour k of the day. With y the mean change rate and p the probability of a change that was predicted, the changes
+expected in the hour are ``e = y o_k``, and of a change that was seen the share ``e m_k / p`` is attributed to it (expectation maximisation,
+online). Then ``m = (5 + num) / (5 + den)``, of sums smoothed over neighbouring hours. Intervals above two weeks say little, and are left
+out.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+HOURS: Final = 24
+#: Expected changes that a flat profile is worth.
+PRIOR: Final = 5.0
+#: Longest interval that is learned from, in days.
+LONGEST: Final = 14.0
+#: Weights of the hours at a distance of -2 to 2.
+_SMOOTHING: Final = (0.05, 0.3, 1.0, 0.3, 0.05)
+#: A visit expects at most so many changes of its page.
+_MOST_CHANGES: Final = 20.0
+#: Least probability of a change that was seen.
+_LEAST_CHANCE: Final = 1e-3
+
+
+class Rhythms:
+    """One profile for each host; all are flat at first.
+
+    Parameters
+    ----------
+    day : float
+        Length of a day in the unit of all times; days begin at multiples of it.
+
+    Attributes
+    ----------
+    attributed, expected : ndarray (hosts, 24)
+        The sums num and den.
+    profile : ndarray (hosts, 24)
+        m.
+    """
+
+    def __init__(self, day: float) -> None:
+        self.day = day
+        self.attributed: Floats = np.zeros((0, HOURS))
+        self.expected: Floats = np.zeros((0, HOURS))
+        self.profile: Floats = np.ones((0, HOURS))
+        self._clock: Floats = np.zeros((0, HOURS + 1))
+
+    def grow(self, hosts: int) -> None:
+        """Make room for so many hosts; those that are there stay."""
+        more = hosts - len(self.profile)
+        if more > 0:
+            self.attributed = np.append(self.attributed, np.zeros((more, HOURS)), axis=0)
+            self.expected = np.append(self.expected, np.zeros((more, HOURS)), axis=0)
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Make the profiles anew from the sums."""
+        sums = [np.zeros_like(self.expected), np.zeros_like(self.expected)]
+        for shift, weight in enumerate(_SMOOTHING):
+            for total, of_hours in zip(sums, (self.attributed, self.expected), strict=True):
+                total += weight * np.roll(of_hours, shift - 2, axis=1)
+        profile = (PRIOR + sums[0]) / (PRIOR + sums[1])
+        self.profile = profile / profile.mean(axis=1, keepdims=True)
+        self._clock = np.zeros((len(profile), HOURS + 1))
+        np.cumsum(self.profile * (self.day / HOURS), axis=1, out=self._clock[:, 1:])
+
+    def elapsed(self, host: Ints, since: Floats, until: Floats) -> Floats:
+        """Return the time that passes on the clocks of hosts; all arguments have shape (n,)."""
+        return self._at(host, until) - self._at(host, since)
+
+    def _at(self, host: Ints, at: Floats) -> Floats:
+        days = np.floor(at / self.day)
+        hours = np.clip((at / self.day - days) * HOURS, 0.0, HOURS)
+        hour = np.minimum(hours.astype(np.int64), HOURS - 1)
+        return np.asarray(days * self.day + self._clock[host, hour] + (hours - hour) * self.profile[host, hour] * (self.day / HOURS))
+
+    def fold(self, host: Ints, since: Floats, until: Floats, rate: Floats, odds: Floats) -> None:
+        """Learn from visits; profiles stay as they are until `refresh`.
+
+        Parameters
+        ----------
+        host, since, until : ndarray (n,)
+            Of each visit, when the page was visited before, and now.
+        rate : ndarray (n,)
+            Mean change rate before the visit.
+        odds : ndarray (n,)
+            1 / p where a change was seen, by the clock of the rhythm; 0 where none was.
+        """
+        span = until - since
+        told = (span > 0.0) & (span <= LONGEST * self.day)
+        if not told.any():
+            return
+        host, span, rate, odds = host[told], span[told], rate[told], odds[told]
+        covered = self._covered(until[told]) - self._covered(since[told])
+        expected = np.minimum(rate, _MOST_CHANGES / span)[:, None] * covered
+        np.add.at(self.expected, host, expected)
+        changed = odds > 0.0
+        share = np.minimum(odds[changed], 1.0 / _LEAST_CHANCE)[:, None] * expected[changed] * self.profile[host[changed]]
+        np.add.at(self.attributed, host[changed], share)
+
+    def _covered(self, at: Floats) -> Floats:
+        """How much of each hour of the day lies before a time: (n, 24); only differences mean something."""
+        days = np.floor(at / self.day)
+        hour = self.day / HOURS
+        within = (at - days * self.day)[:, None] - np.arange(HOURS) * hour
+        return np.asarray(days[:, None] * hour + np.clip(within, 0.0, hour))
