@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.scanning import scan_hash
@@ -26,6 +26,8 @@ BEGINNING: Final = "0-0"
 #: Entries that one call reads, and groups that one call writes.
 _READ_COUNT: Final = 200
 _WRITE_COUNT: Final = 200
+#: Of a number as a field.
+_KEY_BYTES: Final = 8
 _LEVEL_BITS: Final = np.uint64(56)
 
 Keys = NDArray[np.uint64]
@@ -57,7 +59,7 @@ class StoredClocks:
     hosts: dict[int, bytes] = field(default_factory=dict)
 
 
-def group_keys(host: NDArray[Any], directory: NDArray[Any], pattern: NDArray[Any]) -> Keys:
+def group_keys(host: ArrayLike, directory: ArrayLike, pattern: ArrayLike) -> Keys:
     """Return the groups of pages, (n, levels), from the fields of their rows; 0 where a page has none.
 
     Examples
@@ -97,7 +99,7 @@ def read_clocks(namespace: Namespace, partition: int) -> StoredClocks:
 
 def read_clocks_of(namespace: Namespace, partition: int, host: int, groups: Iterable[int]) -> StoredClocks:
     """Read what is stored of some groups and of their host, one round trip."""
-    fields = [_LAST, host.to_bytes(8, "little"), *(group.to_bytes(8, "little") for group in groups)]
+    fields = [_LAST, host.to_bytes(_KEY_BYTES, "little"), *(group.to_bytes(_KEY_BYTES, "little") for group in groups)]
     values = namespace.command("HMGET", namespace.key("clocks", partition), *fields, partition=partition)
     return _parsed((name, value) for name, value in zip(fields, values, strict=True) if value is not None)
 
@@ -112,17 +114,19 @@ def store_calls(
         some = pairs[at : at + _WRITE_COUNT]
         arguments: list[Any] = [fence, last if at + _WRITE_COUNT >= len(pairs) else ""]
         for key, value in some:
-            arguments += (key.to_bytes(8, "little"), value)
+            arguments += (key.to_bytes(_KEY_BYTES, "little"), value)
         calls.append(Call(partition, "store_clocks", arguments))
     return calls
 
 
 def _parsed(pairs: Iterable[tuple[bytes, bytes]]) -> StoredClocks:
-    last, groups, hosts = BEGINNING, {}, {}
+    last = BEGINNING
+    groups: dict[int, bytes] = {}
+    hosts: dict[int, bytes] = {}
     for name, value in pairs:
         if name == _LAST:
             last = value.decode()
-        elif len(name) == 8:  # noqa: PLR2004  # the bytes of a number
+        elif len(name) == _KEY_BYTES:
             key = int.from_bytes(name, "little")
             (groups if key >> int(_LEVEL_BITS) else hosts)[key] = value
     return StoredClocks(last, groups, hosts)

@@ -182,9 +182,7 @@ def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispat
     return result
 
 
-def observe_calls(
-    partition: int, observations: Sequence[Observation], tokens: Sequence[float], *, is_logged: bool = False
-) -> list[Call]:
+def observe_calls(partition: int, observations: Sequence[Observation], tokens: Sequence[float], *, is_logged: bool = False) -> list[Call]:
     """Return the calls that end leases; each yields per observation 1 (counted) or 0 (the lease was no longer valid).
 
     ``tokens`` are those of the leases now, after renewals. Where ``is_logged``, visits that gave a bit go to the stream ``visited``.

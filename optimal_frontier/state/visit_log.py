@@ -19,14 +19,15 @@ CHANGED: Final = 1
 SAMPLED: Final = 2
 #: Entries that the stream keeps, about.
 KEPT_ENTRIES: Final = 4000
-#: A visit, as Redis keeps it: number of its lease in the call, page, the last good visit before and this one (us since the epoch), shape and
-#: time (s) of the posterior before it (0: no bit yet), host, directory and pattern as in its row, flags.
+#: A visit, as Redis keeps it: number of its lease in the call, page, the last good visit before and this one (us since the epoch), shape
+#: and time (s) of the posterior before it (0: no bit yet), host, directory and pattern as in its row, flags.
 VISIT: Final = np.dtype(
     [("lease", "<u2"), ("page", f"V{PAGE_BYTES}"), ("since", "<f8"), ("until", "<f8"), ("shape", "<f4"), ("time", "<f4")]
     + [(name, "<u4") for name in ("host", "directory", "pattern")]
     + [("flags", "u1")]
 )
 _VISIT: Final = struct.Struct(f"<H{PAGE_BYTES}sddffIIIB")
+
 
 def pack_visits(observations: Sequence[Observation]) -> bytes:
     """Return the visits of one call of `observe` that gave a bit, as it takes them. About 1 us each."""

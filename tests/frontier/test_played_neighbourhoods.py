@@ -52,3 +52,13 @@ def crawled(store, seed: int = 3, **settings: object) -> Sections:
 def test_pages_of_a_section_that_changes_are_visited_sooner(space) -> None:
     play = crawled(space)
     print(play.planner.keeper.fields(0), play.staleness(LENGTH / 4, LENGTH), play.count(0))
+
+
+@pytest.mark.parametrize("on", [True, False])
+@pytest.mark.parametrize("seed", [3, 4])
+def test_compare(space, on, seed) -> None:
+    import time
+
+    t = time.process_time()
+    play = crawled(space, seed, NEIGHBOURHOODS=on)
+    print(on, seed, play.staleness(LENGTH / 4, LENGTH), play.count(0), time.process_time() - t, space.counts())

@@ -47,14 +47,9 @@ def directory_number(url: str) -> int:
     >>> news == directory_number("https://b.example/news/2.html?page=3"), (news ^ deep) >> 16 > 0
     (True, True)
     """
-    begin = url.find("/", url.find("://") + 3)
-    if begin < 0:
-        return _directory_number("/")
-    end = len(url)
-    for mark in "?#":
-        at = url.find(mark, begin)
-        end = at if 0 <= at < end else end
-    return _directory_number(url[begin : url.rfind("/", begin, end) + 1])
+    path = url.partition("?")[0].partition("#")[0]
+    begin = path.find("/", path.find("://") + 3)
+    return _directory_number(path[begin : path.rfind("/") + 1] if begin >= 0 else "/")
 
 
 @lru_cache(maxsize=8192)

@@ -33,7 +33,11 @@ LEAST_LOOK_S: Final = 1.0
 #: At one look of so many the clocks of all pages are asked; in a table of up to `SMALL` pages at each.
 _ALL_AT: Final = 4
 #: Looks ahead of which a deadline is written.
-_AHEAD: Final = 2.0
+_AHEAD: Final = 1.5
+#: A look writes at most so many deadlines a visit, those that are due first, as each costs the server about half of a visit; but so many at
+#: the least.
+_MOST_WRITTEN: Final = 0.5
+_FEW_WRITTEN: Final = 64
 
 Ints = NDArray[np.int64]
 
@@ -110,7 +114,7 @@ class ClockKeeper:
             stirred = clocks.stirred(pages)
             self.place(k, np.arange(pages.count) if is_all else np.flatnonzero(stirred), now)
             clocks.calm()
-            some = shifted_pages(pages, log_price, now, _AHEAD * self.look_s)
+            some = shifted_pages(pages, log_price, now, _AHEAD * self.look_s, max(_FEW_WRITTEN, int(_MOST_WRITTEN * len(visits))))
             if len(some.at):
                 moved[k] = some
         return moved

@@ -9,6 +9,7 @@ the pages, by a hash: two groups may share a count, so that at times one is kept
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, Final
 
@@ -258,6 +259,4 @@ def _parts(until: Floats, length: float) -> list[slice]:
     number = np.floor(until / length)
     cuts = np.flatnonzero(number[1:] != number[:-1]) + 1
     edges = np.unique(np.concatenate([[0], cuts, np.arange(0, len(until), _PART_VISITS), [len(until)]])).tolist()
-    return [slice(begin, end) for begin, end in zip(edges[:-1], edges[1:], strict=True)]
-
-
+    return [slice(begin, end) for begin, end in itertools.pairwise(edges)]

@@ -178,8 +178,9 @@ class Planner:
             revised = sum(revision.revised for revision in revisions)
             logger.info("RULES or interval bounds changed: bounds and importance of %d pages follow", revised)
         problem = crawl.problem(previous, now)
-        for k in live if self.keeper is not None else ():
-            self.keeper.take_in(k, takes_over=previous.get("planner") != self.lock.owner)
+        if self.keeper is not None:
+            for k in live:
+                self.keeper.take_in(k, takes_over=previous.get("planner") != self.lock.owner)
         started = float(previous.get("multiplier", 0.0))
         solved = solve(problem, crawl.budget.revisits, started)
         self.lock.renew()

@@ -109,7 +109,7 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Fl
     return Moved(at[chosen], _written(some[chosen], ids[chosen], made))
 
 
-def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float) -> Moved:
+def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float, most: int) -> Moved:
     """Choose the pages whose deadline the clocks of their neighbourhoods have moved since it was written, and move it.
 
     Parameters
@@ -122,6 +122,8 @@ def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float) -> M
         Server's time, seconds since the epoch.
     ahead : float
         Only pages are written that are due within so many seconds, by the old deadline or the new one: the others are looked at again.
+    most : int
+        How many at most: those that are due first.
     """
     moves = np.flatnonzero(pages["shift"] != pages["written"])
     some = pages.take(moves)
@@ -131,9 +133,12 @@ def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float) -> M
         wait = a + s * log_price
         other = np.maximum(wait - (some["shift"].astype(np.float64) - some["written"]), since)
         was, becomes = (np.clip(values, e, np.maximum(e, longest)) for values in (wait, other))
-        is_moved = np.isfinite(a) & (np.abs(becomes - was) > MOVED * was) & (np.minimum(was, becomes) < since + ahead)
+        left = np.minimum(was, becomes) - since
+        is_moved = np.isfinite(a) & (np.abs(becomes - was) > MOVED * was) & (left < ahead)
     is_moved &= ~((was <= since) & (becomes <= since)) & goes_by_price(some)
     chosen = np.flatnonzero(is_moved)
+    if len(chosen) > most:
+        chosen = np.sort(chosen[np.argpartition(left[chosen], most)[:most]])
     numbers = ManyNumbers(other[chosen] - s[chosen] * log_price, s[chosen], e[chosen], longest[chosen])
     return Moved(moves[chosen], _written(some[chosen], np.ascontiguousarray(some["id"][chosen]), numbers))
 
