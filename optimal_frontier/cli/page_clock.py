@@ -18,6 +18,8 @@ from optimal_frontier.state.rows import HUB, TIMED
 
 #: Bins that are told of, from the newest back: one round.
 _TOLD_BINS: Final = 8
+#: Levels, from that which says most to a person.
+_NEAREST: Final = ("directory", "section", "pattern", "host")
 #: A clock that runs this near to the calendar is as fast as that.
 _NEAR: Final = 0.05
 
@@ -29,8 +31,8 @@ def clock_facts(reading: PageReading, settings: FrontierSettings) -> dict[str, A
     and those that yield new pages.
 
     ``gate_open`` and ``rhythm_open`` say whether clocks of its host count, by ``evidence`` and ``rhythm_evidence`` (logarithms of
-    likelihood ratios). ``ahead_seconds`` is how far the clock has run ahead of the calendar since the last visit, ``speed`` how many times as
-    fast as the calendar it ran. ``groups`` has, for each level, the pages that it is of, and the visits of the last round there
+    likelihood ratios). ``ahead_seconds`` is how far the clock has run ahead of the calendar since the last visit, ``speed`` how many times
+    as fast as the calendar it ran. ``groups`` has, for each level, the pages that it is of, and the visits of the last round there
     (``seen``), and those of them that saw a change (``changed``).
     """
     row, stored = reading.row, reading.clocks
@@ -91,12 +93,13 @@ def why_clock(facts: dict[str, Any] | None) -> str:
     """Return the sentence of ``page`` about why a page comes sooner or later than by the calendar; empty where it does not."""
     if facts is None or abs(facts["speed"] - 1.0) <= _NEAR:
         return ""
-    nearest = max((group for group in facts["groups"] if group["seen"]), key=lambda group: LEVELS.index(group["level"]), default=None)
-    seen = ""
-    if nearest is not None:
-        seen = f"{nearest['changed']} of {nearest['seen']} visits to {nearest['pages']} within {duration(facts['round_seconds'])} saw a change; "
-    what = "sooner" if facts["ahead_seconds"] > 0 else "later"
-    return f"{seen[:1].upper()}{seen[1:]}{'its' if seen else 'Its'} clock ran {_speed(facts)}, so it is due {duration(abs(facts['ahead_seconds']))} {what}."
+    told = [group for group in facts["groups"] if group["seen"]]
+    what = f"{duration(abs(facts['ahead_seconds']))} {'sooner' if facts['ahead_seconds'] > 0 else 'later'}"
+    if not told:
+        return f"Its clock ran {_speed(facts)}, so it is due {what}."
+    nearest = min(told, key=lambda group: _NEAREST.index(group["level"]))
+    seen = f"{nearest['changed']} of {nearest['seen']} visits to {nearest['pages']} within {duration(facts['round_seconds'])} saw a change"
+    return f"{seen}; its clock ran {_speed(facts)}, so it is due {what}."
 
 
 def _speed(facts: dict[str, Any]) -> str:

@@ -5,28 +5,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from played_crawl import Play, parse
-from timed_namespace import START
+from timed_namespace import START, open_namespace
 
-SECTIONS, PAGES = 10, 20
+from optimal_frontier.state.checking import check_state
+
+SECTIONS, PAGES = 8, 15
 #: Seconds between two events of a section on average; each changes most of its pages.
 EVENT_S, TOGETHER = 400.0, 0.9
 #: Requests a second, so that a round takes 100 s.
-BUDGET = 2.0
-LENGTH = 4000.0
+BUDGET = 1.2
+LENGTH = 2400.0
 
 
 class Sections(Play):
-    """Page number p is in section p // PAGES."""
+    """Page number p is in section p // PAGES; without ``together`` each page has events of its own."""
 
-    def __init__(self, store, settings, seed: int = 3) -> None:
-        super().__init__(store, settings, self.edition)
-        rng = np.random.default_rng(seed)
+    def __init__(self, store, *, together: bool = True, **settings: object) -> None:
+        super().__init__(store, parse(CRAWL_RATE=BUDGET, RESOLVE_INTERVAL=60, **settings), self.edition)
+        rng = np.random.default_rng(3)
         self.changes: list[np.ndarray] = []
-        for section in range(SECTIONS):
-            events = np.cumsum(rng.exponential(EVENT_S, int(4 * LENGTH / EVENT_S)))
-            for page in range(PAGES):
-                self.add_page(f"site/s{section}/page{page}.html")
-                self.changes.append(events[rng.random(len(events)) < TOGETHER])
+        for page in range(SECTIONS * PAGES):
+            if page % PAGES == 0 or not together:
+                events = np.cumsum(rng.exponential(EVENT_S, int(4 * LENGTH / EVENT_S)))
+            self.add_page(f"site/s{page // PAGES}/page{page % PAGES}.html")
+            self.changes.append(events[rng.random(len(events)) < TOGETHER])
 
     def edition(self, number: int, at: float) -> int:
         return int(np.searchsorted(self.changes[number], at))
@@ -38,27 +40,54 @@ class Sections(Play):
             visits = np.array(self.visits[number]) - START
             # A copy is stale from the first change after a visit until the next visit.
             for at, until in zip(visits, np.append(visits[1:], np.inf), strict=True):
-                first = changes[np.searchsorted(changes, at, "right")] if len(changes) and changes[-1] > at else np.inf
+                first = changes[np.searchsorted(changes, at, "right")]
                 lost += max(0.0, min(until, end) - max(first, begin, at))
         return lost / (end - begin) / len(self.changes)
 
 
-def crawled(store, seed: int = 3, **settings: object) -> Sections:
-    play = Sections(store, parse(CRAWL_RATE=BUDGET, RESOLVE_INTERVAL=60, **settings), seed)
-    play.until(LENGTH)
-    return play
+def exists(store, name: str) -> bool:
+    return bool(store.command("EXISTS", store.key(name)))
 
 
-def test_pages_of_a_section_that_changes_are_visited_sooner(space) -> None:
-    play = crawled(space)
-    print(play.planner.keeper.fields(0), play.staleness(LENGTH / 4, LENGTH), play.count(0))
+def test_staleness_falls_where_pages_change_together(space, redis_socket) -> None:
+    """By a quarter at least, with no more fetches; what is stored is whole, and nothing is without NEIGHBOURHOODS."""
+    with_clocks = Sections(space)
+    with_clocks.until(LENGTH)
+    assert int(with_clocks.store.hash("plan")["clocks_open"]) == 1
+    other = open_namespace(redis_socket, f"{with_clocks.store.name}-off")
+    other.command("HSET", other.key("meta"), "opened", repr(other.now()))
+    without = Sections(other, NEIGHBOURHOODS=False)
+    without.until(LENGTH)
+    assert not exists(other, "visited")
+    assert not exists(other, "clocks")
+    on, off = (play.staleness(LENGTH / 3, LENGTH) for play in (with_clocks, without))
+    assert with_clocks.count(0) == pytest.approx(without.count(0), rel=0.01)
+    assert on < 0.75 * off
+    other.connection.close()
+    assert not check_state(with_clocks.store, sleep=lambda _: None).violations
 
 
-@pytest.mark.parametrize("on", [True, False])
-@pytest.mark.parametrize("seed", [3, 4])
-def test_compare(space, on, seed) -> None:
-    import time
-
-    t = time.process_time()
-    play = crawled(space, seed, NEIGHBOURHOODS=on)
-    print(on, seed, play.staleness(LENGTH / 4, LENGTH), play.count(0), time.process_time() - t, space.counts())
+def test_a_planner_that_is_killed_loses_nothing_but_a_look(space) -> None:
+    """Another one takes over what was stored with the last plan, and the visits since; then it knows and does the same."""
+    play = Sections(space)
+    play.until(700.0)
+    old = play.planner
+    planned = float(space.hash("plan")["time"])
+    assert old.crawl.now() - planned > 10.0, "some looks after the last plan"
+    play.run_by(play.settings)  # the old one is dead
+    assert not play.planner.keeper.clocks
+    assert play.planner.plan() is not None
+    old.keeper.take_in(0, takes_over=False)
+    mine, theirs = play.planner.keeper.clocks[0], old.keeper.clocks[0]
+    assert mine.last == theirs.last
+    at = np.arange(play.planner.crawl.tables[0].pages.count)
+    now = play.planner.crawl.now()
+    assert mine.is_open
+    ahead = [clocks.shifts(play.planner.crawl.tables[0].pages, at, now) for clocks in (mine, theirs)]
+    assert np.abs(ahead[1]).max() > 10.0
+    assert np.abs(ahead[0] - ahead[1]).max() < 0.05 * np.abs(ahead[1]).max()
+    assert old.plan(if_due=True) is None
+    looked = play.count(700.0)
+    play.until(800.0)
+    assert play.count(700.0) - looked == pytest.approx(100 * BUDGET, abs=5)
+    assert int(space.hash("plan")["clocks_open"]) == 1

@@ -3,7 +3,7 @@
 A judge does not know these clocks: its numbers count time by the calendar, and so do posteriors. Here the deadline of a page comes nearer
 by as much as its neighbourhood's clock has run ahead since its last visit, or moves away. Bounds stay in calendar time.
 
-A look is due every 64th of a round, a second at the soonest. It takes in the visits since the last one, and asks the clocks of pages in
+A look is due every 64th of a round, a second or RESOLVE_INTERVAL at the soonest. It takes in the visits since the last one, and asks the clocks of pages in
 whose directory or pattern a change was seen; at every fourth look, and in a small crawl, of all. It writes what moved, if it is due soon.
 """
 
@@ -68,7 +68,8 @@ class ClockKeeper:
     @property
     def look_s(self) -> float:
         """Seconds between two looks."""
-        return max(LEAST_LOOK_S, self.crawl.priors.default_time / LOOKS_A_ROUND)
+        shortest = min(LEAST_LOOK_S, self.crawl.settings.resolve_interval)
+        return max(shortest, self.crawl.priors.default_time / LOOKS_A_ROUND)
 
     def take_in(self, k: int, *, takes_over: bool) -> NDArray[Any]:
         """Take in the visits to a partition since the last time, and return them; first what another planner stored, if this takes over.
