@@ -81,7 +81,8 @@ def clock_line(facts: dict[str, Any]) -> str:
     >>> clock_line(facts | {"groups": [{"level": "directory", "pages": "/news/", "seen": 14, "changed": 9}]})
     '2.3 times as fast as the calendar since its last visit; /news/: 9 of 14 visits within 60.0 min saw a change'
     """
-    told = [f"{group['pages']}: {group['changed']} of {group['seen']} visits" for group in facts["groups"] if group["seen"]]
+    counts = {group["pages"]: f"{group['changed']} of {group['seen']} visits" for group in facts["groups"] if group["seen"]}
+    told = [f"{pages}: {count}" for pages, count in counts.items()]
     visits = f"; {', '.join(told)} within {duration(facts['round_seconds'])} saw a change" if told else ""
     if not (facts["gate_open"] or facts["rhythm_open"]):
         evidence = number(max(facts["evidence"], facts["rhythm_evidence"]))
@@ -94,12 +95,12 @@ def why_clock(facts: dict[str, Any] | None) -> str:
     if facts is None or abs(facts["speed"] - 1.0) <= _NEAR:
         return ""
     told = [group for group in facts["groups"] if group["seen"]]
-    what = f"{duration(abs(facts['ahead_seconds']))} {'sooner' if facts['ahead_seconds'] > 0 else 'later'}"
+    ran = f"clock ran {_speed(facts)} since its last visit, so it comes {'sooner' if facts['ahead_seconds'] > 0 else 'later'}"
     if not told:
-        return f"Its clock ran {_speed(facts)}, so it is due {what}."
+        return f"Its {ran}."
     nearest = min(told, key=lambda group: _NEAREST.index(group["level"]))
     seen = f"{nearest['changed']} of {nearest['seen']} visits to {nearest['pages']} within {duration(facts['round_seconds'])} saw a change"
-    return f"{seen}; its clock ran {_speed(facts)}, so it is due {what}."
+    return f"{seen}; its {ran}."
 
 
 def _speed(facts: dict[str, Any]) -> str:
