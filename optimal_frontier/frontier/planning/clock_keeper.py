@@ -3,13 +3,13 @@
 A judge does not know these clocks: its numbers count time by the calendar, and so do posteriors. Here the deadline of a page comes nearer
 by as much as its neighbourhood's clock has run ahead since its last visit, or moves away. Bounds stay in calendar time.
 
-A look is due every 64th of a round, a second or RESOLVE_INTERVAL at the soonest. It takes in the visits since the last one, and asks the clocks of pages in
-whose directory or pattern a change was seen; at every fourth look, and in a small crawl, of all. It writes what moved, if it is due soon.
+A look is due every 32nd of a round, a second or RESOLVE_INTERVAL at the soonest. It takes in the visits since the last one, and asks the
+clocks of pages in whose directory or pattern a change was seen; at every second look, and in a small crawl, of all. It writes what moved,
+if it is due soon.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -19,24 +19,22 @@ from numpy.typing import NDArray
 from optimal_frontier.frontier.judging.waits import goes_by_price
 from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
 from optimal_frontier.frontier.planning.neighbourhood_clocks import NeighbourhoodClocks
-from optimal_frontier.frontier.planning.page_table import SMALL
 from optimal_frontier.frontier.planning.publishing import read_log_price
-from optimal_frontier.frontier.planning.rewriting import Moved, shifted_pages
+from optimal_frontier.frontier.planning.rewriting import GOES_BY, Moved, shifted_pages
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import HUB
 
-logger = logging.getLogger(__name__)
-
 #: Looks in a round, and least seconds between two.
-LOOKS_A_ROUND: Final = 64
+LOOKS_A_ROUND: Final = 32
 LEAST_LOOK_S: Final = 1.0
-#: At one look of so many the clocks of all pages are asked; in a table of up to `SMALL` pages at each.
-_ALL_AT: Final = 4
+#: At one look of so many the clocks of all pages are asked; in a table of up to so many pages at each.
+_ALL_AT: Final = 2
+_FEW_PAGES: Final = 2000
 #: Looks ahead of which a deadline is written.
 _AHEAD: Final = 1.5
 #: A look writes at most so many deadlines a visit, those that are due first, as each costs the server about half of a visit; but so many at
 #: the least.
-_MOST_WRITTEN: Final = 0.5
+_MOST_WRITTEN: Final = 0.2
 _FEW_WRITTEN: Final = 64
 
 Ints = NDArray[np.int64]
@@ -90,7 +88,8 @@ class ClockKeeper:
         """Note of these pages how far their clocks are ahead."""
         pages, clocks = self.crawl.tables[k].pages, self.clocks[k]
         pages["shift"][at] = 0.0
-        at = at[goes_by_price(pages)[at] & (pages["flags"][at] & HUB == 0)]  # type: ignore[arg-type]  # columns by name will do
+        some = pages.some(at, GOES_BY)
+        at = at[goes_by_price(some) & (some["flags"] & HUB == 0)]  # type: ignore[arg-type]  # columns by name will do
         pages["shift"][at] = clocks.shifts(pages, at, now)
 
     def settle(self, k: int, at: Ints) -> None:
@@ -108,7 +107,7 @@ class ClockKeeper:
             if len(visits):
                 table.refresh(np.unique(visits["page"]), log_price)
             pages, clocks = table.pages, self.clocks[k]
-            is_all = pages.count <= SMALL or self._looks % _ALL_AT == 0
+            is_all = pages.count <= _FEW_PAGES or self._looks % _ALL_AT == 0
             if not clocks.is_open and not pages["shift"].any():
                 clocks.calm()
                 continue

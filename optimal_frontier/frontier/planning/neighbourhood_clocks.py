@@ -177,7 +177,9 @@ class NeighbourhoodClocks:
         groups = np.unique(np.concatenate([*self._stirred, np.zeros(0, np.uint64)]))
         if not len(groups):
             return np.zeros(pages.count, bool)
-        return np.asarray(np.isin(_keys_of(pages)[:, _NEAR], groups).any(axis=1))
+        keys = _keys_of(pages)[:, _NEAR]
+        at = np.minimum(np.searchsorted(groups, keys), len(groups) - 1)
+        return np.asarray((groups[at] == keys).any(axis=1))
 
     def calm(self) -> None:
         """Forget where changes were seen."""

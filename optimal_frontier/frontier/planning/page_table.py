@@ -103,6 +103,10 @@ class Pages(Mapping[str, NDArray[Any]]):
             some[name] = values[at]
         return some
 
+    def some(self, at: NDArray[Any], names: Iterable[str]) -> Pages:
+        """Return some columns of some pages."""
+        return Pages({name: self.columns[name][at] for name in names})
+
     def keep(self, wanted: NDArray[np.bool_]) -> None:
         """Let go of all others."""
         self.columns = {name: values[wanted] for name, values in self.columns.items()}
@@ -197,7 +201,9 @@ class PageTable:
 
     def refresh(self, ids: NDArray[Any], placed: float) -> None:
         """Read some pages, as far as they are in the table, which stays in its order; ``ids`` has the type of the column ``id``."""
-        names = ids[np.isin(keys_of(ids), self._keys)].tolist()
+        keys = keys_of(ids)
+        at = np.minimum(np.searchsorted(self._keys, keys), max(len(self._keys) - 1, 0))
+        names = ids[self._keys[at] == keys].tolist() if len(self._keys) else []
         key = self.namespace.key("pages", self.partition)
         for begin in range(0, len(names), SCAN_COUNT):
             some = names[begin : begin + SCAN_COUNT]

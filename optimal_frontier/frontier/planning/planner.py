@@ -348,8 +348,7 @@ class Planner:
         for k in live:
             rows = crawl.rows_of(k)
             step = price_step(len(rows), float(solved.response[rows].sum()))
-            fields = plan_fields(plan, k, shares[k]) | {"planner": self.lock.owner}
-            fields |= self.keeper.fields(k) if self.keeper is not None else {}
+            fields = self._fields(plan, k, shares[k])
             log_price = log_prices[k]
             arguments: list[Any] = [
                 self.lock.fences[k],
@@ -362,6 +361,11 @@ class Planner:
             if self.namespace.run([Call(k, "publish_plan", arguments)])[0] < 0:
                 return False
         return True
+
+    def _fields(self, plan: Plan, k: int, share: float) -> dict[str, Any]:
+        """Return what is published in a partition, by name."""
+        clocks = self.keeper.fields(k) if self.keeper is not None else {}
+        return plan_fields(plan, k, share) | clocks | {"planner": self.lock.owner}
 
     def _store_clocks(self, previous: Mapping[str, str]) -> bool:
         """Store what was learned of clocks, or forget it where they were turned off; False if another planner has taken over."""

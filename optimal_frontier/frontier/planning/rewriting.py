@@ -29,6 +29,11 @@ WRITTEN: Final = np.dtype([("page", f"V{PAGE_BYTES}"), ("b", "<f8"), ("a", "<f4"
 if WRITTEN.itemsize != PAGE_BYTES + NUMBERS_BYTES:
     raise AssertionError("write_plan takes another layout")
 
+#: Columns of pages by which the price may go.
+GOES_BY: Final = ("state", "visits", "failures", "min_interval", "max_interval", "l", "flags")
+#: Columns that say where the clock of a neighbourhood moves a page.
+_SHIFTED: Final = (*GOES_BY, "id", "b", "a", "s", "e", "shift", "written")
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -106,7 +111,7 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Fl
     is_other &= ~((was <= now) & (due <= now))
     chosen = np.flatnonzero(is_other)
     made = numbers_of_rows(some[chosen], ids[chosen], terms, now, None if yielded is None else yielded[chosen], shift[chosen])
-    return Moved(at[chosen], _written(some[chosen], ids[chosen], made))
+    return Moved(at[chosen], _written(ids[chosen], some["b"][chosen], made))
 
 
 def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float, most: int) -> Moved:
@@ -126,7 +131,7 @@ def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float, most
         How many at most: those that are due first.
     """
     moves = np.flatnonzero(pages["shift"] != pages["written"])
-    some = pages.take(moves)
+    some = pages.some(moves, _SHIFTED)
     a, s, e, longest = (some[name].astype(np.float64) for name in ("a", "s", "e", "l"))
     since = now - some["b"] / 1e6
     with np.errstate(invalid="ignore"):
@@ -135,18 +140,18 @@ def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float, most
         was, becomes = (np.clip(values, e, np.maximum(e, longest)) for values in (wait, other))
         left = np.minimum(was, becomes) - since
         is_moved = np.isfinite(a) & (np.abs(becomes - was) > MOVED * was) & (left < ahead)
-    is_moved &= ~((was <= since) & (becomes <= since)) & goes_by_price(some)
+    is_moved &= ~((was <= since) & (becomes <= since)) & goes_by_price(some)  # type: ignore[arg-type]  # columns by name will do
     chosen = np.flatnonzero(is_moved)
     if len(chosen) > most:
         chosen = np.sort(chosen[np.argpartition(left[chosen], most)[:most]])
     numbers = ManyNumbers(other[chosen] - s[chosen] * log_price, s[chosen], e[chosen], longest[chosen])
-    return Moved(moves[chosen], _written(some[chosen], np.ascontiguousarray(some["id"][chosen]), numbers))
+    return Moved(moves[chosen], _written(some["id"][chosen], some["b"][chosen], numbers))
 
 
-def _written(some: NDArray[Any], ids: NDArray[Any], numbers: ManyNumbers) -> NDArray[Any]:
-    """Return pages and their new numbers as they are sent."""
-    rows = np.zeros(len(some), WRITTEN)
-    rows["page"], rows["b"] = ids, some["b"]
+def _written(ids: NDArray[Any], b: NDArray[Any], numbers: ManyNumbers) -> NDArray[Any]:
+    """Return pages, the visits that their new numbers are about, and these, as they are sent."""
+    rows = np.zeros(len(b), WRITTEN)
+    rows["page"], rows["b"] = ids, b
     for name, values in zip(("a", "s", "e", "l"), numbers, strict=True):
         rows[name] = np.minimum(values, np.where(np.isinf(values), np.inf, _FAR))
     return rows
