@@ -47,7 +47,7 @@ def clock_facts(reading: PageReading, settings: FrontierSettings) -> dict[str, A
         for level, key in enumerate(keys):
             clocks.unpack_group(level, stored.groups.get(key, b""))
     except InvalidProblemError:
-        return None  # `check` says so
+        return None  # the next plan writes it anew
     numbers = np.array([[level if key in stored.groups else NO_GROUP for level, key in enumerate(keys)]])
     last = row.b / 1e6 - row.unseen
     elapsed = max(reading.now - last, 1e-6)

@@ -10,12 +10,14 @@ if it is due soon.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.judging.waits import goes_by_price
 from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
 from optimal_frontier.frontier.planning.neighbourhood_clocks import NeighbourhoodClocks
@@ -102,22 +104,28 @@ class ClockKeeper:
         self._looks += 1
         moved = {}
         for k in self.clocks:
-            table = self.crawl.tables[k]
-            visits, log_price = self.take_in(k, takes_over=False), read_log_price(self.namespace, k)
-            if len(visits):
-                table.refresh(np.unique(visits["page"]), log_price)
-            pages, clocks = table.pages, self.clocks[k]
-            is_all = pages.count <= _FEW_PAGES or self._looks % _ALL_AT == 0
-            if not clocks.is_open and not pages["shift"].any():
-                clocks.calm()
-                continue
-            stirred = clocks.stirred(pages)
-            self.place(k, np.arange(pages.count) if is_all else np.flatnonzero(stirred), now)
-            clocks.calm()
-            some = shifted_pages(pages, log_price, now, _AHEAD * self.look_s, max(_FEW_WRITTEN, int(_MOST_WRITTEN * len(visits))))
-            if len(some.at):
-                moved[k] = some
+            # Of a partition that cannot be reached the visits stay in its stream.
+            with contextlib.suppress(StateUnavailableError):
+                some = self._look(k, now)
+                if some is not None and len(some.at):
+                    moved[k] = some
         return moved
+
+    def _look(self, k: int, now: float) -> Moved | None:
+        table, clocks = self.crawl.tables[k], self.clocks[k]
+        visits, log_price = self.take_in(k, takes_over=False), read_log_price(self.namespace, k)
+        if len(visits):
+            table.refresh(np.unique(visits["page"]), log_price)
+        pages = table.pages
+        is_all = pages.count <= _FEW_PAGES or self._looks % _ALL_AT == 0
+        stirs = clocks.is_open or bool(pages["shift"].any())
+        if stirs:
+            self.place(k, np.arange(pages.count) if is_all else np.flatnonzero(clocks.stirred(pages)), now)
+        clocks.calm()
+        if not stirs:
+            return None
+        most = max(_FEW_WRITTEN, int(_MOST_WRITTEN * len(visits)))
+        return shifted_pages(pages, log_price, now, _AHEAD * self.look_s, most)
 
     def store(self, k: int, fence: int) -> bool:
         """Store what was learned since the last plan; False if another planner has taken over."""
