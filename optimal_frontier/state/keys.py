@@ -126,7 +126,7 @@ KEYS: Final = (
         "hash",
         "what the planner knows of clocks of neighbourhoods: of groups of pages and of hosts, packed (state/clocks.py)",
         "groups of three pages or more that were visited within four rounds; hosts",
-        "planning.neighbourhood_clocks",
+        "store_clocks",
     ),
     Key(
         "flagged",
