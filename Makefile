@@ -2,6 +2,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 SECONDS_LONG ?= 90
+# Of the example: pages that change on their own (independent), or sections of sites whose pages change together (news); there
+# NEIGHBOURHOODS=False leaves each page to its own history, without neighbourhoods and feeds.
+WORLD ?= independent
+NEIGHBOURHOODS ?= True
 # Tests at a time: two to a processor, as crawls wait more than they work. Those of a file share what they set up.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(8, 2 * os.cpu_count()))')
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -20,7 +24,7 @@ $(VENV)/installed: setup.cfg pyproject.toml
 	touch $@
 
 example: install
-	$(VENV)/bin/python example_project/run.py --seconds $(SECONDS_LONG)
+	$(VENV)/bin/python example_project/run.py --seconds $(SECONDS_LONG) --world $(WORLD) $(if $(filter False,$(NEIGHBOURHOODS)),--alone)
 
 example-short: install
 	$(VENV)/bin/python example_project/run.py --seconds 20

@@ -4,7 +4,8 @@
 
 Pages of 50 kB as sites have them. Each round does everything once, in turn, so that a busy machine slows all alike; times are medians
 over the rounds (us of processor time), ratios are medians of the rounds' ratios to ``lxml.html.document_fromstring``. "alone": the
-response has no selector, and nobody asks for it later. "selector there": it was made before. "selector used": what the fingerprint adds
+response has no selector, and nobody asks for it later. "selector there": it was made before; "unchanged": and the fingerprint is the one
+that is stored of the page. "selector used": what the fingerprint adds
 to a callback that uses ``response.selector`` anyway. Responses are made before and freed after the clock runs. "body, warm" has the body in
 the processor's cache. Then large and hostile bodies: seconds, and by how much the most memory that the process ever had has grown.
 """
@@ -22,6 +23,8 @@ from scrapy.http import HtmlResponse, TextResponse
 
 from optimal_frontier.detection import fingerprint
 from optimal_frontier.detection.content import PARSED_BYTES
+from optimal_frontier.detection.fingerprint import take
+from optimal_frontier.detection.recipe import make_recipe
 
 SIZE = 50_000
 _CARD = (
@@ -69,10 +72,13 @@ def seconds(function: Callable[[], object]) -> float:
 def measure(body: bytes, rounds: int) -> dict[str, list[float]]:
     """Times of each round, by what was done, seconds."""
     found: dict[str, list[float]] = {}
+    recipe = make_recipe("text")
+    known = take(response_of(body), recipe).digest
     for _ in range(rounds):
-        responses = [response_of(body) for _ in range(7)]
-        there, used, unused, alone, chosen, near, whole = responses
+        responses = [response_of(body) for _ in range(8)]
+        there, used, unused, alone, chosen, near, whole, same = responses
         there.selector  # noqa: B018
+        same.selector  # noqa: B018
 
         def use(response: HtmlResponse = unused) -> object:
             return response.selector.css("p").get()
@@ -84,6 +90,7 @@ def measure(body: bytes, rounds: int) -> dict[str, list[float]]:
             "parse": seconds(lambda: lxml.html.document_fromstring(body)),
             "alone": seconds(lambda response=alone: fingerprint(response)),
             "selector there": seconds(lambda response=there: fingerprint(response)),
+            "unchanged": seconds(lambda response=same: take(response, recipe, known)),
             "selector used": seconds(fingerprint_and_use) - seconds(use),
             "include, exclude": seconds(lambda response=chosen: fingerprint(response, include=["main"], exclude=["h2", ".price"])),
             "near": seconds(lambda response=near: fingerprint(response, kind="near")),

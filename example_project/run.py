@@ -20,11 +20,15 @@ PROJECT = Path(__file__).resolve().parent
 sys.path.insert(0, str(PROJECT))
 
 from demo.display import Follower, progress, results_table  # noqa: E402  the path above comes first
+from demo.news import WORLDS  # noqa: E402
 from demo.processes import Crawl, RunError, running_site  # noqa: E402
 from demo.record import LogFollower  # noqa: E402
 from demo.report import Report, measure  # noqa: E402
-from demo.world import MARGIN_S, SECONDS, make_world  # noqa: E402
+from demo.site import feed_urls  # noqa: E402
+from demo.world import MARGIN_S, SECONDS  # noqa: E402
 from rich.console import Console  # noqa: E402
+
+from optimal_frontier.settings.table import TABLE  # noqa: E402
 
 PICTURE = PROJECT / "freshness.png"
 
@@ -58,7 +62,11 @@ def main(arguments: list[str] | None = None) -> int:
             shutil.rmtree(data, ignore_errors=True)
 
     if options.json:
-        print(json.dumps(report.figures() | {"seed": options.seed, "errors": len(trouble)}, indent=2))
+        print(
+            json.dumps(
+                report.figures() | {"world": options.world, "alone": options.alone, "seed": options.seed, "errors": len(trouble)}, indent=2
+            )
+        )
     else:
         console.print(results_table(report))
         if not options.no_plot and find_spec("matplotlib"):
@@ -70,11 +78,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace, data: Path, console: Console) -> tuple[Report, list[str]]:
     """Site, crawl, figures, picture."""
-    world = make_world(options.seed, options.seconds)
+    world = WORLDS[options.world](options.seed, options.seconds)
     log = LogFollower(data / "site.jsonl")
-    with running_site(options.seed, options.seconds, data / "site.jsonl") as address:
+    with running_site(options.seed, options.seconds, data / "site.jsonl", options.world) as address:
         follower = Follower(world, log, address.epoch)
-        crawl = Crawl(world, address, data, options.seconds + _OVERTIME_S, options.settings)
+        crawl = Crawl(world, address, data, options.seconds + _OVERTIME_S, _settings(options, feed_urls(world, address.ports)))
         try:
             console.print(f"{world.pages} pages that change on {len(address.ports)} hosts; {options.seconds:g} s. Look inside meanwhile:")
             console.print(f"  optimal-frontier --project {PROJECT} --redis-url {crawl.redis_url} status", highlight=False, soft_wrap=True)
@@ -99,6 +107,14 @@ def _run(options: argparse.Namespace, data: Path, console: Console) -> tuple[Rep
         else:
             print("no picture: matplotlib is not installed (pip install 'optimal-frontier[plot]')", file=sys.stderr)
     return report, trouble
+
+
+def _settings(options: argparse.Namespace, feeds: list[str]) -> list[str]:
+    """Return the settings of the crawl: by --alone nothing that tells of other pages' changes, otherwise the feeds; then the user's."""
+    chosen = [f"OPTIMAL_FRONTIER_SOURCES={' '.join(feeds)}"] if feeds and not options.alone else []
+    if options.alone and any(setting.name == "NEIGHBOURHOODS" for setting in TABLE):
+        chosen.append("OPTIMAL_FRONTIER_NEIGHBOURHOODS=False")
+    return chosen + options.settings
 
 
 def _follow(follower: Follower, crawl: Crawl, seconds: float, pages: int, console: Console) -> float:
@@ -126,6 +142,10 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=SECONDS, help="length of the run; the last half of it is measured (default: %(default)g)"
     )
+    parser.add_argument(
+        "--world", choices=sorted(WORLDS), default="independent", help="pages that change on their own, or together (default: %(default)s)"
+    )
+    parser.add_argument("--alone", action="store_true", help="each page by its own history: no neighbourhoods, no feeds")
     parser.add_argument("--seed", type=int, default=1, help="which world (default: %(default)d)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON to stdout, all else to stderr")
     parser.add_argument("--no-plot", action="store_true", help=f"do not write {PICTURE.name}")

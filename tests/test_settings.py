@@ -100,6 +100,7 @@ REJECTED = {
     "DISCOVERY_VALUE": ["yes", None, 2, 1.0, "", []],
     "NEIGHBOURHOODS": ["yes", None, 2, 1.0, "", []],
     "CONDITIONAL_GET": ["yes", None, 2, 1.0, "", []],
+    "TEMPLATE_CHANGES": "yes",
     "CALLBACK_ON": ["never", None, 5],
     "ITEM_FIELD": ["", 5, [], True],
     "IGNORED_PARAMETERS": [5, None, [5], [""], {"a": 1}, "[", '[""]', True],

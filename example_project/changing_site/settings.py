@@ -16,7 +16,7 @@ OPTIMAL_FRONTIER_MIN_INTERVAL = 0.1
 # Nothing can be kept fresh before it was found: let the first seconds go to discovery.
 OPTIMAL_FRONTIER_DISCOVERY_SHARE = 0.8
 
-# Ten "hosts" are ten ports of 127.0.0.1, which Scrapy's downloader takes for one domain.
+# The "hosts" are ports of 127.0.0.1, which Scrapy's downloader takes for one domain.
 CONCURRENT_REQUESTS = 32
 CONCURRENT_REQUESTS_PER_DOMAIN = 32
 DOWNLOAD_DELAY = 0

@@ -36,11 +36,11 @@ class SiteAddress:
 
 
 @contextmanager
-def running_site(seed: int, seconds: float, log: Path) -> Iterator[SiteAddress]:
+def running_site(seed: int, seconds: float, log: Path, world: str = "independent") -> Iterator[SiteAddress]:
     """Start the site's process, and stop it in the end."""
     # A session of its own: Ctrl-C is for run.py alone, which then stops the others in order.
     site = subprocess.Popen(
-        [sys.executable, "-m", "demo.site", "--seed", str(seed), "--seconds", str(seconds), "--log", str(log)],
+        [sys.executable, "-m", "demo.site", "--world", world, "--seed", str(seed), "--seconds", str(seconds), "--log", str(log)],
         cwd=PROJECT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -81,7 +81,7 @@ class Crawl:
         self.redis_url = f"embedded://{data / 'state'}"
         options = [f"OPTIMAL_FRONTIER_REDIS_URL={self.redis_url}", f"CLOSESPIDER_TIMEOUT={timeout:g}", *settings]
         command = [sys.executable, "-m", "scrapy", "crawl", "pages"]
-        command += ["-a", f"start_url={page_url(0, address.ports)}", "-a", f"start_importance={world.importance[0]:.6g}"]
+        command += ["-a", f"start_url={page_url(0, address.ports, world)}", "-a", f"start_importance={world.importance[0]:.6g}"]
         for option in options:
             command += ["-s", option]
         with self.log.open("wb") as log:

@@ -218,7 +218,7 @@ def measure(world: World, record: FetchRecord, start: float, end: float, budget:
 
 def _is_unchanged(record: FetchRecord) -> np.ndarray:
     """Whether each fetch was a revisit that served the version that the fetch before had served; shape (m,)."""
-    served = np.flatnonzero(np.isin(record.status, SERVED))
+    served = np.flatnonzero(np.isin(record.status, SERVED) & (record.page >= 0))
     order = served[np.argsort(record.page[served], kind="stable")]
     same = (np.diff(record.page[order]) == 0) & (np.diff(record.version[order]) == 0)
     unchanged = np.zeros(len(record.time), bool)

@@ -48,6 +48,12 @@ class World:
         Change times in ascending order, seconds after the site's start: one Poisson process per page.
     links : tuple of n tuples
         Pages that each page links to. All pages can be reached from page 0, also without those that die.
+    paths : tuple of n str
+        Where each page is on its host; empty: ``/page/N``.
+    homes : tuple of n int
+        Host of each page; empty: the page's number modulo `HOSTS`.
+    notices : tuple of (float, int)
+        Times and pages that the feeds of the hosts tell of, in ascending order; empty: there are no feeds.
     """
 
     importance: np.ndarray
@@ -55,6 +61,22 @@ class World:
     death: np.ndarray
     changes: tuple[np.ndarray, ...]
     links: tuple[tuple[int, ...], ...]
+    paths: tuple[str, ...] = ()
+    homes: tuple[int, ...] = ()
+    notices: tuple[tuple[float, int], ...] = ()
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return 1 + max(self.homes) if self.homes else HOSTS
+
+    def path(self, page: int) -> str:
+        """Where a page is on its host."""
+        return self.paths[page] if self.paths else f"/page/{page}"
+
+    def host(self, page: int) -> int:
+        """Number of the host of a page."""
+        return self.homes[page] if self.homes else page % HOSTS
 
     @property
     def pages(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from optimal_frontier.cli.output import number
 from optimal_frontier.frontier.judging.gone import is_held
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
+from optimal_frontier.frontier.judging.template_events import is_event
 from optimal_frontier.state.reading import StatusReading
 
 #: Counters of failures that are no causes: by what they mean for the page.
@@ -52,7 +53,7 @@ def failure_facts(reading: StatusReading) -> dict[str, Any]:
         "held_hosts": sorted(held),
         "gone_held": counts.get("gone_held", 0),
         "blocked_pages": counts.get("blocked_pages", 0),
-        "flagged_contents": sum(partition.flagged_contents for partition in reading.partitions),
+        "flagged_contents": sum(not is_event(name) for partition in reading.partitions for name in partition.flagged),
         "moved": counts.get("moved", 0),
         "merged": counts.get("merged", 0),
         "revived": counts.get("revived", 0),

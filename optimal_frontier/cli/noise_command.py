@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +14,9 @@ import click
 from optimal_frontier.cli.output import NOTHING, number, printable, show_json, show_table
 from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
-from optimal_frontier.detection.noisy_sections import Noise, differs_on_every_visit, differs_within_seconds, noise_of
+from optimal_frontier.cli.template_facts import shared_sections, template_changes, template_line
+from optimal_frontier.detection.noisy_sections import Noise, differs_on_every_visit, differs_within_seconds, join_places, noise_of
+from optimal_frontier.detection.sections import OWN_TEXT, REST, WHOLE
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.hosts import host_of
@@ -56,7 +58,9 @@ def noise(options: Options, target: str, as_json: bool) -> None:
     with opened_namespace(workplace) as namespace:
         is_page = "://" in target or _is_name(namespace, workplace, target)
         kept, pages = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, target)
+        changes = template_changes(namespace, host_of(target) if "://" in target else target.lower())
     answer = {"target": target, "pages": pages, **_answer(kept, workplace.settings, is_page=is_page)}
+    answer["template"] = {"changes": changes, **_template(kept, workplace.settings, is_page=is_page)}
     if as_json:
         show_json(answer)
     else:
@@ -127,6 +131,26 @@ def _group(name: str, pages: Sequence[_Kept], settings: FrontierSettings, *, is_
     }
 
 
+def _template(kept: Sequence[_Kept], settings: FrontierSettings, *, is_page: bool) -> dict[str, Any]:
+    """Return the sections that changed, and whose text most pages have in common; and a rule for all of the host that leaves them out."""
+    histories = [page.noise.history for page in kept]
+    sections = [] if is_page else shared_sections(histories)
+    exclude = _usable([section["selector"] for section in sections], frozenset().union(*(history.keys() for history in histories)))
+    if not exclude:
+        return {"sections": sections, "rule": None, "rule_python": None}
+    begin = f"^https?://{re.escape(kept[0].url.partition('://')[2].partition('/')[0])}/"
+    present = dict.fromkeys(entry for page in kept for entry in _excluded(settings, page.url))
+    rule = {"pattern": begin, "exclude": [*present, *(entry for entry in exclude if entry not in present)]}
+    return {"sections": sections, "rule": rule, "rule_python": _python(rule)}
+
+
+def _usable(selectors: Sequence[str], keys: Collection[bytes]) -> list[str]:
+    """Return what leaves out sections, neighbours at once where all of them are to be."""
+    usable = [selector for selector in selectors if not selector.endswith(OWN_TEXT) and selector not in (REST, WHOLE)]
+    joined = join_places(usable, keys)
+    return list(dict.fromkeys(joined[selector] for selector in usable))
+
+
 def _shared(found: Sequence[Sequence[str]]) -> list[str]:
     """Return what was found of half of the pages or more."""
     often = Counter(entry for entries in found for entry in entries)
@@ -181,6 +205,7 @@ def _python(rule: dict[str, Any]) -> str:
 
 
 def _show(answer: dict[str, Any]) -> None:
+    _show_template(answer["template"])
     if not answer["kept"]:
         click.echo("nothing to say: sections are kept of pages that changed on each of their last three visits, and there is none here")
         return
@@ -193,6 +218,16 @@ def _show(answer: dict[str, Any]) -> None:
         for selector in group["own_text"]:
             click.echo(f'text of {printable(selector)} itself changes, and it holds much else: that takes a regular expression in "ignore"')
         click.echo(printable(group["rule_python"]) if group["rule_python"] else "no rule to propose")
+
+
+def _show_template(template: dict[str, Any]) -> None:
+    changes = template["changes"]
+    if changes:
+        click.echo(f"template of the host: {template_line(changes)}")
+    for section in template["sections"]:
+        click.echo(f"of the template: {printable(section['selector'])}, the same on {section['shared']} of {section['pages']} pages")
+    if template["rule_python"]:
+        click.echo(printable(template["rule_python"]))
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ from optimal_frontier.cli.page_facts import LEVEL, page_facts
 from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.page_reasons import moment_of, new_pages, why
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.cli.template_facts import template_changes, template_line
 from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
@@ -36,10 +37,11 @@ def page(options: Options, url: str, as_json: bool) -> None:
     with opened_namespace(workplace) as namespace:
         asked = identified_in(namespace, workplace)(url)[:PAGE_BYTES]
         reading = read_page(namespace, asked, host_of(url))
+        changes = [] if reading is None else template_changes(namespace, reading.host)
     if reading is None:
         raise StateError(f"{url} is not known in namespace {workplace.settings.namespace!r}")
     facts = page_facts(reading, asked, url, workplace.settings)
-    answer = facts | {"why": why(reading, facts, workplace.settings)}
+    answer = facts | {"template_changes": changes, "why": why(reading, facts, workplace.settings)}
     if as_json:
         show_json(answer)
     else:
@@ -77,6 +79,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("siblings", _sibling_line(answer["siblings"])),
         *([("clock", clock_line(answer["clock"]))] if answer["clock"] else []),
         *([("hub", _hub_line(answer["hub"]))] if answer["hub"] else []),
+        *([("template", template_line(answer["template_changes"]))] if answer["template_changes"] else []),
         *([("noise", _noise_line(answer["noise"]))] if answer["noise"] else []),
         ("interval bounds", f"{duration(answer['min_interval'])} to {longest}"),
         ("revisit rate", f"{per_second(answer['rate'])}, every {duration(answer['interval'])}{mean}" if answer["rate"] else NOTHING),

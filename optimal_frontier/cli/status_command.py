@@ -12,6 +12,7 @@ import numpy as np
 from optimal_frontier.cli.failure_causes import failure_facts, failure_rows
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json, size
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.cli.template_facts import template_facts, template_rows
 from optimal_frontier.frontier.admitting.traps import REASONS
 from optimal_frontier.frontier.planning.exploring import Progress
 from optimal_frontier.settings import FrontierSettings
@@ -80,6 +81,7 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
             **{name: counts.get(f"announcements_{name}", 0) for name in ("right", "wrong", "distrusted", "held")},
         },
         **failure_facts(reading),
+        **template_facts(reading),
         "pushed": {"taken": counts.get("pushed", 0), "refused": counts.get("pushed_refused", 0)},
         "trapped": {reason: counts.get(f"trapped_{reason}", 0) for reason in REASONS},
         "canonical": {what: counts.get(f"canonical_{what}", 0) for what in ("followed", "refused", "offhost")},
@@ -151,6 +153,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("fetched", f"{number(answer['fetched'])}, {number(answer['pending_first_visit'])} wait for their first visit"),
         ("visits", f"{number(answer['visits'])}, {number(answer['failures'])} failures"),
         *failure_rows(answer),
+        *template_rows(answer),
         ("changes", f"{number(answer['changes'])} in {number(answer['observations'])} observations"),
         *([("noise", _noise(answer["noise"]))] if answer["noise"]["checks"] else []),
         ("not modified", _not_modified(answer)),

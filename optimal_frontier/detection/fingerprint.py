@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
+from optimal_frontier.detection.block_sums import block_sum, is_same_text, with_sum
 from optimal_frontier.detection.content import PARSED_BYTES, Response, body_bytes, decoded_text, has_text, is_guessed, media_type
-from optimal_frontier.detection.folding import fold, folded_bytes
+from optimal_frontier.detection.folding import fold, folded_bytes, narrowed, squeezed
 from optimal_frontier.detection.items import canonical_bytes
 from optimal_frontier.detection.json_content import UnreadableJsonError, canonical_json
 from optimal_frontier.detection.recipe import Recipe, make_recipe
@@ -28,18 +29,22 @@ _MISSED_BITS: Final = bytes([0b01010101] * 16)
 
 
 class Taken(NamedTuple):
-    """A fingerprint (16 bytes), and whether selectors of what to include matched nothing, so that all of the page counts."""
+    """A fingerprint (16 bytes); whether selectors of what to include matched nothing, so that all of the page counts; and whether it ends
+    with the sum of the blocks of its text (`block_sums`)."""
 
     digest: bytes
     missed: bool = False
+    is_summed: bool = False
 
 
 class _Found(NamedTuple):
-    """The text that counts, whether nothing to include was found, and whether white space still has to be folded."""
+    """The text that counts, whether nothing to include was found, whether white space still has to be folded, and whether `BREAK` parts
+    its blocks."""
 
     text: str
     missed: bool
     is_raw: bool = False
+    has_blocks: bool = False
 
 
 def fingerprint(
@@ -72,7 +77,8 @@ def fingerprint(
     Returns
     -------
     bytes, 16
-        The first half and more of a SHA-1, or a SimHash. No content, however broken, raises.
+        The first half and more of a SHA-1, or a SimHash; of the text of HTML 12 bytes of a SHA-1, and a sum over the blocks of the text
+        (`optimal_frontier.detection.block_sums`). No content, however broken, raises.
 
     Raises
     ------
@@ -101,8 +107,11 @@ def fingerprint(
     return take(response, make_recipe(kind, include, exclude, ignore)).digest
 
 
-def take(response: Response, recipe: Recipe) -> Taken:
-    """Return the fingerprint by a compiled recipe; for parameters and errors see `fingerprint`."""
+def take(response: Response, recipe: Recipe, known: bytes = b"") -> Taken:
+    """Return the fingerprint by a compiled recipe; for parameters and errors see `fingerprint`.
+
+    ``known`` is a fingerprint that is likely to be the answer: where it is, the blocks need not be added up again.
+    """
     if recipe.function is not None:
         return Taken(_hash(canonical_bytes(recipe.function(response))))
     body = body_bytes(response)
@@ -117,6 +126,8 @@ def take(response: Response, recipe: Recipe) -> Taken:
     if found is None:
         return Taken(_hash(body))
     text, rest, missed = found.text, body[PARSED_BYTES:], found.missed
+    if recipe.kind == "text" and found.has_blocks:
+        return _summed(text, rest, missed, recipe, known)
     if recipe.patterns:
         text = recipe.without_ignored(fold(text))
     if recipe.kind == "near":
@@ -124,6 +135,18 @@ def take(response: Response, recipe: Recipe) -> Taken:
         return Taken(bytes(bit ^ flip for bit, flip in zip(near, _MISSED_BITS, strict=True)) if missed else near, missed)
     folded = folded_bytes(text) if found.is_raw and not recipe.patterns else _encoded(text)
     return Taken(_hash(folded, _MISSED if missed else b"", rest), missed)
+
+
+def _summed(text: str, rest: bytes, missed: bool, recipe: Recipe, known: bytes) -> Taken:
+    """The fingerprint of a text in blocks."""
+    text = narrowed(text)
+    folded = _encoded(recipe.without_ignored(fold(text))) if recipe.patterns else squeezed(text)
+    digest = _hash(folded, _MISSED if missed else b"", rest)
+    if is_same_text(digest, known):
+        return Taken(known, missed, True)
+    for pattern in recipe.patterns:
+        text = pattern.sub(" ", text)
+    return Taken(with_sum(digest, block_sum(text, rest)), missed, True)
 
 
 def _hash(content: bytes, *more: bytes) -> bytes:
@@ -183,9 +206,9 @@ def _html(response: Response, is_whole: bool, recipe: Recipe) -> _Found:
         root = parse_html(decoded_text(response, PARSED_BYTES))
     selection = selection_of(recipe.include, recipe.exclude, "html") if recipe.has_css else None
     if selection is None:
-        return _Found(text_of(root), False, is_raw=True)
+        return _Found(text_of(root), False, is_raw=True, has_blocks=True)
     marked, missed = selection.mark(root)
-    return _Found(text_of(marked, is_marked=True), missed, is_raw=True)
+    return _Found(text_of(marked, is_marked=True), missed, is_raw=True, has_blocks=True)
 
 
 def _selector_root(response: Response) -> Any:

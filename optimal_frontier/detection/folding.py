@@ -7,8 +7,11 @@ from typing import Final
 
 import numpy as np
 
+#: Parts the blocks of a page's text: DEL, which XML allows, one byte, and nothing that anybody writes. It folds as white space does.
+BREAK: Final = "\x7f"
+
 _SPACE: Final = 0x20
-_TO_SPACES: Final = bytes(_SPACE if chr(code).isspace() else code for code in range(128)) + bytes(range(128, 256))
+_TO_SPACES: Final = bytes(_SPACE if chr(code).isspace() or chr(code) == BREAK else code for code in range(128)) + bytes(range(128, 256))
 #: White space beyond ASCII; U+3000 is the last.
 _WIDE_SPACES: Final = tuple(char for char in map(chr, range(128, 0x3001)) if char.isspace())
 #: Characters up to which `fold` is faster.
@@ -16,8 +19,18 @@ _SHORT: Final = 600
 
 
 def fold(text: str) -> str:
-    """Return `text` in Unicode normal form C, every run of white space one space, none at the ends."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    """Return `text` in Unicode normal form C, every run of white space and `BREAK` one space, none at the ends."""
+    return " ".join(unicodedata.normalize("NFC", text).replace(BREAK, " ").split())
+
+
+def narrowed(text: str) -> str:
+    """Return `text` in Unicode normal form C, white space beyond ASCII as blanks."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+        for wide in _WIDE_SPACES:
+            if wide in text:
+                text = text.replace(wide, " ")
+    return text
 
 
 def folded_bytes(text: str) -> bytes:
@@ -28,13 +41,13 @@ def folded_bytes(text: str) -> bytes:
     >>> folded_bytes(" a \\u2003\\n b ")
     b'a b'
     """
+    return squeezed(narrowed(text))
+
+
+def squeezed(text: str) -> bytes:
+    """Return what `folded_bytes` does, of a text that was `narrowed`."""
     if len(text) < _SHORT:
         return fold(text).encode("utf-8", "surrogatepass")
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
-        for wide in _WIDE_SPACES:
-            if wide in text:
-                text = text.replace(wide, " ")
     chars = np.frombuffer(text.encode("utf-8", "surrogatepass").translate(_TO_SPACES), np.uint8)
     is_space = chars == _SPACE
     kept = np.ones(len(chars), np.bool_)

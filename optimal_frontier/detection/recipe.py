@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jsonpath import JSONPath
 
 #: Goes up when the same response gets another fingerprint, so that an upgrade is not taken for a change of every page.
-_REVISIONS: Final = {"body": 2, "text": 2, "near": 1}
+_REVISIONS: Final = {"body": 2, "text": 3, "near": 1}
 
 
 @dataclass(frozen=True)

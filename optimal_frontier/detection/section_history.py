@@ -115,7 +115,7 @@ class SectionHistory:
         gained : frozenset of bytes
             Keys of sections that differ as lists do that gain entries: they count for no pair that is seconds apart.
         """
-        marks = b"".join(key_of(section.selector) + section.digest for section in sections)
+        marks = self.moved_on(sections).marks
         if not self.marks:
             return SectionHistory(marks)
         keys, selectors = self.difference(sections)
@@ -127,6 +127,11 @@ class SectionHistory:
         kept = sorted(rows.values(), key=lambda row: (-row.quick, -row.differed))[:MOST_ROWS]
         after = SectionHistory(marks, self.pairs + 1, self.quick_pairs + quick, tuple(kept))
         return after if after.pairs < MOST_PAIRS else after._halved()
+
+    def moved_on(self, sections: Sequence[Section]) -> SectionHistory:
+        """Return the history with the sections as they are now, and no pair counted."""
+        marks = b"".join(key_of(section.selector) + section.digest for section in sections)
+        return SectionHistory(marks, self.pairs, self.quick_pairs, self.rows)
 
     def calm(self, *, quick: bool = False) -> SectionHistory:
         """Return the history after a visit at which nothing differed."""

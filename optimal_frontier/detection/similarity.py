@@ -42,11 +42,11 @@ def simhash(text: str, more: Iterable[bytes] = ()) -> bytes:
     Charikar, Similarity estimation techniques from rounding algorithms, STOC 2002, section 3; Manku, Jain, Das Sarma, Detecting
     near-duplicates for web crawling, WWW 2007.
     """
-    words = _hashes(word.encode("utf-8", "surrogatepass") for word in _WORD.findall(text))
+    words = hashes(word.encode("utf-8", "surrogatepass") for word in _WORD.findall(text))
     features = np.zeros(max(len(words) - SHINGLE + 1, min(len(words), 1)), np.uint64)
     for at in range(min(SHINGLE, len(words))):
         features = _mixed(features + words[at : at + len(features)])
-    features = np.unique(np.concatenate([features, _hashes(more)]))
+    features = np.unique(np.concatenate([features, hashes(more)]))
     ones = np.zeros(_BITS, np.int64)
     for start in range(0, len(features), _BLOCK):
         block = features[start : start + _BLOCK]
@@ -84,7 +84,8 @@ def is_changed(old: bytes, new: bytes, most: int = 0) -> bool:
     return old != new if most == 0 else distance(old, new) > most
 
 
-def _hashes(values: Iterable[bytes]) -> NDArray[np.uint64]:
+def hashes(values: Iterable[bytes]) -> NDArray[np.uint64]:
+    """Return a number of 64 bits for each of some texts, the same on every machine; of equal CRC-32 they are equal."""
     return _mixed(np.fromiter(map(zlib.crc32, values), np.uint64))
 
 

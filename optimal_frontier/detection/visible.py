@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
-from optimal_frontier.detection.folding import fold
+from optimal_frontier.detection.folding import BREAK, fold
 
 _MARKS: Final = "urn:optimal-frontier:marks"
 #: Names that elements are given to mark what counts of a page and what does not; no page can have them, as HTML knows no namespaces.
@@ -28,7 +28,7 @@ _TOO_DEEP: Final = 2000
 
 _SHEET: Final = """<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:m="{marks}">
 <xsl:output method="text" encoding="utf-8"/>
-<xsl:template match="*"><xsl:text> </xsl:text><xsl:apply-templates/><xsl:text> </xsl:text></xsl:template>
+<xsl:template match="*"><xsl:text>{gap}</xsl:text><xsl:apply-templates/><xsl:text>{gap}</xsl:text></xsl:template>
 <xsl:template match="{inline}"><xsl:apply-templates/></xsl:template>
 <xsl:template match="{hidden}"/>
 {more}</xsl:stylesheet>"""
@@ -36,15 +36,16 @@ _SHEET: Final = """<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/19
 _MARKED: Final = """<xsl:template match="/"><xsl:apply-templates mode="around"/></xsl:template>
 <xsl:template match="*" mode="around"><xsl:apply-templates mode="around"/></xsl:template>
 <xsl:template match="text()" mode="around"/>
-<xsl:template match="m:kept" mode="around"><xsl:text> </xsl:text><xsl:apply-templates/><xsl:text> </xsl:text></xsl:template>
+<xsl:template match="m:kept" mode="around"><xsl:text>{gap}</xsl:text><xsl:apply-templates/><xsl:text>{gap}</xsl:text></xsl:template>
 <xsl:template match="m:dropped|m:dropped-inline" mode="around"/>
-<xsl:template match="m:dropped"><xsl:text> </xsl:text></xsl:template>
+<xsl:template match="m:dropped"><xsl:text>{gap}</xsl:text></xsl:template>
 <xsl:template match="m:dropped-inline"/>
 """
 
 
 def _stylesheet(more: str) -> Any:
-    return etree.XSLT(etree.XML(_SHEET.format(marks=_MARKS, inline=INLINE, hidden=_HIDDEN, more=more)))
+    sheet = _SHEET.replace("{more}", more).format(marks=_MARKS, inline=INLINE, hidden=_HIDDEN, gap=BREAK)
+    return etree.XSLT(etree.XML(sheet))
 
 
 # Text by XSLT: the tree is walked in C and left as it is. Python per element, or XPath's strings, would cost more than the parse.
@@ -73,7 +74,7 @@ def parse_html(markup: str) -> Any:
 
 
 def text_of(root: Any, *, is_marked: bool = False) -> str:
-    """The visible text of a parsed page, not folded.
+    """The visible text of a parsed page, not folded; `BREAK` parts what is in different blocks.
 
     Parameters
     ----------

@@ -71,6 +71,7 @@ class FrontierSettings:
     fingerprint_exclude: tuple[str, ...]
     fingerprint_ignore: tuple[str, ...]
     fingerprint_distance: int
+    template_changes: str
     conditional_get: bool
     callback_on: str
     item_field: str | None

@@ -148,6 +148,12 @@ TABLE: Final = (
     Setting("FINGERPRINT_EXCLUDE", [], parse_selectors, "CSS selectors and JSON paths of what does not"),
     Setting("FINGERPRINT_IGNORE", [], parse_patterns, "regular expressions; what they match in the text does not count"),
     Setting("FINGERPRINT_DISTANCE", NEAR_DISTANCE, parse_distance, "bits by which fingerprints of kind near may differ"),
+    Setting(
+        "TEMPLATE_CHANGES",
+        "ignore",
+        choice("ignore", "count"),
+        "what becomes of a page that changed by the template alone that most pages of its host share: unchanged, or changed",
+    ),
     Setting("CONDITIONAL_GET", True, flag, "ask whether a page has changed, by its ETag and Last-Modified; a 304 is an unchanged bit"),
     Setting("CALLBACK_ON", "fetch", choice("fetch", "change"), "which visits reach the callback: every one, or first visits and changes"),
     Setting("ITEM_FIELD", None, _item_field, "field of items that says whether their page is new, changed or unchanged; None: none"),

@@ -131,7 +131,8 @@ KEYS: Final = (
     Key(
         "flagged",
         "zset",
-        "contents that are no page's own: host, blank, fingerprint in hexadecimal -> when that was found out (s)",
+        "contents that are no page's own: host, blank, fingerprint in hexadecimal; changes of templates: host, blank, `+`, difference, "
+        "`@`, when it was first seen (s) -> when that was found out (s)",
         "1,000",
         "flag_contents",
     ),

@@ -50,8 +50,10 @@ class PartitionReading:
         The counters.
     due : int
         Pages whose deadline has passed and that are not leased.
-    hosts, flagged_contents : int
-        Hosts; contents that were found to be no page's own.
+    hosts : int
+        Hosts.
+    flagged : tuple of bytes
+        Names of contents that were found to be no page's own, and of changes of templates.
     lateness : ndarray
         Of the last revisits, seconds.
     published : Published
@@ -65,7 +67,7 @@ class PartitionReading:
     counts: dict[str, int]
     due: int
     hosts: int
-    flagged_contents: int
+    flagged: tuple[bytes, ...]
     lateness: np.ndarray
     published: Published
     words: dict[str, HostWords]
@@ -182,7 +184,7 @@ def _read_partition(namespace: Namespace, k: int) -> PartitionReading:
             ["GET", key("d")],
             ["GET", key("prices")],
             ["HLEN", key("hosts")],
-            ["ZCARD", key("flagged")],
+            ["ZRANGE", key("flagged"), 0, -1],
             ["LRANGE", key("lateness"), 0, -1],
         ],
         partition=k,
@@ -197,7 +199,7 @@ def _read_partition(namespace: Namespace, k: int) -> PartitionReading:
         namespace.counts(k),
         int(due),
         int(hosts),
-        int(flagged),
+        tuple(flagged),
         np.array([float(value) for text in lateness for value in text.split()][:_LATENESS]),
         Published.parse(namespace.hash("plan", k), None, prices),
         {name.decode("utf-8", "replace"): said for name, said in zip(names, words.values(), strict=True) if name is not None},

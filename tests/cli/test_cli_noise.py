@@ -37,6 +37,9 @@ def remember(crawl, url: str, noise: PageNoise) -> None:
     crawl.namespace.command("HSET", crawl.key("memory"), crawl.page(url), Memory(etag=b"x", noise=noise.pack()).pack())
 
 
+NO_TEMPLATE = {"changes": [], "sections": [], "rule": None, "rule_python": None}
+
+
 @pytest.fixture
 def noisy(crawl):
     """HOT is noisy; of WARM, of the same host but another pattern, sections are kept."""
@@ -46,7 +49,7 @@ def noisy(crawl):
 
 
 def test_a_page_of_which_nothing_is_kept(ask, run, crawl):
-    assert ask("noise", HOT) == {"target": HOT, "pages": 1, "kept": 0, "noisy": 0, "groups": []}
+    assert ask("noise", HOT) == {"target": HOT, "pages": 1, "kept": 0, "noisy": 0, "groups": [], "template": NO_TEMPLATE}
     assert "nothing to say" in run("noise", HOT).stdout
     assert ask("noise", "a.example")["pages"] == 2
     assert ask("page", HOT)["noise"] is None

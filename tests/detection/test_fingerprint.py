@@ -186,13 +186,14 @@ def test_an_unknown_kind_is_refused_by_name(kind: Any) -> None:
 
 def test_fingerprints_and_tags_made_today_are_those_stored_yesterday() -> None:
     """If this fails because the text is extracted differently now, the revision behind the tag must go up."""
-    assert fingerprint(page(BASE)) == digest(b"News Today Nothing new.")
+    assert fingerprint(page(BASE)).hex() == TEXT
     assert fingerprint(page(BASE), kind="near").hex() == NEAR
     assert (settings_tag("text"), settings_tag("body")) == (TEXT_TAG, BODY_TAG)
     assert 0 < settings_tag("text") < 2**32
 
 
-TEXT_TAG, BODY_TAG = 2428384306, 2317788873
+TEXT_TAG, BODY_TAG = 1234622642, 2317788873
+TEXT = "f0ec0703692b0a38263d1ea928961039"
 NEAR = "7a5ed0e1e3dd7ecb3b39bb4898a7384e"
 
 

@@ -81,7 +81,7 @@ def test_spider_yields_what_it_sees_and_follows_with_importance():
         await site.close()
         return ports, site.respond(0, "/page/0"), site.respond(1, "/page/0"), site.respond(0, "/robots.txt")
 
-    ports, (status, body, _), (elsewhere, *_), (robots, *_) = asyncio.run(answer())
+    ports, (status, body, *_), (elsewhere, *_), (robots, *_) = asyncio.run(answer())
     assert (status, elsewhere, robots) == (200, 404, 404)
     url = f"http://127.0.0.1:{ports[0]}/page/0"
     spider = PagesSpider(start_url=url, start_importance="0.5")

@@ -51,7 +51,8 @@ _T = TypeVar("_T")
 
 #: Longest lease that is taken, seconds; it is renewed while the request is alive.
 LONGEST_LEASE_S: Final = 15.0
-#: Seconds between two looks at what contents other crawlers have flagged, and at how many pages wait for their first visit.
+#: Seconds between two looks at what others have noted, contents that are flagged and changes of templates, and at how many pages wait for
+#: their first visit.
 FLAGS_S: Final = 10.0
 PENDING_S: Final = 5.0
 #: A content is flagged for so long, and remembered for so long, seconds; the last so many of a partition are.
@@ -265,6 +266,7 @@ class Dispatcher:
             if told != known.flagged:
                 known.flagged = told
             self.recent.blocks.learn({name: flagged for one in self._partitions for name, flagged in one.flagged.items()})
+            self.recent.templates.learn(known.flagged)
 
         pipeline.add([Call(partition, "flag_contents", [FLAGGED_S, REMEMBERED_S, MOST_FLAGGED, *names])], read)
         known.next_flags = time.monotonic() + FLAGS_S

@@ -58,12 +58,15 @@ class Fingerprint(NamedTuple):
         Of the `Way`.
     counters : mapping
         What there is to count, by name.
+    is_summed : bool
+        It ends with the sum of the blocks of the page's text (`detection.block_sums`).
     """
 
     digest: bytes | None
     tag: int
     distance: int = 0
     counters: Mapping[str, int] = _NOTHING
+    is_summed: bool = False
 
 
 class Fingerprinting:
@@ -99,11 +102,14 @@ class Fingerprinting:
         """Return how fingerprints of the page at ``url`` (as it was first yielded) are made."""
         return self._default if self._is_one else self._way(self._settings.rules.of(url))
 
-    def take(self, response: Response, url: str) -> Fingerprint:
-        """Fingerprint a response; nothing that is in it raises, nor does the user's callable."""
+    def take(self, response: Response, url: str, known: bytes = b"") -> Fingerprint:
+        """Fingerprint a response; nothing that is in it raises, nor does the user's callable.
+
+        ``known`` is the fingerprint that is stored of the page: one that equals it costs less.
+        """
         way = self.way(url)
         try:
-            digest, missed = take(response, way.recipe)
+            digest, missed, is_summed = take(response, way.recipe, known)
         except Exception:
             if way.recipe.function is None:
                 raise
@@ -116,7 +122,7 @@ class Fingerprinting:
             logger.warning(
                 "nothing on %s is what is to be included, %s: all of such pages counts (logged once)", url, ", ".join(way.recipe.include)
             )
-        return Fingerprint(digest, way.tag, way.distance, {MISSED: 1} if missed else _NOTHING)
+        return Fingerprint(digest, way.tag, way.distance, {MISSED: 1} if missed else _NOTHING, is_summed)
 
     def _way(self, rule: PageRule) -> Way:
         key = (rule.fingerprint, rule.include, rule.exclude, rule.ignore, rule.distance)

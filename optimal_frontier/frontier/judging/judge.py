@@ -21,7 +21,7 @@ from optimal_frontier.frontier.judging.gone import after_good, judge_gone
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.judgement import Context, Judgement
 from optimal_frontier.frontier.judging.learning import FORGOTTEN, change_bit, learn_announced_bit, learn_bit
-from optimal_frontier.frontier.judging.noise import notice
+from optimal_frontier.frontier.judging.noise import after_template_change, notice
 from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED, TRUNCATED, cause_of, counters_of, outcome_of
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of
@@ -215,6 +215,12 @@ def _decide_bit(judgement: Judgement) -> bool:
     if row.tag and recent.blocks.is_flagged(handout.host, row.content):
         judgement.bit = -1  # a page that comes back from behind a block page shows no change
         return False
+    if _is_of_template(judgement):
+        judgement.bit = 0
+        judgement.count("template_changes")
+        if handout.memory.noise and visit.sections is not None:
+            judgement.remembered["noise"] = after_template_change(handout.memory.noise, visit.sections())
+        return False
     if visit.sections is None or visit.source or visit.is_not_modified:
         return False
     # Nothing to look at: most pages.
@@ -233,6 +239,23 @@ def _decide_bit(judgement: Judgement) -> bool:
     for name, by in noticed.counters.items():
         judgement.count(name, by)
     return noticed.forgets
+
+
+def _is_of_template(judgement: Judgement) -> bool:
+    """Tell whether the page has changed by nothing but the template that it shares with other pages of its host."""
+    handout, visit, context = judgement.handout, judgement.visit, judgement.context
+    if judgement.bit < 0 or context.settings.template_changes == "count":
+        return False
+    found = visit.fingerprint
+    # A 304 is an unchanged page like any other: it says that what others show is not of the template.
+    content = handout.row.content if visit.is_not_modified else found.digest if found is not None and found.is_summed else None
+    if content is None:
+        return False
+    is_template, name = context.recent.templates.judge(handout, content, judgement.at, judgement.bit == 1)
+    if name:
+        judgement.flag = name
+        judgement.count("template_events")
+    return is_template
 
 
 def _learn(judgement: Judgement) -> None:

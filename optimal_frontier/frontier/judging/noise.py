@@ -191,6 +191,15 @@ def notice(row: Row, known: bytes, bit: int, interval: float, cut: Callable[[], 
     return _notice_changing(row, noise, interval, cut(), visits, possible)
 
 
+def after_template_change(known: bytes, sections: Sequence[Section]) -> bytes:
+    """Return what is remembered of a page's noise after nothing but its template changed: sections as they are now, and no count.
+
+    ``known``: what was remembered; not empty.
+    """
+    noise = PageNoise.unpack(known)
+    return replace(noise, history=noise.history.moved_on(sections)).pack()
+
+
 def _is_quick(noise: PageNoise, interval: float) -> bool:
     return noise.checks > 0 and interval <= QUICK_S
 

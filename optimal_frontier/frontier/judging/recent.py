@@ -1,4 +1,4 @@
-"""What one crawler process remembers from visit to visit: contents of hosts, targets of redirects, what was just found out of hosts."""
+"""What one crawler process remembers from visit to visit: contents and templates of hosts, targets of redirects, what was found out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from optimal_frontier.frontier.judging.block_pages import BlockPages
 from optimal_frontier.frontier.judging.moves import Moves
+from optimal_frontier.frontier.judging.template_events import TemplateEvents
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.messages import Handout
 
@@ -25,11 +26,14 @@ class Recent:
         Contents that are no page's own.
     moves : Moves
         Where permanent redirects lead.
+    templates : TemplateEvents
+        What changed on most pages of a host at once.
     """
 
     def __init__(self) -> None:
         self.blocks = BlockPages()
         self.moves = Moves()
+        self.templates = TemplateEvents()
         self._words: OrderedDict[str, tuple[float, HostWords]] = OrderedDict()
 
     def words_of(self, handout: Handout) -> HostWords:

@@ -110,7 +110,13 @@ def not_modified_visit(headers: Any, asked: Validators, responded: float, now: f
 
 
 def visit_of(
-    response: Response, url: str, fingerprinting: Fingerprinting, responded: float, now: float, taken: Fingerprint | None = None
+    response: Response,
+    url: str,
+    fingerprinting: Fingerprinting,
+    responded: float,
+    now: float,
+    taken: Fingerprint | None = None,
+    known: bytes = b"",
 ) -> Visit:
     """Return the visit of a response that is there: its fingerprint, sections, age and validators.
 
@@ -126,6 +132,8 @@ def visit_of(
         Local monotonic time of the response, and wall-clock time, seconds.
     taken : Fingerprint, optional
         Of the response, where it was taken already.
+    known : bytes
+        The stored fingerprint of the page, where there is one: what equals it costs less.
 
     Notes
     -----
@@ -141,7 +149,7 @@ def visit_of(
     return Visit(
         responded,
         status=of.status,
-        fingerprint=fingerprinting.take(response, url) if taken is None else taken,
+        fingerprint=fingerprinting.take(response, url, known) if taken is None else taken,
         sections=lambda: sections(response, fingerprinting.way(url).recipe),
         # What a cache answers has the headers of an earlier visit, also where it asked whether they still hold.
         age=None if is_cached else modified_age(headers, now),

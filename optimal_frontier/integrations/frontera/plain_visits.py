@@ -136,7 +136,7 @@ def plain_visit(lent: Lent, response: Any, fingerprinting: Fingerprinting, ident
         visit = hashed_visit(status, headers, found, now, time.time())
     else:
         read = scrapy_response(response)
-        visit = visit_of(read, url, fingerprinting, now, time.time(), found)
+        visit = visit_of(read, url, fingerprinting, now, time.time(), found, handout.row.content)
         if found is not None and not is_ours:
             visit.sections = None  # what differs in the user's own hash is not for our sections to say
         if reads_canonical and not visit.error and not is_elsewhere:

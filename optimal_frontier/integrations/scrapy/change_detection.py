@@ -175,7 +175,7 @@ class ChangeDetectionMiddleware:
         source, taken = lease.source, None
         if source is not None:
             taken = Fingerprint(source.fingerprint, self.fingerprinting.way(url).tag)
-        visit = visit_of(response, url, self.fingerprinting, responded, time.time(), taken)
+        visit = visit_of(response, url, self.fingerprinting, responded, time.time(), taken, lease.handout.row.content)
         if source is not None:
             visit.sections = None
             visit.source = "whole" if source.is_whole else "damaged"
@@ -212,7 +212,8 @@ class ChangeDetectionMiddleware:
 
     def _is_last_judged(self, lease: Lease, response: Any) -> bool:
         """Tell whether a response has the content that was last judged."""
-        return change_bit(lease.handout.row, self.fingerprinting.take(response, lease.handout.record["url"])) == 0
+        row = lease.handout.row
+        return change_bit(row, self.fingerprinting.take(response, lease.handout.record["url"], row.content)) == 0
 
     def process_exception(self, request: Any, exception: Exception, spider: Any = None) -> None:
         """Note why the request failed; its lease ends when the engine is done with it."""

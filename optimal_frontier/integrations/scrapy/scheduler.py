@@ -75,6 +75,8 @@ _COUNTED: Final = (
     "ages_distrusted",
     "bytes_saved",
     "contents_flagged",
+    "template_events",
+    "template_changes",
     "fingerprints_failed",
     "includes_missed",
     "moves_held",

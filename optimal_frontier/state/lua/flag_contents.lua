@@ -1,4 +1,4 @@
--- Notes contents that are no page's own (block pages, soft 404s), and tells which there are.
+-- Notes contents that are no page's own (block pages, soft 404s) and changes of templates, and tells which there are.
 -- ARGV  seconds for which one is flagged, seconds for which it is remembered, most of them; then names to note
 -- Returns  a flat list: name, 1 (flagged) or 0 (it was for so long that it passes for the pages' own). O(n log n); idempotent.
 if #ARGV == 3 and call('EXISTS', P .. 'flagged') == 0 then return {} end

@@ -45,7 +45,7 @@ def visited(came: Any) -> Visit:
 def test_a_good_response_is_read():
     came = response()
     visit = visited(came)
-    assert visit.fingerprint == Fingerprint(fingerprint(came), WAY.tag, 0, {})
+    assert visit.fingerprint == Fingerprint(fingerprint(came), WAY.tag, 0, {}, is_summed=True)
     assert (visit.error, visit.status, visit.age, visit.validators, visit.size) == ("", 200, 100.0, BOTH, len(came.body))
     assert (visit.is_cached, visit.is_partial, visit.is_not_modified) == (False, False, False)
     assert visit.sections is not None
