@@ -33,6 +33,7 @@ SLOW_S = 0.001
 
 SYSTEMS: dict[str, Callable[[Server, int, int], Any]] = {
     "state": PartitionVisits,
+    "state unlogged": lambda server, pages, hosts: PartitionVisits(server, pages, hosts, is_logged=False),  # NEIGHBOURHOODS off
     "state paced": lambda server, pages, hosts: PartitionVisits(server, pages, hosts, HOST_DELAY),
     "state shut": lambda server, pages, hosts: PartitionVisits(server, pages, hosts, 0.5),
     "first": FirstEditionVisits,

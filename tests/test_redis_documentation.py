@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from optimal_frontier.frontier.planning.exploring import Progress
+from optimal_frontier.frontier.planning.neighbourhood_clocks import NeighbourhoodClocks
 from optimal_frontier.frontier.planning.planner import Planner
-from optimal_frontier.frontier.planning.publishing import Plan, plan_fields
+from optimal_frontier.frontier.planning.publishing import Plan
 from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.keys import KEY_TYPES, KEYS
@@ -57,7 +58,7 @@ def test_every_counter_of_the_scripts_is_told(path):
 
 
 def test_every_field_of_a_plan_is_told_and_no_other():
-    """What `plan_fields` publishes with each EXPLORATION, and the number that the script adds."""
+    """What a plan publishes with each EXPLORATION, and the number that the script adds."""
     text = PAGE.read_text()
     section = text[text.index("## The plan") : text.index("## Looking with redis-cli")]
     told = {name for line in section.splitlines() if line.startswith("| `") for name in re.findall(r"`(\w+)`", line.split("|")[1])}
@@ -70,5 +71,6 @@ def test_every_field_of_a_plan_is_told_and_no_other():
         crawl.planned, crawl._partition, crawl.progress = np.zeros(1, np.int64), np.zeros(1, np.int64), Progress(exploration)
         nothing = np.zeros(1)
         solved = Solved(nothing, 1.0, 0.0, nothing, nothing, 0.0, 0.0, 1.0, True, 0)
-        fields = plan_fields(Plan(0.0, 0.0, 0, solved, crawl, {}, planner._ways()), 0, 1.0)
+        planner.keeper.clocks[0] = NeighbourhoodClocks(Mock(), 0)
+        fields = planner._fields(Plan(0.0, 0.0, 0, solved, crawl, {}, planner._ways()), 0, 1.0)
         assert fields.keys() | added == told

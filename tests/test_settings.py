@@ -98,6 +98,7 @@ REJECTED = {
     "FINGERPRINT_IGNORE": [5, None, [5], [""], ["("], ["a", "*"], "(", {"a": 1}, [re.compile("a")]],
     "FINGERPRINT_DISTANCE": [-1, 65, 1.5, "few", None, True, "nan"],
     "DISCOVERY_VALUE": ["yes", None, 2, 1.0, "", []],
+    "NEIGHBOURHOODS": ["yes", None, 2, 1.0, "", []],
     "CONDITIONAL_GET": ["yes", None, 2, 1.0, "", []],
     "TEMPLATE_CHANGES": "yes",
     "CALLBACK_ON": ["never", None, 5],

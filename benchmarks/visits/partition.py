@@ -21,8 +21,8 @@ SPREAD = 5000
 class PartitionVisits:
     """All pages fetched once and queued by numbers of their own; every visit found nothing new."""
 
-    def __init__(self, server: Server, pages: int, hosts: int, host_delay: float = 0.0) -> None:
-        self.server, self.pages, self.host_delay = server, pages, host_delay
+    def __init__(self, server: Server, pages: int, hosts: int, host_delay: float = 0.0, *, is_logged: bool = True) -> None:
+        self.server, self.pages, self.host_delay, self.is_logged = server, pages, host_delay, is_logged
         self.namespace = Namespace(connect(parse_redis_url(f"unix://{server.socket}", Path())), "bench")
         self.namespace.open(spider="bench")
         self.rng, self.held, self.ids = random.Random(1), list[Handout](), list[bytes]()
@@ -92,8 +92,10 @@ class PartitionVisits:
                 observations=old.visits,
                 content=b"0123456789abcdef",
             )
-            seen.append(Observation(handout, KEEP, row, lateness=0.0, counters={"visits": 1, "observations": 1}))
-        return observe_calls(0, seen, [handout.token for handout in self.held])
+            seen.append(
+                Observation(handout, KEEP, row, lateness=0.0, counters={"visits": 1, "observations": 1}, bit=0 if old.visits else -1)
+            )
+        return observe_calls(0, seen, [handout.token for handout in self.held], is_logged=self.is_logged)
 
 
 class BareLoop:

@@ -10,6 +10,7 @@ import click
 
 from optimal_frontier.cli.failure_causes import cause_in_words, some_of
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json
+from optimal_frontier.cli.page_clock import clock_line
 from optimal_frontier.cli.page_facts import LEVEL, page_facts
 from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.page_reasons import moment_of, new_pages, why
@@ -76,6 +77,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("model", _model_line(answer["model"])),
         ("habits", _habits(answer["habits"])),
         ("siblings", _sibling_line(answer["siblings"])),
+        *([("clock", clock_line(answer["clock"]))] if answer["clock"] else []),
         *([("hub", _hub_line(answer["hub"]))] if answer["hub"] else []),
         *([("template", template_line(answer["template_changes"]))] if answer["template_changes"] else []),
         *([("noise", _noise_line(answer["noise"]))] if answer["noise"] else []),

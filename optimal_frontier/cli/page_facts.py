@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from optimal_frontier.cli.page_clock import clock_facts
 from optimal_frontier.detection.noisy_sections import Noise, noise_of
 from optimal_frontier.estimation import RatePosterior, posterior_median
 from optimal_frontier.estimation.announcers import Announcer
@@ -103,6 +104,7 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
         **estimate,
         "model": _model(row, reading, timed, terms),
         "siblings": _siblings(reading),
+        "clock": clock_facts(reading, settings),
         "hub": _hub(reading, settings),
         "noise": noise_facts(noise_of_memory(reading.memory)),
         "habits": {"relearned": row.relearned, "evidence": row.evidence, "alarm": ALARM},

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from optimal_frontier.cli.failure_causes import cause_in_words
 from optimal_frontier.cli.output import duration, number
+from optimal_frontier.cli.page_clock import why_clock
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
 from optimal_frontier.scheduling.exploration import Exploring
 from optimal_frontier.settings import DAY_S, FrontierSettings
@@ -41,14 +42,14 @@ def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: Frontie
         return f"It fails ({facts['failures']} in a row), so it is tried at growing intervals."
     if facts["model"]["name"] == "quasi-deterministic":
         return _why_timed(facts)
-    said = [_why_rate(reading, facts, settings)]
+    said = [_why_rate(reading, facts, settings), why_clock(facts["clock"])]
     if reading.row.flags & CHECKED:
         said.append("It is looked at again soon, to check what its last visit showed.")
     elif reading.row.flags & ANNOUNCED:
         said.append("A source has announced a change of it, so it is visited before its time.")
     if facts["model"]["is_bursty"]:
         said.append("Its changes come in bursts; the Poisson model makes a mean of them.")
-    return " ".join(said)
+    return " ".join(filter(None, said))
 
 
 def _why_again(facts: dict[str, Any]) -> str:

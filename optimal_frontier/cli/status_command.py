@@ -23,7 +23,7 @@ _OVERDUE = 3.0
 #: Share of the budget from which on what cannot be used is said.
 _NOTABLE = 0.01
 #: What a plan publishes of each partition; all else is of the crawl.
-_OF_PARTITIONS = ("pages", "planned_rate", "budget", "revisit_budget")
+_OF_PARTITIONS = ("pages", "planned_rate", "budget", "revisit_budget", "groups", "clocks_open", "rhythms_open")
 
 
 @click.command()
@@ -97,6 +97,7 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
         "exploration_number": int(plan["exploration_number"]) if "exploration_number" in plan else None,
         "exploration_held": int(plan["exploration_held"]) if "exploration_held" in plan else None,
         "hubs": int(plan["hubs"]) if "hubs" in plan else None,
+        "neighbourhoods": {name: int(plan[name]) for name in ("groups", "clocks_open", "rhythms_open")} if "groups" in plan else None,
         "discovered": counts.get("discovered", 0),
         "given_up": int(plan["given_up"]) if "given_up" in plan else None,
         "is_exploring": Progress.of_plan(published).is_exploring if "exploration" in published else None,
@@ -167,6 +168,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("budget", f"{per_second(answer['budget'])}, {per_second(answer['revisit_budget'])} for revisits" if answer["budget"] else "auto"),
         ("planned", f"{per_second(answer['planned_rate'])}{memoryless}{feasible}{bound}"),
         *([("hubs", _hubs(answer))] if answer["hubs"] or answer["discovered"] else []),
+        *([("neighbourhoods", _neighbourhoods(answer["neighbourhoods"]))] if answer["neighbourhoods"] else []),
         *([("given up", _given_up(answer))] if answer["given_up"] else []),
         ("exploration", _exploration(answer)),
         (
@@ -180,6 +182,18 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _hubs(answer: dict[str, Any]) -> str:
     return f"{number(answer['hubs'] or 0)}; revisits have found {number(answer['discovered'])} new pages"
+
+
+def _neighbourhoods(counts: dict[str, int]) -> str:
+    """Say of how many hosts the clocks count.
+
+    Examples
+    --------
+    >>> _neighbourhoods({"groups": 12, "clocks_open": 1, "rhythms_open": 0})
+    '12 groups of pages; 1 host on their clocks, 0 by the hour of the day'
+    """
+    hosts = f"{number(counts['clocks_open'])} host{'' if counts['clocks_open'] == 1 else 's'}"
+    return f"{number(counts['groups'])} groups of pages; {hosts} on their clocks, {number(counts['rhythms_open'])} by the hour of the day"
 
 
 def _given_up(answer: dict[str, Any]) -> str:

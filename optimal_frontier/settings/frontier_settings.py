@@ -58,6 +58,7 @@ class FrontierSettings:
     objective: Literal["freshness", "changes"]
     policy: Literal["periodic", "poisson"]
     exploration: Literal["median", "epsilon", "explore-then-commit"]
+    neighbourhoods: bool
     resolve_interval: float
     min_interval: float
     max_interval: float
@@ -99,6 +100,11 @@ class FrontierSettings:
     def host_pause(self) -> float:
         """Mean seconds between two requests to a host over all crawlers, by HOST_DELAY and HOST_MAX_RATE; 0: no limit."""
         return max(self.host_delay, 1.0 / self.host_max_rate if self.host_max_rate is not None else 0.0)
+
+    @property
+    def has_clocks(self) -> bool:
+        """Whether time runs on the clocks of neighbourhoods; memoryless visits have none."""
+        return self.neighbourhoods and self.policy == "periodic"
 
     def interval_bounds(self, rule: PageRule) -> tuple[float, float]:
         """Return the least and most seconds between two visits of a page; equal where RULES pin it (``interval``), and nowhere else.

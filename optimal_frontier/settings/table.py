@@ -130,6 +130,12 @@ TABLE: Final = (
         choice("median", "epsilon", "explore-then-commit"),
         "which change rates deadlines are made from, and how pages that are not worth a visit go on being looked at",
     ),
+    Setting(
+        "NEIGHBOURHOODS",
+        True,
+        flag,
+        "whether time since the last visit runs faster for pages whose siblings were just seen to change, and by the hour of the day",
+    ),
     Setting("RESOLVE_INTERVAL", 60.0, _positive, "seconds between plans"),
     Setting("MIN_INTERVAL", 1.0, _positive, "least seconds between two visits of a page"),
     Setting("MAX_INTERVAL", 30 * DAY_S, _positive, "most seconds between two visits of a page"),

@@ -20,8 +20,8 @@ from optimal_frontier.scheduling.exploration import second_look
 from optimal_frontier.scheduling.price_law import candidates, log_price_after, log_price_towards, moves_price, price_step, rank
 from optimal_frontier.scheduling.signals import evidence, signalled_wait, signalled_waits, unannounced
 from optimal_frontier.simulation.crawl import Visits, first_visits
+from optimal_frontier.simulation.measuring import freshness_by_time
 from optimal_frontier.simulation.signal_worlds import RealisedSignals, SignalWorld
-from optimal_frontier.simulation.simulating import freshness_by_time
 
 SignalPolicy = Literal["without", "learned", "known", "greedy", "greedy-ncis", "rates", "rates learned"]
 SIGNAL_POLICIES: Final[tuple[SignalPolicy, ...]] = get_args(SignalPolicy)

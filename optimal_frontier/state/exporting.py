@@ -33,7 +33,9 @@ EXPORTED: Final = frozenset(
     {"meta", "pages", "q", "f", "f:H", "opens", "hosts", "hosts:names", "hosts:words", "kept", "memory", "aliases"}
     | {"retired:H", "d", "plan", "priors", "prices", "stats", "flagged", "announcers"}
 )
-NOT_EXPORTED: Final = frozenset({"amended", "plans", "fence", "planner", "lateness", "changes", "slots", "drainer", "refused_urls"})
+NOT_EXPORTED: Final = frozenset(
+    {"amended", "plans", "fence", "planner", "lateness", "changes", "visited", "clocks", "slots", "drainer", "refused_urls"}
+)
 
 
 def count_pages(namespace: Namespace) -> int:

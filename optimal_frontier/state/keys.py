@@ -122,6 +122,20 @@ KEYS: Final = (
         "observe",
     ),
     Key(
+        "visited",
+        "stream",
+        "visits that gave a bit, those of one call in one entry, packed (state/visit_log.py); only with NEIGHBOURHOODS",
+        "about 4,000 calls",
+        "observe",
+    ),
+    Key(
+        "clocks",
+        "hash",
+        "what the planner knows of clocks of neighbourhoods: of groups of pages and of hosts, packed (state/clocks.py)",
+        "groups of three pages or more that were visited within four rounds; hosts",
+        "store_clocks",
+    ),
+    Key(
         "flagged",
         "zset",
         "contents that are no page's own: host, blank, fingerprint in hexadecimal; changes of templates: host, blank, `+`, difference, "

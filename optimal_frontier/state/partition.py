@@ -19,6 +19,7 @@ from optimal_frontier.state.namespace import Call
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, RETIRED, TAIL_BYTES, Row, pack_tail, split_tail
 from optimal_frontier.state.soundness import unsound
+from optimal_frontier.state.visit_log import pack_visits
 
 #: Pages of one script call, so that none blocks the server for long.
 BATCH: Final = 64
@@ -196,15 +197,16 @@ def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispat
     return result
 
 
-def observe_calls(partition: int, observations: Sequence[Observation], tokens: Sequence[float]) -> list[Call]:
+def observe_calls(partition: int, observations: Sequence[Observation], tokens: Sequence[float], *, is_logged: bool = False) -> list[Call]:
     """Return the calls that end leases; each yields per observation 1 (counted) or 0 (the lease was no longer valid).
 
-    ``tokens`` are those of the leases now, after renewals.
+    ``tokens`` are those of the leases now, after renewals. Where ``is_logged``, visits that gave a bit go to the stream ``visited``.
     """
-    return [_observe_call(partition, observations[at : at + BATCH], tokens[at : at + BATCH]) for at in range(0, len(observations), BATCH)]
+    starts = range(0, len(observations), BATCH)
+    return [_observe_call(partition, observations[at : at + BATCH], tokens[at : at + BATCH], is_logged) for at in starts]
 
 
-def _observe_call(partition: int, observations: Sequence[Observation], tokens: Sequence[float]) -> Call:
+def _observe_call(partition: int, observations: Sequence[Observation], tokens: Sequence[float], is_logged: bool) -> Call:
     retired: list[bytes] = []
     late: list[str] = []
     words: dict[int, bytes] = {}
@@ -234,7 +236,8 @@ def _observe_call(partition: int, observations: Sequence[Observation], tokens: S
     said = b"".join(_WORDS.pack(host, len(packed)) + packed for host, packed in words.items())
     sizes = _SIZES.pack(len(observations), len(counted), len(memories) // 2, len(changes) // 2)
     counters = [value for text, of in counted.items() for value in (text, b"".join(of))]
-    head = [b"".join(retired), " ".join(late), said, sizes, b"".join(leases)]
+    visited = pack_visits(observations) if is_logged else b""
+    head = [b"".join(retired), " ".join(late), said, sizes, b"".join(leases), visited]
     return Call(partition, "observe", [*head, *values, *counters, *memories, *changes])
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import StateError
+from optimal_frontier.state.clocks import StoredClocks, group_keys, read_clocks_of
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
@@ -135,6 +136,8 @@ class PageReading:
         Pages that taught the prior of its pattern; 0 where there is none of its own.
     announcers : dict of str
         Of the sources of its host, by kind: what their announcements were worth, as stored.
+    clocks : StoredClocks
+        Of its groups and its host.
     """
 
     now: float
@@ -153,6 +156,7 @@ class PageReading:
     aliases: tuple[str, ...] = ()
     siblings: int = 0
     announcers: Mapping[str, str] = field(default_factory=dict)
+    clocks: StoredClocks = field(default_factory=StoredClocks)
 
     @property
     def is_leased(self) -> bool:
@@ -311,6 +315,7 @@ def read_page(namespace: Namespace, page: bytes, host: str) -> PageReading | Non
         _former_urls(namespace, memory.aliases),
         _siblings(namespace.command("GET", key("priors"), partition=k), row.pattern),
         _announcers(namespace, host, k),
+        read_clocks_of(namespace, k, row.host, group_keys([row.host], [row.directory], [row.pattern])[0].tolist()),
     )
 
 

@@ -71,6 +71,7 @@ FIELDS: Final = (
     ("variance", "f", "of that test"),
     ("spread", "f", "of that test"),
     ("pattern", "I", "hash of its host and the pattern of its URL"),
+    ("directory", "I", "of its URL: hash of the first two path segments (low 16 bits), and of the directory; 0: none yet"),
     ("tag", "H", "of the settings that the fingerprint was made under; 0: none"),
     ("content", "16s", "fingerprint"),
 )
@@ -127,6 +128,7 @@ class Row(NamedTuple):
     variance: float = 0.0
     spread: float = 0.0
     pattern: int = 0
+    directory: int = 0
     tag: int = 0
     content: bytes = bytes(16)
 

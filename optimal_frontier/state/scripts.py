@@ -11,6 +11,7 @@ from typing import Final
 from optimal_frontier.scheduling.price_law import FURTHER, STARVED
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, HELD, HUB, NUMBERS_AT, NUMBERS_BYTES, QUEUE, TIMED
+from optimal_frontier.state.visit_log import KEPT_ENTRIES, VISIT
 
 #: Pages of a shut host that come up at one of its turns, to be ranked.
 RIVALS: Final = 4
@@ -50,6 +51,8 @@ CONSTANTS: Final = {
     "HUB": HUB,
     "HELD": HELD,
     "E_AT": _at("e"),
+    "VISIT_BYTES": VISIT.itemsize,
+    "KEPT_ENTRIES": KEPT_ENTRIES,
 }
 
 

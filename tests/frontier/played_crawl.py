@@ -155,13 +155,17 @@ class Play:
         """Plan when the planner's thread would."""
         if self.now < self._plan_at:
             return
-        due = self.planner.due_in()
+        due, look = self.planner.due_in(), self.planner.look_in()
         if due is not None and due <= 0:
             self.planner.plan(if_due=True)
             self._is_planned = True
             due = self.planner.due_in()
+        elif look is not None and look <= 0:
+            self._is_planned = self.planner.look() > 0
+            look = self.planner.look_in()
         interval = self.settings.resolve_interval
-        self._plan_at = self.now + (min(interval, 1.0) if due is None else min(max(due, 0.02), max(1.0, 0.1 * interval)))
+        wait = min(interval, 1.0) if due is None else min(max(due, 0.02), max(1.0, 0.1 * interval))
+        self._plan_at = self.now + (wait if look is None else min(wait, max(look, 0.02)))
 
     def _exchange(self) -> float:
         """Make one round trip; return the seconds until the next."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from optimal_frontier.state.messages import PAGE_BYTES, Announcement, Handout, M
 from optimal_frontier.state.records import pack_record
 from optimal_frontier.state.rows import ACTIVE, FAR_S, LEAST_IMPORTANCE, MOST_IMPORTANCE, ONCE, TIMED, TRANSIENT, Row
 
-__all__ = ["host_of", "move_of", "names_of", "new_page", "pattern_number", "rated"]
+__all__ = ["directory_number", "host_of", "move_of", "names_of", "new_page", "pattern_number", "rated"]
 
 #: Headers that one site was trusted with, and another is not.
 _PRIVATE_HEADERS: Final = frozenset({"authorization", "cookie"})
@@ -29,6 +30,32 @@ def pattern_number(host: str, url: str) -> int:
     True
     """
     return int.from_bytes(blake2b(f"{host} {pattern_of(url)}".encode("utf-8", "surrogatepass"), digest_size=4).digest(), "little")
+
+
+def directory_number(url: str) -> int:
+    """Return what rows have of the directory of a URL, 32 bits: a hash of its first two path segments below one of all of it.
+
+    Neither hash is 0. The host does not count; a group of pages is known by its host beside them. The last segment names the page, and is
+    no directory.
+
+    Examples
+    --------
+    >>> news, deep = directory_number("http://a.example/news/1.html"), directory_number("http://a.example/news/2026/05/1.html")
+    >>> news == directory_number("https://b.example/news/2.html?page=3"), (news ^ deep) >> 16 > 0
+    (True, True)
+    """
+    path = url.partition("?")[0].partition("#")[0]
+    begin = path.find("/", path.find("://") + 3)
+    return _directory_number(path[begin : path.rfind("/") + 1] if begin >= 0 else "/")
+
+
+@lru_cache(maxsize=8192)
+def _directory_number(path: str) -> int:
+    """Return the number of a path that begins and ends with a slash; remembered, as links of one page lead into few directories."""
+    top = "/".join(path.split("/", 3)[:3])
+    halves = (int.from_bytes(blake2b(part.encode("utf-8", "surrogatepass"), digest_size=2).digest(), "little") or 1 for part in (top, path))
+    low, high = halves
+    return high << 16 | low
 
 
 def rated(row: Row, settings: FrontierSettings, url: str, stated: float = 0.0) -> Row:
@@ -124,7 +151,7 @@ def new_page(
     host = host_of(url)
     page = secrets.token_bytes(PAGE_BYTES) if kind == TRANSIENT else fingerprint[:PAGE_BYTES]
     stated = stored_importance(importance) if importance else 0.0
-    row = rated(Row(state=kind, pattern=pattern_number(host, url)), settings, url, stated)
+    row = rated(Row(state=kind, pattern=pattern_number(host, url), directory=directory_number(url)), settings, url, stated)
     limits = (settings.host_max_pages or 0, settings.pattern_max_pages or 0) if is_link else (0, 0)
     return NewPage(page, host, row, stated, pack_record(record, host), priority, *limits, lastmod, announcement, found_on=found_on)
 

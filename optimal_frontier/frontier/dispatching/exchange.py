@@ -265,7 +265,8 @@ class Dispatcher:
                 told = [value for reply in replies for value in reply]
                 counted.extend(seen for seen, is_counted in zip(observations, told, strict=True) if is_counted)
 
-            pipeline.add(observe_calls(partition, observations, [lease.present for _, lease in ended]), read)
+            tokens, is_logged = [lease.present for _, lease in ended], self.settings.has_clocks
+            pipeline.add(observe_calls(partition, observations, tokens, is_logged=is_logged), read)
             self._partitions[partition].open_at = 0.0
 
     def _tell(self, pipeline: _Pipeline, work: Exchange) -> None:

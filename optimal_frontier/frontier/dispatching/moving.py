@@ -82,6 +82,7 @@ def merge(there: Row, moved: Row, now: float) -> Merged:
         row = moved._replace(
             host=there.host,
             pattern=there.pattern,
+            directory=there.directory,
             failed=min(_MOST_FAILED, there.failed + moved.failed),
         )
         return Merged(rebounded(row, like), True)
@@ -137,7 +138,7 @@ def _settle_down(namespace: Namespace, move: Move, token: float, own: Memory, th
     """Move to where no page is."""
     observation, target = move.observation, move.target
     names, given_up = _names(own, observation, (there, target.page))
-    row = rebounded(observation.row, target.row)._replace(pattern=target.row.pattern)
+    row = rebounded(observation.row, target.row)._replace(pattern=target.row.pattern, directory=target.row.directory)
     # A sitemap said it of the old one.
     memory = replace(own, lastmod=None, aliases=names)
     tail = pack_tail(target.stated, target.record)

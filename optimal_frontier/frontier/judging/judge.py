@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from optimal_frontier.estimation.validator_trust import ValidatorTrust
+from optimal_frontier.frontier.admitting.pages import directory_number
 from optimal_frontier.frontier.judging import callback_errors, update_times, validators
 from optimal_frontier.frontier.judging.ages import Note, after_checks, learn_at_first, words_of
 from optimal_frontier.frontier.judging.backoff import REFUSED_FAILURES
@@ -175,6 +176,8 @@ def _seen(judgement: Judgement) -> None:
     fields["visits"] = row.visits + 1
     fields["failures"] = fields["gone"] = fields["cause"] = 0
     fields["unseen"] = 0.0
+    if row.directory == 0:  # it came with an export that told none
+        fields["directory"] = directory_number(str(judgement.handout.record["url"]))
     judgement.words = after_good(judgement.words)
     if visit.source in ("damaged", "unreadable"):
         judgement.count(f"sources_{visit.source}")

@@ -120,7 +120,12 @@ def second_look_of(row: Row, terms: Terms, interval: float) -> float:
 
 
 def numbers_of_rows(
-    rows: NDArray[np.void], pages: NDArray[np.void], terms: Terms, now: float, yielded: Floats | None = None
+    rows: NDArray[np.void],
+    pages: NDArray[np.void],
+    terms: Terms,
+    now: float,
+    yielded: Floats | None = None,
+    shift: Floats | float = 0.0,
 ) -> ManyNumbers:
     """Return the numbers of many pages, arrays (n,): `numbers_of` for those that go by the price, what is stored for all others.
 
@@ -136,6 +141,8 @@ def numbers_of_rows(
         Server's time, seconds since the epoch.
     yielded : ndarray (n,), optional
         Importance of the new pages that each yields a second; None: no page does.
+    shift : ndarray (n,) or float
+        Seconds by which the clock of each page's neighbourhood is ahead of the calendar since its last visit; memoryless visits take none.
 
     Notes
     -----
@@ -162,6 +169,8 @@ def numbers_of_rows(
     else:
         wait, slope = _waits(some, terms, None if yielded is None else yielded[priced])
         wait, slope = wait * draws, slope * draws
+        if not is_memoryless:
+            wait = wait - np.broadcast_to(shift, len(rows))[priced]
         longest = exploring.longest_of_many(ids, longest)
         wait = np.maximum(wait, np.maximum(now - some["b"] / 1e6, 0.0))
         flat = (slope <= 0.0) | np.isinf(wait)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.frontier.admitting.pages import pattern_number, stored_importance
+from optimal_frontier.frontier.admitting.pages import directory_number, pattern_number, stored_importance
 from optimal_frontier.frontier.admitting.revival import due_at
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.fingerprinting import stored_tag
@@ -185,6 +185,7 @@ def _row(one: Any, url: str, host: str, due: float, cause: str) -> Row:
         variance=float(one["bursts"]["variance"]),
         spread=float(one["bursts"]["spread"]),
         pattern=pattern_number(host, url),
+        directory=directory_number(url),
         tag=stored_tag(int(one["content"]["tag"])) if one["content"]["tag"] else 0,
         content=one["content"]["fingerprint"].tobytes(),
     )

@@ -50,11 +50,14 @@ _USED: Final = (
     "failed",
     "failures",
     "pattern",
+    "directory",
 )
 #: A page in the table: those, its identity, the median of its own posterior (1/s; nan: not found yet), the log price at which its place in
-#: the queue was found, and the number of the cycle that showed it last.
+#: the queue was found, the number of the cycle that showed it last; by how many seconds the clock of its neighbourhood is ahead since its
+#: last visit, and how much of that is in its numbers.
 PAGE: Final = np.dtype(
-    [(name, LAYOUT[name]) for name in _USED] + [("id", f"V{PAGE_BYTES}"), ("median", "f8"), ("placed", "f8"), ("cycle", "u4")]
+    [(name, LAYOUT[name]) for name in _USED]
+    + [("id", f"V{PAGE_BYTES}"), ("median", "f8"), ("placed", "f8"), ("cycle", "u4"), ("shift", "f4"), ("written", "f4")]
 )
 _KEY_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _WORDS: Final = np.dtype([("first", "<u8"), ("rest", "<u4")])
@@ -100,6 +103,10 @@ class Pages(Mapping[str, NDArray[Any]]):
         for name, values in self.columns.items():
             some[name] = values[at]
         return some
+
+    def some(self, at: NDArray[Any], names: Iterable[str]) -> Pages:
+        """Return some columns of some pages."""
+        return Pages({name: self.columns[name][at] for name in names})
 
     def keep(self, wanted: NDArray[np.bool_]) -> None:
         """Let go of all others."""
@@ -193,6 +200,18 @@ class PageTable:
             rows = self._forget(rows)
         return rows
 
+    def refresh(self, ids: NDArray[Any], placed: float) -> None:
+        """Read some pages, as far as they are in the table, which stays in its order; ``ids`` has the type of the column ``id``."""
+        keys = keys_of(ids)
+        at = np.minimum(np.searchsorted(self._keys, keys), max(len(self._keys) - 1, 0))
+        names = ids[self._keys[at] == keys].tolist() if len(self._keys) else []
+        key = self.namespace.key("pages", self.partition)
+        for begin in range(0, len(names), SCAN_COUNT):
+            some = names[begin : begin + SCAN_COUNT]
+            values = self.namespace.command("HMGET", key, *some, partition=self.partition)
+            sound = [(page, value) for page, value in zip(some, values, strict=True) if value is not None and len(value) >= HEAD_BYTES]
+            self._merge([page for page, _ in sound], [value[:HEAD_BYTES] for _, value in sound], placed)
+
     def _scan(self) -> tuple[int, list[bytes], list[bytes]]:
         key = self.namespace.key("pages", self.partition)
         reply = self.namespace.command("HSCAN", key, self._cursor, "COUNT", SCAN_COUNT, partition=self.partition)
@@ -227,7 +246,9 @@ class PageTable:
         else:
             at = np.arange(len(keys))
         table = self.pages
-        table["placed"][at[table["b"][at] != read["b"][order]]] = placed
+        visited = at[table["b"][at] != read["b"][order]]
+        table["placed"][visited] = placed
+        table["shift"][visited] = table["written"][visited] = 0.0
         is_learned = (table["shape"][at] != read["shape"][order]) | (table["time"][at] != read["time"][order])
         table["median"][at[is_learned]] = np.nan
         for name in _USED:

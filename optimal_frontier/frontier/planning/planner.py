@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.frontier.planning.bounds import BoundsRevision, bounds_digest
+from optimal_frontier.frontier.planning.clock_keeper import ClockKeeper, forget_clocks
 from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
 from optimal_frontier.frontier.planning.host_prices import packed_prices
 from optimal_frontier.frontier.planning.lock import LockLostError, PlannerLock
@@ -44,6 +45,8 @@ _LEAST_ANSWER: Final = 0.1
 _NEAR: Final = 0.5
 #: Log prices of hosts at their limits that moved by more move the deadlines of their pages.
 _MOVED_PRICE: Final = 0.02
+#: Settings under which a plan is made that leave the price alone.
+_OTHER_WAYS: Final = ("bounds", "neighbourhoods")
 _NUMBERS: Final = struct.Struct("<dffff")
 
 
@@ -88,8 +91,12 @@ class Planner:
     ----------
     crawl : CrawlPages
         The pages as they were last read.
+    keeper : ClockKeeper or None
+        Of clocks of neighbourhoods; None where NEIGHBOURHOODS is off.
     rates : ndarray
         Of the last plan, visits per second, of `crawl.planned`.
+    is_incumbent : bool
+        It made the last plan, as `due_in` found it.
     """
 
     def __init__(self, namespace: Namespace, settings: FrontierSettings) -> None:
@@ -97,7 +104,10 @@ class Planner:
         self.settings = settings
         self.lock = PlannerLock(namespace)
         self.crawl = CrawlPages(namespace, settings)
+        self.keeper = ClockKeeper(namespace, self.crawl) if settings.has_clocks else None
+        self._looked_at = 0.0
         self.rates: NDArray[np.float64] = np.zeros(0)
+        self.is_incumbent = False
         self._host_prices: dict[int, NDArray[np.float64]] = {}
         self._warned = self._told = False
 
@@ -108,6 +118,7 @@ class Planner:
         wait RESOLVE_INTERVAL for what it has learned.
         """
         plan = self._last_plan()
+        self.is_incumbent = plan.get("planner", self.lock.owner) == self.lock.owner
         fetched = self._fetched()
         if "time" not in plan:
             return 0.0 if fetched > 0 else None
@@ -167,12 +178,15 @@ class Planner:
             revised = sum(revision.revised for revision in revisions)
             logger.info("RULES or interval bounds changed: bounds and importance of %d pages follow", revised)
         problem = crawl.problem(previous, now)
+        if self.keeper is not None:
+            for k in live:
+                self.keeper.take_in(k, takes_over=previous.get("planner") != self.lock.owner)
         started = float(previous.get("multiplier", 0.0))
         solved = solve(problem, crawl.budget.revisits, started)
         self.lock.renew()
         self.rates = solved.rates
         self._warn(solved, problem.min_rate)
-        switched = any(previous.get(name) != value for name, value in self._ways().items() if name != "bounds")
+        switched = any(previous.get(name) != value for name, value in self._ways().items() if name not in _OTHER_WAYS)
         is_even = crawl.progress.is_exploring
         sets = {k: price.is_unset or switched or previous.get("explores", "0") != str(int(is_even)) for k, price in live.items()}
         # First visits leave the price alone, so that of a crawl that grows is found by nobody else. Where fewer or more visits come than
@@ -189,7 +203,7 @@ class Planner:
         queued = sum(len(rows) for _, rows in work.values())
         seconds = time.monotonic() - began
         plan = Plan(now, seconds, queued, solved, crawl, dict(previous), self._ways())
-        if not self._publish(plan, live, {k: made[k].log_price if sets[k] else None for k in work}):
+        if not self._publish(plan, live, {k: made[k].log_price if sets[k] else None for k in work}) or not self._store_clocks(previous):
             return None
         written = 0
         for k, (_, rows) in work.items():
@@ -213,6 +227,37 @@ class Planner:
             solved.feasible,
             solved.stretch,
         )
+
+    def look_in(self) -> float | None:
+        """Return seconds until the next look of the clocks' keeper, `due_in` being just asked; None where another one keeps them."""
+        if self.keeper is None or not self.is_incumbent or not self.keeper.clocks:
+            return None
+        return self._looked_at + self.keeper.look_s - self.crawl.now(self._first())
+
+    def look(self) -> int:
+        """Move the deadlines of pages as the clocks of their neighbourhoods have run since; return how many were moved.
+
+        What cannot be written now, as another planner holds the lock, is left to the next look.
+        """
+        if self.keeper is None:
+            return 0
+        self._looked_at = now = self.crawl.now(self._first())
+        moved, written = self.keeper.look(now), 0
+        if not moved or not self.lock.take():
+            return 0
+        try:
+            for k in moved.keys() & self.lock.fences.keys():
+                done = self._write(k, moved[k].rows)
+                if done is None:
+                    return written
+                self.crawl.tables[k].pages["a"][moved[k].at] = moved[k].rows["a"]
+                self.keeper.settle(k, moved[k].at)
+                written += done
+        except LockLostError:
+            pass
+        finally:
+            self.lock.release()
+        return written
 
     def release(self) -> None:
         """Let another planner take over at once."""
@@ -282,6 +327,9 @@ class Planner:
         if self._sets[k] or self.crawl.stretch_moved(terms.published.stretch) or self.crawl.exploration_moved:
             look[:] = True
         chosen = np.flatnonzero(look)
+        if self.keeper is not None:
+            self.keeper.place(k, chosen, now)
+            self.keeper.settle(k, chosen)
         at, rows = moved_pages(pages, chosen, terms, now, self.crawl.hubs[k].among(chosen))
         for name in ("a", "s", "e", "l"):
             pages[name][at] = rows[name]
@@ -300,7 +348,7 @@ class Planner:
         for k in live:
             rows = crawl.rows_of(k)
             step = price_step(len(rows), float(solved.response[rows].sum()))
-            fields = plan_fields(plan, k, shares[k])
+            fields = self._fields(plan, k, shares[k])
             log_price = log_prices[k]
             arguments: list[Any] = [
                 self.lock.fences[k],
@@ -313,6 +361,19 @@ class Planner:
             if self.namespace.run([Call(k, "publish_plan", arguments)])[0] < 0:
                 return False
         return True
+
+    def _fields(self, plan: Plan, k: int, share: float) -> dict[str, Any]:
+        """Return what is published in a partition, by name."""
+        clocks = self.keeper.fields(k) if self.keeper is not None else {}
+        return plan_fields(plan, k, share) | clocks | {"planner": self.lock.owner}
+
+    def _store_clocks(self, previous: Mapping[str, str]) -> bool:
+        """Store what was learned of clocks, or forget it where they were turned off; False if another planner has taken over."""
+        if self.keeper is None:
+            if previous.get("neighbourhoods", "0") != "0":
+                forget_clocks(self.namespace, self.lock.renew)
+            return True
+        return all(self.keeper.store(k, fence) for k, fence in self.lock.fences.items())
 
     def _write(self, k: int, rows: NDArray[Any]) -> int | None:
         """Write numbers, some pages a call, and no call before the last one was answered: dispatch goes in between."""
@@ -351,6 +412,7 @@ class Planner:
             "objective": settings.objective,
             "exploration": settings.exploration,
             "discovery": str(int(settings.discovery_value)),
+            "neighbourhoods": str(int(settings.has_clocks)),
             "bounds": bounds_digest(settings),
         }
 

@@ -29,6 +29,11 @@ WRITTEN: Final = np.dtype([("page", f"V{PAGE_BYTES}"), ("b", "<f8"), ("a", "<f4"
 if WRITTEN.itemsize != PAGE_BYTES + NUMBERS_BYTES:
     raise AssertionError("write_plan takes another layout")
 
+#: Columns of pages by which the price may go.
+GOES_BY: Final = ("state", "visits", "failures", "min_interval", "max_interval", "l", "flags")
+#: Columns that say where the clock of a neighbourhood moves a page.
+_SHIFTED: Final = (*GOES_BY, "id", "b", "a", "s", "e", "shift", "written")
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -94,7 +99,8 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Fl
     ids = np.ascontiguousarray(some["id"])
     old = ManyNumbers(*(some[name].astype(np.float64) for name in ("a", "s", "e", "l")))
     b = some["b"] / 1e6
-    plain = numbers_of_rows(some, ids, terms, -np.inf, yielded)
+    shift = some["shift"].astype(np.float64)
+    plain = numbers_of_rows(some, ids, terms, -np.inf, yielded, shift)
     was, due = deadlines(b, old, some["placed"]), deadlines(b, plain, terms.log_price)
     wait = np.maximum(due - b, 1e-6)
     with np.errstate(invalid="ignore"):
@@ -104,9 +110,48 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Fl
     # What is due is due: to be told so again by every plan would put it behind all others.
     is_other &= ~((was <= now) & (due <= now))
     chosen = np.flatnonzero(is_other)
-    made = numbers_of_rows(some[chosen], ids[chosen], terms, now, None if yielded is None else yielded[chosen])
-    rows = np.zeros(len(chosen), WRITTEN)
-    rows["page"], rows["b"] = ids[chosen], some["b"][chosen]
-    for name, values in zip(("a", "s", "e", "l"), made, strict=True):
+    made = numbers_of_rows(some[chosen], ids[chosen], terms, now, None if yielded is None else yielded[chosen], shift[chosen])
+    return Moved(at[chosen], _written(ids[chosen], some["b"][chosen], made))
+
+
+def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float, most: int) -> Moved:
+    """Choose the pages whose deadline the clocks of their neighbourhoods have moved since it was written, and move it.
+
+    Parameters
+    ----------
+    pages : Pages
+        As they are known; ``shift`` is what the clocks say now, ``written`` what is in the numbers.
+    log_price : float
+        By which the partition dispatches.
+    now : float
+        Server's time, seconds since the epoch.
+    ahead : float
+        Only pages are written that are due within so many seconds, by the old deadline or the new one: the others are looked at again.
+    most : int
+        How many at most: those that are due first.
+    """
+    moves = np.flatnonzero(pages["shift"] != pages["written"])
+    some = pages.some(moves, _SHIFTED)
+    a, s, e, longest = (some[name].astype(np.float64) for name in ("a", "s", "e", "l"))
+    since = now - some["b"] / 1e6
+    with np.errstate(invalid="ignore"):
+        wait = a + s * log_price
+        other = np.maximum(wait - (some["shift"].astype(np.float64) - some["written"]), since)
+        was, becomes = (np.clip(values, e, np.maximum(e, longest)) for values in (wait, other))
+        left = np.minimum(was, becomes) - since
+        is_moved = np.isfinite(a) & (np.abs(becomes - was) > MOVED * was) & (left < ahead)
+    is_moved &= ~((was <= since) & (becomes <= since)) & goes_by_price(some)  # type: ignore[arg-type]  # columns by name will do
+    chosen = np.flatnonzero(is_moved)
+    if len(chosen) > most:
+        chosen = np.sort(chosen[np.argpartition(left[chosen], most)[:most]])
+    numbers = ManyNumbers(other[chosen] - s[chosen] * log_price, s[chosen], e[chosen], longest[chosen])
+    return Moved(moves[chosen], _written(some["id"][chosen], some["b"][chosen], numbers))
+
+
+def _written(ids: NDArray[Any], b: NDArray[Any], numbers: ManyNumbers) -> NDArray[Any]:
+    """Return pages, the visits that their new numbers are about, and these, as they are sent."""
+    rows = np.zeros(len(b), WRITTEN)
+    rows["page"], rows["b"] = ids, b
+    for name, values in zip(("a", "s", "e", "l"), numbers, strict=True):
         rows[name] = np.minimum(values, np.where(np.isinf(values), np.inf, _FAR))
-    return Moved(at[chosen], rows)
+    return rows

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable
+from typing import Final
 
 from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
 from optimal_frontier.frontier.planning.planner import Planner
 
 logger = logging.getLogger(__name__)
+
+#: Seconds by which another planner than that of the last plan waits longer; it plans when that one is gone.
+_GRACE_S: Final = 0.5
 
 
 class PlannerThread:
@@ -51,10 +56,16 @@ class PlannerThread:
                 if self._first is not None:
                     self._first()
                     self._first = None
-                due = self.planner.due_in()
+                due, look = self.planner.due_in(), self.planner.look_in()
+                if due is not None and not self.planner.is_incumbent:
+                    due += _GRACE_S  # who made the last plan knows most of what the next one needs
+                if look is not None and look <= 0 and (due is None or due > 0):
+                    if self.planner.look() and self._planned is not None:
+                        self._planned()
+                    look = self.planner.keeper.look_s if self.planner.keeper is not None else None
                 if due is not None:
                     # A crawl that has grown wants its next plan sooner than the last one knew.
-                    wait = min(due, max(1.0, 0.1 * interval))
+                    wait = min(due, max(1.0, 0.1 * interval), math.inf if look is None else look)
                     if self._planned is not None and due > last_due:
                         self._planned()
                     last_due = due

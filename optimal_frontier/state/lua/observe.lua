@@ -4,6 +4,7 @@
 -- ARGV[3]  words of hosts: per host "<I4I2" host, size, and the words (or empty)
 -- ARGV[4]  "<I2I2I2I2": leases n, then how many pairs follow of counters, memories, changes
 -- ARGV[5]  per lease: page, op (0 keep, 1 release, 2 drop, 3 rest: in no queue), digits of its token, and the token in that many
+-- ARGV[6]  visits that gave a bit, for the stream `visited` (state/visit_log.py), each begins with "<I2" number of its lease (or empty)
 -- then per lease its value (head and tail; empty but for 0 and 3)
 -- then "name=by name=by", numbers of the leases ("<I2", from 1) that they are of; number of a lease, memory (empty: nothing is remembered);
 --      number of a lease, change (previous and new fingerprint in hexadecimal, URL)
@@ -14,7 +15,7 @@ for j = 1, n do ids[j], ops[j], tokens[j], at = up('<c${PAGE_BYTES}BBc0', ARGV[5
 local scores, amended = call('ZMSCORE', P .. 'q', unpack(ids)), call('EXISTS', P .. 'amended') == 1
 local values, queue, leave, forget, back, v, q, refused = {}, {}, {}, {}, {}, 0, 0, 0
 for j = 1, n do
-  local id, op, value = ids[j], ops[j], ARGV[5 + j]
+  local id, op, value = ids[j], ops[j], ARGV[6 + j]
   result[j] = scores[j] == tokens[j] and 1 or 0
   if result[j] == 0 then refused = refused + 1 else
     if op == 0 or op == 3 then
@@ -43,7 +44,7 @@ many('ZREM', P .. 'q', leave)
 many('HDEL', P .. 'pages', forget)
 queue_first(back)
 local sums, remembered, forgotten = {ended = n - refused, observations_refused = refused}, {}, {}
-at = 6 + n
+at = 7 + n
 for i = at, at + 2 * n_counters - 2, 2 do
   local of, times = ARGV[i + 1], refused > 0 and 0 or #ARGV[i + 1] / 2
   for k = 1, refused > 0 and #of or 0, 2 do times = times + result[up('<I2', of, k)] end
@@ -54,7 +55,7 @@ at = at + 2 * n_counters
 for i = at, #ARGV - 1, 2 do
   local j, value = up('<I2', ARGV[i]), ARGV[i + 1]
   if result[j] == 1 and i >= at + 2 * n_memories then
-    local _, _, _, b = up(QUEUE, ARGV[5 + j])
+    local _, _, _, b = up(QUEUE, ARGV[6 + j])
     call('XADD', P .. 'changes', 'MAXLEN', '~', 10000, '*', 'page', ids[j], 'time', string.format('%.6f', b / 1e6), 'url', sub(value, 65),
       'previous', sub(value, 1, 32), 'fingerprint', sub(value, 33, 64))
   elseif result[j] == 1 then
@@ -68,6 +69,12 @@ for i = 1, #ARGV[1], PAGE + 4 do
   if call('LPUSH', key, sub(ARGV[1], i + 4, i + 3 + PAGE)) > 32 then call('RPOP', key) end
 end
 if ARGV[2] ~= '' and call('LPUSH', P .. 'lateness', ARGV[2]) > 1000 then call('RPOP', P .. 'lateness') end
+local visited = {ARGV[6]}
+for i = 1, refused > 0 and #ARGV[6] or 0, ${VISIT_BYTES} do
+  visited[(i - 1) / ${VISIT_BYTES} + 1] = result[up('<I2', ARGV[6], i)] == 1 and sub(ARGV[6], i, i + ${VISIT_BYTES} - 1) or ''
+end
+visited = table.concat(visited)
+if visited ~= '' then call('XADD', P .. 'visited', 'MAXLEN', '~', ${KEPT_ENTRIES}, '*', 'v', visited) end
 local i = 1
 while i < #ARGV[3] do
   local host, size = up('<I4I2', ARGV[3], i)

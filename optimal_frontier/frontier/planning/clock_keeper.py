@@ -1,0 +1,143 @@
+"""The planner's work on clocks of neighbourhoods: with each plan, and at looks between plans.
+
+A judge does not know these clocks: its numbers count time by the calendar, and so do posteriors. Here the deadline of a page comes nearer
+by as much as its neighbourhood's clock has run ahead since its last visit, or moves away. Bounds stay in calendar time.
+
+A look is due every 32nd of a round, a second or RESOLVE_INTERVAL at the soonest. It takes in the visits since the last one, and asks the
+clocks of pages in whose directory or pattern a change was seen; at every second look, and in a small crawl, of all. It writes what moved,
+if it is due soon.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimal_frontier.errors import StateUnavailableError
+from optimal_frontier.frontier.judging.waits import goes_by_price
+from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
+from optimal_frontier.frontier.planning.neighbourhood_clocks import NeighbourhoodClocks
+from optimal_frontier.frontier.planning.publishing import read_log_price
+from optimal_frontier.frontier.planning.rewriting import GOES_BY, Moved, shifted_pages
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.rows import HUB
+
+#: Looks in a round, and least seconds between two.
+LOOKS_A_ROUND: Final = 32
+LEAST_LOOK_S: Final = 1.0
+#: At one look of so many the clocks of all pages are asked; in a table of up to so many pages at each.
+_ALL_AT: Final = 2
+_FEW_PAGES: Final = 2000
+#: Looks ahead of which a deadline is written.
+_AHEAD: Final = 1.5
+#: A look writes at most so many deadlines a visit, those that are due first, as each costs the server about half of a visit; but so many at
+#: the least.
+_MOST_WRITTEN: Final = 0.2
+_FEW_WRITTEN: Final = 64
+
+Ints = NDArray[np.int64]
+
+
+class ClockKeeper:
+    """Keeps the clocks of all partitions while this planner makes the plans.
+
+    Parameters
+    ----------
+    namespace : Namespace
+        Opened.
+    crawl : CrawlPages
+        The planner's.
+
+    Attributes
+    ----------
+    clocks : dict of int to NeighbourhoodClocks
+        By partition.
+    """
+
+    def __init__(self, namespace: Namespace, crawl: CrawlPages) -> None:
+        self.namespace = namespace
+        self.crawl = crawl
+        self.clocks: dict[int, NeighbourhoodClocks] = {}
+        self._looks = 0
+        self._counted: dict[int, int] = {}
+
+    @property
+    def look_s(self) -> float:
+        """Seconds between two looks."""
+        shortest = min(LEAST_LOOK_S, self.crawl.settings.resolve_interval)
+        return max(shortest, self.crawl.priors.default_time / LOOKS_A_ROUND)
+
+    def take_in(self, k: int, *, takes_over: bool) -> NDArray[Any]:
+        """Take in the visits to a partition since the last time, and return them; first what another planner stored, if this takes over.
+
+        The crawl has a problem to plan, hence pages and priors.
+        """
+        pages, priors = self.crawl.tables[k].pages, self.crawl.priors
+        if k not in self.clocks or takes_over:
+            self.clocks[k] = NeighbourhoodClocks(self.namespace, k)
+            self.clocks[k].load(priors.default_time)
+            self._counted.pop(k, None)
+        if pages.count != self._counted.get(k) or self._looks % _ALL_AT == 0:
+            self.clocks[k].count(pages)
+            self._counted[k] = pages.count
+        return self.clocks[k].learn(priors, priors.default_time)
+
+    def place(self, k: int, at: Ints, now: float) -> None:
+        """Note of these pages how far their clocks are ahead."""
+        pages, clocks = self.crawl.tables[k].pages, self.clocks[k]
+        pages["shift"][at] = 0.0
+        some = pages.some(at, GOES_BY)
+        at = at[goes_by_price(some) & (some["flags"] & HUB == 0)]  # type: ignore[arg-type]  # columns by name will do
+        pages["shift"][at] = clocks.shifts(pages, at, now)
+
+    def settle(self, k: int, at: Ints) -> None:
+        """Note that the numbers of these pages are what their clocks say."""
+        pages = self.crawl.tables[k].pages
+        pages["written"][at] = pages["shift"][at]
+
+    def look(self, now: float) -> dict[int, Moved]:
+        """Take in the visits since the last look; return what is to be written, by partition. `settle` what was."""
+        self._looks += 1
+        moved = {}
+        for k in self.clocks:
+            # Of a partition that cannot be reached the visits stay in its stream.
+            with contextlib.suppress(StateUnavailableError):
+                some = self._look(k, now)
+                if some is not None and len(some.at):
+                    moved[k] = some
+        return moved
+
+    def _look(self, k: int, now: float) -> Moved | None:
+        table, clocks = self.crawl.tables[k], self.clocks[k]
+        visits, log_price = self.take_in(k, takes_over=False), read_log_price(self.namespace, k)
+        if len(visits):
+            table.refresh(np.unique(visits["page"]), log_price)
+        pages = table.pages
+        is_all = pages.count <= _FEW_PAGES or self._looks % _ALL_AT == 0
+        stirs = clocks.is_open or bool(pages["shift"].any())
+        if stirs:
+            self.place(k, np.arange(pages.count) if is_all else np.flatnonzero(clocks.stirred(pages)), now)
+        clocks.calm()
+        if not stirs:
+            return None
+        most = max(_FEW_WRITTEN, int(_MOST_WRITTEN * len(visits)))
+        return shifted_pages(pages, log_price, now, _AHEAD * self.look_s, most)
+
+    def store(self, k: int, fence: int) -> bool:
+        """Store what was learned since the last plan; False if another planner has taken over."""
+        return self.clocks[k].store(fence)
+
+    def fields(self, k: int) -> dict[str, Any]:
+        """Return what a plan publishes of a partition."""
+        return self.clocks[k].fields()
+
+
+def forget_clocks(namespace: Namespace, each: Callable[[], None] = lambda: None) -> None:
+    """Remove what is stored of clocks, where NEIGHBOURHOODS was turned off."""
+    for k in range(namespace.partitions):
+        namespace.command("UNLINK", namespace.key("visited", k), namespace.key("clocks", k), partition=k)
+        each()

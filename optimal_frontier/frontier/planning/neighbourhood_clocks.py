@@ -1,0 +1,264 @@
+"""Clocks of neighbourhoods of a partition, as the planner keeps them: learned from the log of visits, stored with each plan.
+
+One planner keeps them at a time: that which made the last plan. Another one that plans takes over what was stored, and reads the visits
+since from the stream, so nothing is lost with a process.
+
+Groups of fewer than three pages, and hosts of as few, are not kept. How many pages a group has is counted in a table that is small beside
+the pages, by a hash: two groups may share a count, so that at times one is kept that need not be.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimal_frontier.estimation.neighbourhoods import BINS_A_ROUND, NO_GROUP, Neighbourhoods, VisitBatch, bin_length
+from optimal_frontier.frontier.planning.page_table import Pages
+from optimal_frontier.frontier.planning.priors import Priors
+from optimal_frontier.state.clocks import BEGINNING, Keys, group_keys, read_clocks, read_visits, store_calls
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.visit_log import CHANGED, SAMPLED
+
+#: Groups and hosts of fewer pages are not kept.
+FEWEST_PAGES: Final = 3
+#: Visits are learned from in parts that are no longer than so many bins, and no larger than so many visits.
+_PART_BINS: Final = 0.125
+_PART_VISITS: Final = 4096
+#: The length of bins follows that of a round when it is off by more than so many powers of two.
+_OFF: Final = 0.75
+#: Bounds on the length of bins, seconds.
+_BIN_S: Final = (0.125, 2.0**22)
+_HASH: Final = np.uint64(0x9E3779B97F4A7C15)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: Groups by which pages are looked at again when a change was seen there: the two smaller ones.
+_NEAR: Final = slice(2, None)
+
+
+class Numbers:
+    """Dense numbers of keys, from 0 on; numbers of keys that are dropped are given out again."""
+
+    def __init__(self) -> None:
+        self.keys: Keys = np.zeros(0, np.uint64)
+        self.numbers: Ints = np.zeros(0, np.int64)
+        self.size = 0
+        self._free: Ints = np.zeros(0, np.int64)
+
+    def of(self, keys: Keys) -> Ints:
+        """Return the numbers of keys, of the same shape; `NO_GROUP` for keys that have none."""
+        if not len(self.keys):
+            return np.full(keys.shape, NO_GROUP, np.int64)
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[at] == keys, self.numbers[at], NO_GROUP)
+
+    def add(self, keys: Keys) -> None:
+        """Give numbers to keys that have none."""
+        keys = np.setdiff1d(keys, self.keys)
+        reused, self._free = self._free[: len(keys)], self._free[len(keys) :]
+        numbers = np.append(reused, np.arange(self.size, self.size + len(keys) - len(reused)))
+        self.size += len(keys) - len(reused)
+        where = np.searchsorted(self.keys, keys)
+        self.keys, self.numbers = np.insert(self.keys, where, keys), np.insert(self.numbers, where, numbers)
+
+    def drop(self, is_kept: NDArray[np.bool_]) -> Keys:
+        """Drop keys by whether their numbers are kept; return which."""
+        kept = is_kept[self.numbers]
+        gone = self.keys[~kept]
+        self._free = np.append(self._free, self.numbers[~kept])
+        self.keys, self.numbers = self.keys[kept], self.numbers[kept]
+        return gone
+
+
+class NeighbourhoodClocks:
+    """The clocks of one partition.
+
+    Parameters
+    ----------
+    namespace : Namespace
+        Opened.
+    partition : int
+        Which one.
+
+    Attributes
+    ----------
+    last : str
+        Id of the last entry of the stream that was learned from.
+    """
+
+    def __init__(self, namespace: Namespace, partition: int) -> None:
+        self.namespace = namespace
+        self.partition = partition
+        self.last = BEGINNING
+        self._clocks: Neighbourhoods | None = None
+        self._groups, self._hosts = Numbers(), Numbers()
+        self._counts: NDArray[Any] = np.zeros(0, np.int64)
+        #: Groups and hosts that differ from what is stored, and groups in which a change was seen since the last look.
+        self._unstored: list[Keys] = []
+        self._stirred: list[Keys] = []
+
+    def load(self, round_s: float) -> None:
+        """Take over what is stored, in place of what is known here."""
+        stored = read_clocks(self.namespace, self.partition)
+        self._groups, self._hosts, self._unstored, self._stirred = Numbers(), Numbers(), [], []
+        self.last, self._clocks = stored.last, Neighbourhoods(_bin_of(round_s))
+        self._groups.add(np.array(sorted(stored.groups), np.uint64))
+        self._hosts.add(np.array(sorted(stored.hosts), np.uint64))
+        self._clocks.grow(self._groups.size, self._hosts.size)
+        for key, number in zip(self._groups.keys.tolist(), self._groups.numbers.tolist(), strict=True):
+            self._clocks.unpack_group(number, stored.groups[key])
+        for key, number in zip(self._hosts.keys.tolist(), self._hosts.numbers.tolist(), strict=True):
+            self._clocks.unpack_host(number, stored.hosts[key])
+
+    def count(self, pages: Pages) -> None:
+        """Count the pages of each group."""
+        keys = _keys_of(pages).ravel()
+        bits = max(10, math.ceil(math.log2(4 * len(keys) + 1)))
+        self._counts = np.bincount(_places(keys, bits), minlength=2**bits)
+
+    def learn(self, priors: Priors, round_s: float) -> NDArray[Any]:
+        """Learn from what was counted since; return those visits, an array of `visit_log.VISIT`.
+
+        Parameters
+        ----------
+        priors : Priors
+            For pages without a bit before.
+        round_s : float
+            Seconds in which all pages can be visited once.
+        """
+        visits, self.last = read_visits(self.namespace, self.partition, self.last)
+        clocks = self._clocks
+        if clocks is None:
+            clocks = self._clocks = Neighbourhoods(_bin_of(round_s))
+        if abs(math.log2(_bounded(round_s / BINS_A_ROUND) / clocks.bins.bin_s)) > _OFF:
+            clocks.rescale(_bin_of(round_s))
+        if not len(visits) or not len(self._counts):
+            return visits
+        keys = group_keys(visits["host"], visits["directory"], visits["pattern"])
+        enough = (self._counts[_places(keys, int(math.log2(len(self._counts))))] >= FEWEST_PAGES) & (keys > 0)
+        kept = np.flatnonzero(enough[:, 0] & (visits["until"] > visits["since"]) & (visits["since"] > 0))
+        some, keys, enough = visits[kept], keys[kept], enough[kept]
+        hosts = some["host"].astype(np.uint64)
+        self._groups.add(keys[enough])
+        self._hosts.add(hosts)
+        clocks.grow(self._groups.size, self._hosts.size)
+        shape, time = some["shape"].astype(np.float64), some["time"].astype(np.float64)
+        unknown = np.flatnonzero((shape <= 0) | (time <= 0))
+        shape[unknown], time[unknown] = priors.of(some["pattern"][unknown])
+        changed = some["flags"] & CHANGED > 0
+        batch = VisitBatch(
+            np.where(enough, self._groups.of(keys), NO_GROUP),
+            self._hosts.of(hosts),
+            some["since"] / 1e6,
+            some["until"] / 1e6,
+            changed,
+            shape,
+            time,
+            some["flags"] & SAMPLED > 0,
+        )
+        for part in _parts(batch.until, _PART_BINS * clocks.bins.bin_s):
+            clocks.fold(VisitBatch(*(values[part] for values in vars(batch).values())))
+        self._unstored += [np.unique(keys[enough]), np.unique(hosts)]
+        self._stirred.append(np.unique(keys[:, _NEAR][enough[:, _NEAR] & changed[:, None]]))
+        return visits
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the clock of any host is another than the calendar."""
+        clocks = self._clocks
+        return clocks is not None and bool(clocks.gates.is_open.any() or clocks.rhythm_gates.is_open.any())
+
+    def stirred(self, pages: Pages) -> NDArray[np.bool_]:
+        """Tell of each page whether a change was seen in its directory or pattern since `calm`."""
+        groups = np.unique(np.concatenate([*self._stirred, np.zeros(0, np.uint64)]))
+        if not len(groups):
+            return np.zeros(pages.count, bool)
+        keys = _keys_of(pages)[:, _NEAR]
+        at = np.minimum(np.searchsorted(groups, keys), len(groups) - 1)
+        return np.asarray((groups[at] == keys).any(axis=1))
+
+    def calm(self) -> None:
+        """Forget where changes were seen."""
+        self._stirred = []
+
+    def shifts(self, pages: Pages, at: Ints, now: float) -> Floats:
+        """Return by how many seconds the clocks of these pages are ahead of the calendar since their last visits."""
+        clocks, found = self._clocks, np.zeros(len(at))
+        if clocks is None or not self.is_open:
+            return found
+        host = self._hosts.of(pages["host"][at].astype(np.uint64))
+        is_moved = clocks.gates.is_open | clocks.rhythm_gates.is_open
+        some = np.flatnonzero((host >= 0) & is_moved[np.maximum(host, 0)])
+        if not len(some):
+            return found
+        keys = group_keys(*(pages[name][at[some]] for name in ("host", "directory", "pattern")))
+        since = np.minimum(pages["b"][at[some]] / 1e6, now)
+        found[some] = clocks.elapsed(self._groups.of(keys), host[some], since, now) - (now - since)
+        return found
+
+    def store(self, fence: int) -> bool:
+        """Store what has changed; False if another planner has taken over."""
+        clocks = self._clocks
+        if clocks is None:
+            return True
+        room = np.zeros(max(self._groups.size, 1), bool)
+        room[: len(clocks.bins)] = clocks.bins.active[: len(room)]
+        gone = self._groups.drop(room)
+        changed = np.unique(np.concatenate([*self._unstored, np.zeros(0, np.uint64)]))
+        groups = {key: clocks.pack_group(number) for key, number in _numbered(self._groups, changed)}
+        hosts = {key: clocks.pack_host(number) for key, number in _numbered(self._hosts, changed)}
+        for reply in self.namespace.run(store_calls(self.partition, fence, self.last, groups, hosts, gone.tolist())):
+            if reply < 0:
+                return False
+        self._unstored = []
+        return True
+
+    def fields(self) -> dict[str, Any]:
+        """Return what a plan publishes: groups, hosts whose gates are open, and those of them that have a rhythm."""
+        clocks = self._clocks
+        if clocks is None:
+            return {"groups": 0, "clocks_open": 0, "rhythms_open": 0}
+        used = self._hosts.numbers
+        gates = {"clocks_open": clocks.gates, "rhythms_open": clocks.rhythm_gates}
+        return {"groups": len(self._groups.keys)} | {name: int(np.count_nonzero(gate.is_open[used])) for name, gate in gates.items()}
+
+
+def _numbered(numbers: Numbers, keys: Keys) -> list[tuple[int, int]]:
+    """Return those of the keys that have a number, and it."""
+    return [(key, number) for key, number in zip(keys.tolist(), numbers.of(keys).tolist(), strict=True) if number != NO_GROUP]
+
+
+def _bin_of(round_s: float) -> float:
+    return _bounded(bin_length(round_s))
+
+
+def _bounded(bin_s: float) -> float:
+    return min(max(bin_s, _BIN_S[0]), _BIN_S[1])
+
+
+def _keys_of(pages: Pages) -> Keys:
+    return group_keys(pages["host"], pages["directory"], pages["pattern"])
+
+
+def _places(keys: Keys, bits: int) -> Ints:
+    """Return where keys are counted in a table of 2**bits."""
+    with np.errstate(over="ignore"):
+        return np.asarray((keys * _HASH) >> np.uint64(64 - bits), np.int64)
+
+
+def _parts(until: Floats, length: float) -> list[slice]:
+    """Return consecutive parts of visits, each within about so many seconds.
+
+    Examples
+    --------
+    >>> _parts(np.array([0.1, 0.2, 5.0, 5.1]), 1.0)
+    [slice(0, 2, None), slice(2, 4, None)]
+    """
+    number = np.floor(until / length)
+    cuts = np.flatnonzero(number[1:] != number[:-1]) + 1
+    edges = np.unique(np.concatenate([[0], cuts, np.arange(0, len(until), _PART_VISITS), [len(until)]])).tolist()
+    return [slice(begin, end) for begin, end in itertools.pairwise(edges)]

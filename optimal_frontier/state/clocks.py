@@ -1,0 +1,132 @@
+"""What is stored of clocks of neighbourhoods: the hash ``clocks``, and how groups of pages are known there; and the visits since.
+
+A group has a number of 64 bits, eight bytes as a field of the hash: its level in the highest byte, below it what it is known by. What the
+values mean is said in `estimation.neighbourhoods`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optimal_frontier.state.namespace import Call, Namespace
+from optimal_frontier.state.scanning import scan_hash
+from optimal_frontier.state.visit_log import VISIT
+
+#: Levels of groups: pages of a host; with the same first two path segments; of a directory; of a pattern.
+LEVELS: Final = ("host", "section", "directory", "pattern")
+#: Field of the id of the last entry of the stream ``visited`` that was learned from.
+_LAST: Final = b"last"
+#: The id in front of all entries.
+BEGINNING: Final = "0-0"
+#: Entries that one call reads, and groups that one call writes.
+_READ_COUNT: Final = 200
+_WRITE_COUNT: Final = 200
+#: Of a number as a field.
+_KEY_BYTES: Final = 8
+_LEVEL_BITS: Final = np.uint64(56)
+
+Keys = NDArray[np.uint64]
+
+
+class VisitsRead(NamedTuple):
+    """Visits in the order in which they were counted, an array of `VISIT`, and the id of the last entry that was read."""
+
+    visits: NDArray[Any]
+    last: str
+
+
+@dataclass(frozen=True)
+class StoredClocks:
+    """What a planner stored.
+
+    Attributes
+    ----------
+    last : str
+        Id of the last entry of ``visited`` that is in it.
+    groups : dict of int to bytes
+        By number of the group, as `Neighbourhoods.pack_group` returns them.
+    hosts : dict of int to bytes
+        By number of the host, as `Neighbourhoods.pack_host` does.
+    """
+
+    last: str = BEGINNING
+    groups: dict[int, bytes] = field(default_factory=dict)
+    hosts: dict[int, bytes] = field(default_factory=dict)
+
+
+def group_keys(host: ArrayLike, directory: ArrayLike, pattern: ArrayLike) -> Keys:
+    """Return the groups of pages, (n, levels), from the fields of their rows; 0 where a page has none.
+
+    Examples
+    --------
+    >>> keys = group_keys(np.array([7, 7]), np.array([0x20001, 0]), np.array([9, 0]))
+    >>> [hex(key) for key in keys[0].tolist()], keys[1].tolist()[1:]
+    (['0x100000000000007', '0x200000000070001', '0x300000000070002', '0x400000000000009'], [0, 0, 0])
+    """
+    of, within, kind = (np.asarray(values).astype(np.uint64) for values in (host, directory, pattern))
+    on_host, half = of << np.uint64(16), np.uint64(0xFFFF)
+    bodies = (of, on_host | (within & half), on_host | (within >> np.uint64(16)), kind)
+    known = (of, within, within, kind)
+    keys = np.zeros((len(of), len(LEVELS)), np.uint64)
+    for level, (body, told) in enumerate(zip(bodies, known, strict=True)):
+        keys[:, level] = np.where(told > 0, body | (np.uint64(level + 1) << _LEVEL_BITS), np.uint64(0))
+    return keys
+
+
+def read_visits(namespace: Namespace, partition: int, after: str) -> VisitsRead:
+    """Read what was counted after the entry with the id ``after``; what the stream no longer keeps is passed over."""
+    key, found = namespace.key("visited", partition), []
+    while True:
+        entries = namespace.command("XRANGE", key, f"({after}", "+", "COUNT", _READ_COUNT, partition=partition)
+        for name, fields in entries:
+            after = name.decode()
+            packed = next(iter(fields.values())) if isinstance(fields, dict) else fields[1]
+            if len(packed) % VISIT.itemsize == 0:
+                found.append(packed)
+        if len(entries) < _READ_COUNT:
+            return VisitsRead(np.frombuffer(b"".join(found), VISIT), after)
+
+
+def read_clocks(namespace: Namespace, partition: int) -> StoredClocks:
+    """Read all that is stored in a partition."""
+    return _parsed(scan_hash(namespace, "clocks", partition))
+
+
+def read_clocks_of(namespace: Namespace, partition: int, host: int, groups: Iterable[int]) -> StoredClocks:
+    """Read what is stored of some groups and of their host, one round trip."""
+    fields = [_LAST, host.to_bytes(_KEY_BYTES, "little"), *(group.to_bytes(_KEY_BYTES, "little") for group in groups)]
+    values = namespace.command("HMGET", namespace.key("clocks", partition), *fields, partition=partition)
+    return _parsed((name, value) for name, value in zip(fields, values, strict=True) if value is not None)
+
+
+def store_calls(
+    partition: int, fence: int, last: str, groups: Mapping[int, bytes], hosts: Mapping[int, bytes], gone: Iterable[int]
+) -> list[Call]:
+    """Return the calls that store what has changed, and drop groups that are ``gone``; each yields -1 if another planner has taken over."""
+    pairs = [*((host, value) for host, value in hosts.items()), *groups.items(), *((group, b"") for group in gone)]
+    calls = []
+    for at in range(0, max(len(pairs), 1), _WRITE_COUNT):
+        some = pairs[at : at + _WRITE_COUNT]
+        arguments: list[Any] = [fence, last if at + _WRITE_COUNT >= len(pairs) else ""]
+        for key, value in some:
+            arguments += (key.to_bytes(_KEY_BYTES, "little"), value)
+        calls.append(Call(partition, "store_clocks", arguments))
+    return calls
+
+
+def _parsed(pairs: Iterable[tuple[bytes, bytes]]) -> StoredClocks:
+    last = BEGINNING
+    groups: dict[int, bytes] = {}
+    hosts: dict[int, bytes] = {}
+    for name, value in pairs:
+        if name == _LAST:
+            last = value.decode()
+        elif len(name) == _KEY_BYTES:
+            key = int.from_bytes(name, "little")
+            (groups if key >> int(_LEVEL_BITS) else hosts)[key] = value
+    return StoredClocks(last, groups, hosts)

@@ -1,0 +1,93 @@
+"""Sections of a site whose pages change together, played through dispatch, judge and planner on a set clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from played_crawl import Play, parse
+from timed_namespace import START, open_namespace
+
+from optimal_frontier.state.checking import check_state
+
+SECTIONS, PAGES = 8, 15
+#: Seconds between two events of a section on average; each changes most of its pages.
+EVENT_S, TOGETHER = 400.0, 0.9
+#: Requests a second, so that a round takes 100 s.
+BUDGET = 1.2
+LENGTH = 2400.0
+
+
+class Sections(Play):
+    """Page number p is in section p // PAGES; without ``together`` each page has events of its own."""
+
+    def __init__(self, store, *, together: bool = True, **settings: object) -> None:
+        super().__init__(store, parse(CRAWL_RATE=BUDGET, RESOLVE_INTERVAL=60, **settings), self.edition)
+        rng = np.random.default_rng(3)
+        self.changes: list[np.ndarray] = []
+        for page in range(SECTIONS * PAGES):
+            if page % PAGES == 0 or not together:
+                events = np.cumsum(rng.exponential(EVENT_S, int(4 * LENGTH / EVENT_S)))
+            self.add_page(f"site/s{page // PAGES}/page{page % PAGES}.html")
+            self.changes.append(events[rng.random(len(events)) < TOGETHER])
+
+    def edition(self, number: int, at: float) -> int:
+        return int(np.searchsorted(self.changes[number], at))
+
+    def staleness(self, begin: float, end: float) -> float:
+        """Mean share of pages that are stale between two times, seconds after START."""
+        lost = 0.0
+        for number, changes in enumerate(self.changes):
+            visits = np.array(self.visits[number]) - START
+            # A copy is stale from the first change after a visit until the next visit.
+            for at, until in zip(visits, np.append(visits[1:], np.inf), strict=True):
+                first = changes[np.searchsorted(changes, at, "right")]
+                lost += max(0.0, min(until, end) - max(first, begin, at))
+        return lost / (end - begin) / len(self.changes)
+
+
+def exists(store, name: str) -> bool:
+    return bool(store.command("EXISTS", store.key(name)))
+
+
+def test_staleness_falls_where_pages_change_together(space, redis_socket) -> None:
+    """By a quarter at least, with no more fetches; what is stored is whole, and nothing is without NEIGHBOURHOODS."""
+    with_clocks = Sections(space)
+    with_clocks.until(LENGTH)
+    assert int(with_clocks.store.hash("plan")["clocks_open"]) == 1
+    other = open_namespace(redis_socket, f"{with_clocks.store.name}-off")
+    other.command("HSET", other.key("meta"), "opened", repr(other.now()))
+    without = Sections(other, NEIGHBOURHOODS=False)
+    without.until(LENGTH)
+    assert not exists(other, "visited")
+    assert not exists(other, "clocks")
+    on, off = (play.staleness(LENGTH / 3, LENGTH) for play in (with_clocks, without))
+    assert with_clocks.count(0) == pytest.approx(without.count(0), rel=0.01)
+    assert on < 0.75 * off
+    other.connection.close()
+    assert not check_state(with_clocks.store, sleep=lambda _: None).violations
+
+
+def test_a_planner_that_is_killed_loses_nothing_but_a_look(space) -> None:
+    """Another one takes over what was stored with the last plan, and the visits since; then it knows and does the same."""
+    play = Sections(space)
+    play.until(700.0)
+    old = play.planner
+    planned = float(space.hash("plan")["time"])
+    assert old.crawl.now() - planned > 10.0, "some looks after the last plan"
+    play.run_by(play.settings)  # the old one is dead
+    assert not play.planner.keeper.clocks
+    assert play.planner.plan() is not None
+    old.keeper.take_in(0, takes_over=False)
+    mine, theirs = play.planner.keeper.clocks[0], old.keeper.clocks[0]
+    assert mine.last == theirs.last
+    at = np.arange(play.planner.crawl.tables[0].pages.count)
+    now = play.planner.crawl.now()
+    assert mine.is_open
+    ahead = [clocks.shifts(play.planner.crawl.tables[0].pages, at, now) for clocks in (mine, theirs)]
+    assert np.abs(ahead[1]).max() > 10.0
+    assert np.abs(ahead[0] - ahead[1]).max() < 0.05 * np.abs(ahead[1]).max()
+    assert old.plan(if_due=True) is None
+    looked = play.count(700.0)
+    play.until(800.0)
+    assert play.count(700.0) - looked == pytest.approx(100 * BUDGET, abs=5)
+    assert int(space.hash("plan")["clocks_open"]) == 1
