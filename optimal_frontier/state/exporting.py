@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import StateError
+from optimal_frontier.estimation.signal_sources import Lesson
 from optimal_frontier.state.connection import translated
 from optimal_frontier.state.export_lines import FORMAT, KIND, Line, is_whole, page_line, to_number, to_text
 from optimal_frontier.state.messages import PAGE_BYTES
@@ -31,9 +32,11 @@ _OF_THE_PLACE: Final = frozenset({"schema", "partitions"})
 #: Keys of a partition (`keys.KEYS`) that lines tell of; and what is left out: histories that nothing is decided by, the planner's lock.
 EXPORTED: Final = frozenset(
     {"meta", "pages", "q", "f", "f:H", "opens", "hosts", "hosts:names", "hosts:words", "kept", "memory", "aliases"}
-    | {"retired:H", "d", "plan", "priors", "prices", "stats", "flagged", "announcers"}
+    | {"retired:H", "d", "plan", "priors", "prices", "stats", "flagged", "sources"}
 )
-NOT_EXPORTED: Final = frozenset({"amended", "plans", "fence", "planner", "lateness", "changes", "slots", "drainer", "refused_urls"})
+NOT_EXPORTED: Final = frozenset(
+    {"amended", "plans", "fence", "planner", "lateness", "changes", "slots", "drainer", "refused_urls", "pings"}
+)
 
 
 def count_pages(namespace: Namespace) -> int:
@@ -61,8 +64,8 @@ def export_lines(namespace: Namespace) -> Iterator[Line]:
         yield from _aliases(namespace, k)
     for k in partitions:
         yield from _hosts(namespace, k)
-        for name, text in scan_hash(namespace, "announcers", k):
-            yield {"announcer": _text(name), "told": _text(text)}
+        for name, packed in scan_hash(namespace, "sources", k):
+            yield {"source": _text(name), "learned": list(Lesson.unpack(packed))}
         flagged = namespace.command("ZRANGE", namespace.key("flagged", k), 0, -1, "WITHSCORES", partition=k)
         for name, at in _pairs(flagged):
             yield {"flagged": _text(name), "at": float(at)}

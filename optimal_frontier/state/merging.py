@@ -11,12 +11,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from optimal_frontier.errors import StateError
+from optimal_frontier.estimation.signal_sources import Lesson
 from optimal_frontier.state.export_lines import Line, from_text, head_of_line, page_of_text, record_of_line, waits
 from optimal_frontier.state.importing import Imported, Names, lost_in
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import NEW, add_calls, priority_of
 from optimal_frontier.state.rows import ACTIVE, TRANSIENT, pack_tail
+from optimal_frontier.state.source_records import partition_of_source
 
 #: Pages of one round trip.
 _BATCH: Final = 250
@@ -68,9 +70,9 @@ class Merger:
             self._names.add(line)
         elif "host" in line and "words" in line:
             self._words.append(line)
-        elif "announcer" in line:
-            k = partition_of(line["announcer"].partition(" ")[0])
-            self.namespace.command("HSETNX", key("announcers", k), line["announcer"], line["told"], partition=k)
+        elif "source" in line:
+            k = partition_of_source(self.namespace, line["source"])
+            self.namespace.command("HSETNX", key("sources", k), line["source"], Lesson.of(line["learned"]).pack(), partition=k)
         elif "flagged" in line:
             k = partition_of(line["flagged"].rpartition(" ")[0])
             self.namespace.command("ZADD", key("flagged", k), "NX", repr(line["at"]), line["flagged"], partition=k)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from optimal_frontier.estimation.signal_sources import Lesson
 from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.rows import Row
@@ -15,9 +16,9 @@ PAGE_BYTES: Final = 12
 
 
 class Announcement(NamedTuple):
-    """Where a ``lastmod`` comes from: the announcer (``host kind`` of a source), and how long ago that was read before (s; -1: never)."""
+    """Where a ``lastmod`` comes from: the name of the source (`memory.Signals`), and how long ago that was read before (s; -1: never)."""
 
-    announcer: str
+    source: str
     unread: float
 
 
@@ -177,8 +178,8 @@ class Observation:
         Its host is held for mass deletion since this visit: pages of it that were retired just before come back.
     flag : bytes
         Name of a content that is no page's own, to be told to all crawlers; empty: none.
-    announced : tuple or None
-        Announcer and 1 (right), 0 (wrong) or -1 (settled without a verdict), where this visit settles an announcement.
+    lessons : sequence of (str, Lesson)
+        Sources of signals, and what this visit teaches of each.
     """
 
     handout: Handout
@@ -195,7 +196,7 @@ class Observation:
     is_canonical: bool = False
     brings_back: bool = False
     flag: bytes = b""
-    announced: tuple[str, int] | None = None
+    lessons: Sequence[tuple[str, Lesson]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,8 +144,8 @@ class Outcome:
         Pages were forgotten since the last exchange.
     later : list of Moving
         Moves that were put off.
-    announced : list of NewPage
-        Pages under way whose announcement is to be said again.
+    told_again : list of NewPage
+        Pages under way of which a source told: it is to be said again.
     """
 
     handouts: list[Handout] = field(default_factory=list)
@@ -157,4 +157,4 @@ class Outcome:
     lost: list[Lease] = field(default_factory=list)
     has_forgotten: bool = False
     later: list[Moving] = field(default_factory=list)
-    announced: list[NewPage] = field(default_factory=list)
+    told_again: list[NewPage] = field(default_factory=list)
