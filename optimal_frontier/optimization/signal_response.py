@@ -1,0 +1,317 @@
+"""How long to wait at a given price where noisy signals tell of changes: the curve behind plans and deadlines with signals.
+
+A page changes at rate d. A change is signalled with the probability ``recall``; false signals come at the rate ``false_rate``. All that
+is known of a copy is how old it is and how many signals came since. The chance that it is fresh is ``exp(-x)`` with the *doubt*
+
+    x = unannounced changes until now + evidence x signals until now,
+
+where unannounced changes come at the rate ``(1 - recall) d``, and ``evidence = log(1 + recall d / false_rate)`` is by how much one signal
+lowers the logarithm of that chance. The best policy visits when x reaches a threshold X. In changes of the page as the unit of time, with
+``a = 1 - recall``, signals at the rate g a change, evidence E, and ``s = (X - k E) / a`` the time until X after k signals,
+
+    psi = (1 / g) sum P(k + 1, g s)                                  mean time between visits,
+    w   = sum (g exp(-E))^k / (a + g)^(k + 1) P(k + 1, (a + g) s)    mean time in it in which the copy is fresh,
+
+over all k with k E < X; P is the regularised incomplete gamma function. A visit at the threshold is worth
+
+    V(X) = w - exp(-X) psi,    V'(X) = exp(-X) psi,
+
+which rises from 0 to 1, in units of importance / d. Without signals it is ``1 - (1 + X) exp(-X)``, as in `response`.
+
+Notes
+-----
+Many weak signals are replaced by fewer strong ones: a source of evidence E' > E with ``g' = g c(E) / c(E')``, ``c(E) = E - 1 + exp(-E)``,
+and ``a' = 1 - g' (1 - exp(-E'))`` has the same rate of changes, and x rises as fast on average. Its variance is the same to leading order,
+and weak signals matter little, so that the threshold is right to 1e-3 and what it is worth to 1e-5 (docs/maths.md). The sums have at most
+about `_TERMS` terms then.
+
+References
+----------
+Busa-Fekete, Zimmert, Gyorgy et al., A Scalable Crawling Algorithm Utilizing Noisy Change-Indicating Signals, WWW 2025.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import scipy  # scipy.special is imported at its first use: it takes 0.2 s
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+#: Least share of changes that no signal tells of: with 0 no time that passes would make a copy any older.
+LEAST_UNANNOUNCED: Final = 1e-6
+#: Most evidence of one signal: a copy that is fresh with a chance of exp(-50) is as good as certainly stale.
+MOST_EVIDENCE: Final = 50.0
+#: Signals until the threshold that are told apart at least; more and weaker ones are joined.
+_TERMS: Final = 12.0
+#: Signals a change that stand for none.
+_NONE: Final = 1e-30
+#: Below this doubt what a visit is worth is taken from its series.
+_SMALL: Final = 1e-5
+#: Doubt that is as good as infinite.
+_MOST_DOUBT: Final = 60.0
+_STEPS: Final = 100
+#: Accepted last step, relative; the one after it would be its square.
+_CLOSE: Final = 3e-5
+
+
+class Signals(NamedTuple):
+    """What is signalled of pages, in changes of each as its unit of time; arrays (n,), or floats for one page.
+
+    Attributes
+    ----------
+    unannounced : float
+        Share of the changes that no signal tells of, above 0.
+    rate : float
+        Signals for each change, false ones included.
+    evidence : float
+        By how much one signal lowers the log of the chance that the copy is fresh.
+    """
+
+    unannounced: Any
+    rate: Any
+    evidence: Any
+
+
+class Response(NamedTuple):
+    """What a threshold leads to; arrays (n,), or floats for one page.
+
+    Attributes
+    ----------
+    worth : float
+        Of a visit at the threshold, in units of importance / change rate.
+    interval, fresh : float
+        Mean time between two visits, and mean time in it in which the copy is fresh, in changes.
+    """
+
+    worth: Any
+    interval: Any
+    fresh: Any
+
+
+def signals_of_one(change_rate: float, recall: float, false_rate: float) -> Signals:
+    """Return what is signalled of one page; all three 0 or more, recall at most 1, the rates per unit of time."""
+    announced = recall * change_rate
+    if announced <= 0.0:
+        return Signals(1.0, _NONE, 0.0)
+    evidence = min(math.log1p(announced / false_rate), MOST_EVIDENCE) if false_rate > announced * 1e-22 else MOST_EVIDENCE
+    return Signals(max(1.0 - recall, LEAST_UNANNOUNCED), recall + false_rate / change_rate, evidence)
+
+
+def signals_of(change_rate: Floats, recall: Floats, false_rate: Floats) -> Signals:
+    """Return what is signalled of many pages, arrays (n,): `signals_of_one` for arrays."""
+    announced = recall * change_rate
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        evidence = np.where(announced > 0.0, np.minimum(np.log1p(announced / false_rate), MOST_EVIDENCE), 0.0)
+        rate = np.where(announced > 0.0, recall + false_rate / change_rate, _NONE)
+    return Signals(np.where(announced > 0.0, np.maximum(1.0 - recall, LEAST_UNANNOUNCED), 1.0), rate, evidence)
+
+
+def excess(evidence: float) -> float:
+    """Return ``E - 1 + exp(-E)`` without cancellation."""
+    if evidence < 1e-3:
+        return evidence * evidence * (0.5 - evidence * (1 / 6 - evidence / 24))
+    return evidence + math.expm1(-evidence)
+
+
+def excesses(evidence: Floats) -> Floats:
+    """Return `excess` of an array."""
+    series = evidence * evidence * (0.5 - evidence * (1 / 6 - evidence / 24))
+    return np.asarray(np.where(evidence < 1e-3, series, evidence + np.expm1(-evidence)))
+
+
+def joined(signals: Signals, evidence: float) -> Signals:
+    """Return fewer signals of a page, each of this evidence, that tell about as much; more than the page's own."""
+    rate = max(signals.rate * excess(signals.evidence) / excess(evidence), _NONE)
+    return Signals(max(1.0 + rate * math.expm1(-evidence), LEAST_UNANNOUNCED), rate, evidence)
+
+
+def many_joined(signals: Signals, evidence: Floats) -> Signals:
+    """Return `joined` of many pages; those whose signals have this evidence already stay as they are."""
+    weak = signals.evidence < evidence
+    rate = np.where(weak, np.maximum(signals.rate * excesses(signals.evidence) / excesses(evidence), _NONE), signals.rate)
+    unannounced = np.where(weak, np.maximum(1.0 + rate * np.expm1(-evidence), LEAST_UNANNOUNCED), signals.unannounced)
+    return Signals(unannounced, rate, np.where(weak, evidence, signals.evidence))
+
+
+def response_of_one(threshold: float, signals: Signals) -> Response:
+    """Return what a threshold > 0 leads to: `responses` for one page, about 0.5 us a signal; exact if the sums are short."""
+    a, g, evidence = signals
+    both = a + g
+    s = threshold / a
+    interval = -math.expm1(-g * s) / g
+    fresh = -math.expm1(-both * s) / both
+    rest = threshold - evidence
+    if rest > 0.0:
+        incomplete = _incomplete_gamma()
+        of_fresh = g * math.exp(-evidence) / both
+        scale = 1.0 / both
+        shape = 2.0
+        while rest > 0.0:
+            s = rest / a
+            scale *= of_fresh
+            interval += incomplete(shape, g * s) / g
+            fresh += scale * incomplete(shape, both * s)
+            shape += 1.0
+            rest -= evidence
+    if threshold < _SMALL:
+        worth = math.exp(-threshold) * threshold * (threshold / a) * excess_share(g * threshold / a)
+    else:
+        worth = fresh - math.exp(-threshold) * interval
+    return Response(worth, interval, fresh)
+
+
+def responses(threshold: Floats, signals: Signals) -> Response:
+    """Return what thresholds > 0 lead to, arrays (n,)."""
+    a, g, evidence = signals
+    both = a + g
+    s = threshold / a
+    interval = -np.expm1(-g * s) / g
+    fresh = -np.expm1(-both * s) / both
+    of_fresh = g * np.exp(-evidence) / both
+    scale = 1.0 / both
+    shape, rows = 1.0, np.flatnonzero(threshold > evidence)
+    while len(rows):
+        shape += 1.0
+        s = (threshold[rows] - (shape - 1.0) * evidence[rows]) / a[rows]
+        scale[rows] *= of_fresh[rows]
+        interval[rows] += scipy.special.gammainc(shape, g[rows] * s) / g[rows]
+        fresh[rows] += scale[rows] * scipy.special.gammainc(shape, both[rows] * s)
+        rows = rows[threshold[rows] > shape * evidence[rows]]
+    worth = fresh - np.exp(-threshold) * interval
+    small = np.flatnonzero(threshold < _SMALL)
+    if len(small):
+        x, rest = threshold[small], threshold[small] / a[small]
+        y = g[small] * rest
+        share = np.where(y < 1e-3, 0.5 - y * (1 / 6 - y / 24), excesses(y) / np.maximum(y * y, _NONE))
+        worth[small] = np.exp(-x) * x * rest * share
+    return Response(worth, interval, fresh)
+
+
+def excess_share(y: float) -> float:
+    """Return ``(y - 1 + exp(-y)) / y^2``, 1/2 at 0."""
+    return 0.5 - y * (1 / 6 - y / 24) if y < 1e-3 else excess(y) / (y * y)
+
+
+def threshold_of_one(share: float, signals: Signals) -> tuple[float, float, float]:
+    """Return the threshold at which a visit is worth a share of importance / change rate, and where that leads.
+
+    Parameters
+    ----------
+    share : float
+        In (0, 1).
+    signals : Signals
+        Of one page.
+
+    Returns
+    -------
+    threshold, steepness, unannounced : float
+        The threshold; the derivative of the worth by it; and the share of unannounced changes that it was found with, which is larger than
+        the page's own where weak signals were joined. A threshold is doubt: it holds for the page as it is.
+
+    Notes
+    -----
+    Newton's method in r, where ``share = 1 - (1 + r) exp(-r)``: r is nearly linear in the threshold at both ends. 3 or 4 steps.
+    """
+    quantile = _quantile()
+    target = quantile(2.0, share)
+    weakest = target / _TERMS
+    if signals.evidence < weakest:
+        signals = joined(signals, weakest)
+    threshold = _first_guess(share, target, signals)
+    low, high, steepness = 0.0, _MOST_DOUBT, 0.0
+    for _ in range(_STEPS):
+        found = response_of_one(threshold, signals)
+        steepness = math.exp(-threshold) * found.interval
+        if found.worth >= share:
+            high = threshold
+        else:
+            low = threshold
+        r = quantile(2.0, found.worth) if found.worth < 1.0 else _MOST_DOUBT
+        pace = steepness / (r * math.exp(-r)) if r > 0.0 else 0.0
+        step = (target - r) / pace if pace > 0.0 else math.inf
+        reached = threshold + step
+        if not low <= reached <= high:
+            reached = 0.5 * (low + high)
+            step = reached - threshold
+        threshold = reached
+        if abs(step) <= _CLOSE * threshold:
+            break
+    return threshold, steepness, signals.unannounced
+
+
+def thresholds_at(share: Floats, signals: Signals, start: Floats | None = None) -> tuple[Floats, Floats, Signals]:
+    """Return thresholds at which visits are worth shares of importance / change rate: `threshold_of_one` for arrays (n,).
+
+    Parameters
+    ----------
+    share : ndarray (n,)
+        In (0, 1).
+    signals : Signals
+        Of the pages.
+    start : ndarray (n,), optional
+        Thresholds near the answer.
+
+    Returns
+    -------
+    thresholds, steepness : ndarray (n,)
+        The thresholds, and the derivatives of the worths by them.
+    signals : Signals
+        With which they were found: weak ones are joined.
+    """
+    target = np.asarray(scipy.special.gammaincinv(2.0, share))
+    used = many_joined(signals, target / _TERMS)
+    threshold = _first_guesses(share, target, used) if start is None else start.copy()
+    low, high = np.zeros(share.shape), np.full(share.shape, _MOST_DOUBT)
+    steepness = np.zeros(share.shape)
+    rows = np.arange(len(share))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for _ in range(_STEPS):
+            at = threshold[rows]
+            found = responses(at, Signals(*(of[rows] for of in used)))
+            steepness[rows] = np.exp(-at) * found.interval
+            above = found.worth >= share[rows]
+            high[rows[above]], low[rows[~above]] = at[above], at[~above]
+            r = np.where(found.worth < 1.0, scipy.special.gammaincinv(2.0, np.clip(found.worth, 0.0, 1.0)), _MOST_DOUBT)
+            step = (target[rows] - r) * r * np.exp(-r) / steepness[rows]
+            reached = at + step
+            outside = ~((low[rows] <= reached) & (reached <= high[rows]))
+            reached[outside] = 0.5 * (low[rows] + high[rows])[outside]
+            threshold[rows] = reached
+            rows = rows[np.abs(reached - at) > _CLOSE * reached]
+            if not len(rows):
+                break
+    return threshold, steepness, used
+
+
+def _first_guess(share: float, target: float, signals: Signals) -> float:
+    """A threshold below the right one: until it all signals are waited for, or the first one is."""
+    alone = target * math.sqrt(signals.unannounced)
+    of_first = share * signals.rate
+    return max(alone, min(-math.log1p(-of_first), signals.evidence)) if of_first < 1.0 else max(alone, 1e-300)
+
+
+def _first_guesses(share: Floats, target: Floats, signals: Signals) -> Floats:
+    alone = target * np.sqrt(signals.unannounced)
+    of_first = share * signals.rate
+    first = np.minimum(-np.log1p(-np.minimum(of_first, 0.999)), signals.evidence)
+    return np.asarray(np.where(of_first < 0.999, np.maximum(alone, first), np.maximum(alone, 1e-300)))
+
+
+@cache
+def _incomplete_gamma() -> Any:
+    """scipy's, for floats: a tenth of the time of the one for arrays."""
+    from scipy.special import cython_special
+
+    return cython_special.gammainc
+
+
+@cache
+def _quantile() -> Any:
+    from scipy.special import cython_special
+
+    return cython_special.gammaincinv
