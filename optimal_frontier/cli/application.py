@@ -23,6 +23,7 @@ from optimal_frontier.cli.project import Options
 from optimal_frontier.cli.rename_command import rename_callback
 from optimal_frontier.cli.revise_commands import force, forget, importance, reparse
 from optimal_frontier.cli.server_command import server
+from optimal_frontier.cli.signal_commands import ping, sources
 from optimal_frontier.cli.status_command import status
 from optimal_frontier.cli.tracing import trace_git
 from optimal_frontier.cli.whatif_command import whatif
@@ -73,7 +74,7 @@ def main(ctx: click.Context, redis_url: str | None, namespace: str | None, spide
     ctx.obj = Options(redis_url, namespace, project, spider)
 
 
-_LOOKING = (status, pages, page, noise, changes, whatif, plot, check)
-_STEERING = (plan, import_pages, export, migrate, forget, force, reparse, importance, rename_callback, server)
+_LOOKING = (status, pages, page, sources, noise, changes, whatif, plot, check)
+_STEERING = (ping, plan, import_pages, export, migrate, forget, force, reparse, importance, rename_callback, server)
 for _command in (*_LOOKING, *_STEERING, simulate, trace_git):
     main.add_command(_command)

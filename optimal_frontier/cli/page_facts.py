@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -13,17 +12,18 @@ from optimal_frontier.detection.noisy_sections import Noise, noise_of
 from optimal_frontier.estimation import RatePosterior, posterior_median
 from optimal_frontier.estimation.bursts import LEAST_VARIANCE, REJECTED, Bursts
 from optimal_frontier.estimation.change_points import ALARM
+from optimal_frontier.estimation.source_lessons import NOTHING_KNOWN
+from optimal_frontier.estimation.source_lessons import worth_of as worth_of_source
 from optimal_frontier.estimation.trust import Trust
 from optimal_frontier.estimation.validator_trust import ValidatorTrust
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.judging.gone import is_held
-from optimal_frontier.frontier.judging.heard import LEAST_PRECISION, SILENCE, Heard, heard_of, precision_of
+from optimal_frontier.frontier.judging.heard import LEAST_PRECISION, SILENCE, Heard, heard_of
 from optimal_frontier.frontier.judging.hubs import worth_of, yield_of
 from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
 from optimal_frontier.frontier.judging.outcomes import CAUSES
 from optimal_frontier.frontier.judging.update_times import Republished, bought_times, interval_of_timed, key_of, republished
 from optimal_frontier.frontier.judging.validators import FOUND_OUT, USELESS
-from optimal_frontier.frontier.judging.source_worths import worths_by
 from optimal_frontier.frontier.judging.waits import Terms, discovery_of, interval_of
 from optimal_frontier.scheduling.discovery import waits_with_discovery
 from optimal_frontier.scheduling.exploration import NEVER_S, Exploring
@@ -268,27 +268,27 @@ def validator_facts(counts: Counts, memory: Memory) -> dict[str, Any]:
 
 def heard_by(reading: PageReading, change_rate: float | None) -> Heard:
     """Return what sources of signals say of a page of a believed change rate, 1/s."""
-    return heard_of(reading.memory.signals, change_rate, worths_by(reading.sources))
+    return heard_of(reading.memory.signals, change_rate, lambda source: reading.sources.get(source, NOTHING_KNOWN))
 
 
 def source_facts(reading: PageReading, change_rate: float | None) -> list[dict[str, Any]]:
     """Return what the sources of signals that watch a page are worth to it.
 
-    Of each ``name``, ``signals`` (since the last good response), ``recall`` (share of the changes that it tells of), ``false_rate`` (signals
-    per second that no change caused), ``precision`` (share of its signals that are true), ``counts`` (it is worth listening to), and
+    Of each ``name``, ``signals`` (since the last good response), ``recall`` (share of the changes that it tells of),
+    ``false_rate`` (signals per second that no change caused), ``precision`` (share of its signals that are true), ``counts`` (it is worth listening to), and
     ``moves_seconds`` (by how much one signal brings the next visit nearer). The latter five are None while no change rate is believed.
     """
-    worth, facts = worths_by(reading.sources), []
+    facts = []
     heard = heard_by(reading, change_rate)
     for told in reading.memory.signals:
         fact: dict[str, Any] = {"name": told.source, "signals": told.n, "watched_since": told.since}
         known: dict[str, Any] = dict.fromkeys(("recall", "false_rate", "precision", "counts", "moves_seconds"))
         if change_rate is not None and change_rate > 0:
-            recall, false_rate = worth(told.source, change_rate)
-            precision = precision_of(worth(told.source, change_rate), change_rate)
+            worth = worth_of_source(told.source, reading.sources.get(told.source, NOTHING_KNOWN), change_rate)
+            precision = worth.precision(change_rate)
             counts = precision >= LEAST_PRECISION
-            moves = evidence(change_rate, recall, false_rate) / unannounced(change_rate, heard.recalls) if counts else 0.0
-            known = dict(zip(known, (recall, false_rate, precision, counts, moves), strict=True))
+            moves = evidence(change_rate, *worth) / unannounced(change_rate, heard.recalls) if counts else 0.0
+            known = dict(zip(known, (*worth, precision, counts, moves), strict=True))
         facts.append(fact | known)
     return facts
 

@@ -209,7 +209,9 @@ def _signals(counts: dict[str, int]) -> str:
 
 
 def _pings(counts: dict[str, int]) -> str:
-    dropped = "".join(f", {number(counts[name])} {what}" for name, what in (("unknown", "of no page"), ("refused", "refused")) if counts[name])
+    dropped = "".join(
+        f", {number(counts[name])} {what}" for name, what in (("unknown", "of no page"), ("refused", "refused")) if counts[name]
+    )
     return f"{number(counts['taken'])} taken{dropped}"
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.estimation.signal_sources import Lesson
+from optimal_frontier.estimation.source_lessons import read_record
 from optimal_frontier.state.connection import translated
 from optimal_frontier.state.export_lines import FORMAT, KIND, Line, is_whole, page_line, to_number, to_text
 from optimal_frontier.state.messages import PAGE_BYTES
@@ -65,7 +65,7 @@ def export_lines(namespace: Namespace) -> Iterator[Line]:
     for k in partitions:
         yield from _hosts(namespace, k)
         for name, packed in scan_hash(namespace, "sources", k):
-            yield {"source": _text(name), "learned": list(Lesson.unpack(packed))}
+            yield {"source": _text(name), "learned": list(read_record(packed))}
         flagged = namespace.command("ZRANGE", namespace.key("flagged", k), 0, -1, "WITHSCORES", partition=k)
         for name, at in _pairs(flagged):
             yield {"flagged": _text(name), "at": float(at)}

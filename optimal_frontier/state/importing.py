@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import SchemaMismatchError, StateError
-from optimal_frontier.estimation.signal_sources import Lesson
+from optimal_frontier.estimation.source_lessons import pack_record, record_of
 from optimal_frontier.state.export_lines import (
     FORMAT,
     Line,
@@ -201,7 +201,7 @@ class Writer:
             self._hosts.append(line)
         elif "source" in line:
             k = partition_of_source(self.namespace, line["source"])
-            packed = Lesson.of(line["learned"]).pack()
+            packed = pack_record(record_of(line["learned"]))
             self.namespace.command("HSET", self.namespace.key("sources", k), _raw(line["source"]), packed, partition=k)
         elif "announcer" in line:
             pass  # an export of an earlier version: what it knew of sources was of another kind

@@ -138,7 +138,7 @@ KEYS: Final = (
     Key(
         "sources",
         "hash",
-        "source of signals, or kind of them -> six doubles: true signals, changes untold, false signals, changes, seconds, visits",
+        "source of signals, by name -> six doubles, see estimation/signal_sources.py",
         "sources",
         "add_to_sources",
     ),

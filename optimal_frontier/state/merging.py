@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.estimation.signal_sources import Lesson
+from optimal_frontier.estimation.source_lessons import pack_record, record_of
 from optimal_frontier.state.export_lines import Line, from_text, head_of_line, page_of_text, record_of_line, waits
 from optimal_frontier.state.importing import Imported, Names, lost_in
 from optimal_frontier.state.messages import NewPage
@@ -72,7 +72,7 @@ class Merger:
             self._words.append(line)
         elif "source" in line:
             k = partition_of_source(self.namespace, line["source"])
-            self.namespace.command("HSETNX", key("sources", k), line["source"], Lesson.of(line["learned"]).pack(), partition=k)
+            self.namespace.command("HSETNX", key("sources", k), line["source"], pack_record(record_of(line["learned"])), partition=k)
         elif "flagged" in line:
             k = partition_of(line["flagged"].rpartition(" ")[0])
             self.namespace.command("ZADD", key("flagged", k), "NX", repr(line["at"]), line["flagged"], partition=k)

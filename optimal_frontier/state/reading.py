@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.estimation.signal_sources import Lesson
+from optimal_frontier.estimation.signal_sources import SignalSource
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
@@ -131,8 +131,8 @@ class PageReading:
         URLs from which it has moved, newest first.
     siblings : int
         Pages that taught the prior of its pattern; 0 where there is none of its own.
-    sources : dict of Lesson
-        What is known of the sources of signals that watch it, and of their kinds.
+    sources : dict of SignalSource
+        Records of the sources of signals that watch it.
     """
 
     now: float
@@ -150,7 +150,7 @@ class PageReading:
     published: Published
     aliases: tuple[str, ...] = ()
     siblings: int = 0
-    sources: Mapping[str, Lesson] = field(default_factory=dict)
+    sources: Mapping[str, SignalSource] = field(default_factory=dict)
 
     @property
     def is_leased(self) -> bool:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from optimal_frontier.estimation.signal_sources import Lesson
+from optimal_frontier.estimation.signal_sources import SignalSource
+from optimal_frontier.estimation.source_lessons import NOTHING_KNOWN, is_ping, worth_of
 from optimal_frontier.frontier.admitting.revival import brought_back, due_at
-from optimal_frontier.frontier.judging.heard import CONVINCING, WorthOf, heard_of, precision_of
-from optimal_frontier.frontier.judging.hubs import worth_of
-from optimal_frontier.frontier.judging.source_worths import worths_by
+from optimal_frontier.frontier.judging.heard import CONVINCING, KnownOf, heard_of
+from optimal_frontier.frontier.judging.hubs import worth_of as worth_of_hub
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbers_of
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.memory import MOST_SOURCES, Lastmod, Memory, Signals
@@ -24,7 +24,7 @@ from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.rows import ACTIVE, CHECKED, HELD, HUB, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row
-from optimal_frontier.state.source_records import PING, read_sources
+from optimal_frontier.state.source_records import read_sources
 
 #: Seconds by which the site's clock may differ from ours.
 CLOCKS_S: Final = 2.0
@@ -63,14 +63,15 @@ class Told(NamedTuple):
     ----------
     again : list of NewPage
         Pages that are being fetched: it is to be said again when that is over.
-    signals, moved, unknown : int
-        How many were signals, how many of these moved a deadline, and how many were of pages that are not known.
+    unknown : list of NewPage
+        Pages that are not known there.
+    moved : int
+        Deadlines that were moved.
     """
 
     again: list[NewPage]
-    signals: int
+    unknown: list[NewPage]
     moved: int
-    unknown: int
 
 
 def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Word:
@@ -98,7 +99,7 @@ def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Word:
     # The word is no fair sample of ages: one that has not moved was not passed on, and a page that is found because it is new is young.
     # So it is noted as too rough to be used as one, but for the words of a source that is read for the first time.
     is_sample = row.attempts == 0 and unread < 0
-    if (row.attempts or is_sample) and not source.startswith(PING):
+    if (row.attempts or is_sample) and not is_ping(source):
         memory = replace(memory, lastmod=told if is_sample else told._replace(resolution=math.inf))
     before = next((known for known in memory.signals if known.source == source), None)
     if before is None:
@@ -121,7 +122,7 @@ def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Word:
     return Word(replace(memory, signals=(*others, known)) if known != before else memory, is_signal)
 
 
-def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms, worth: WorthOf) -> Row | None:
+def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms, known_of: KnownOf) -> Row | None:
     """Return the row of a page of which signals tell, or None: they do not move it.
 
     Parameters
@@ -136,8 +137,8 @@ def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms
         Server's time, seconds since the epoch.
     terms : Terms
         Price, plan and settings.
-    worth : callable
-        Name of a source and change rate -> what it is worth.
+    known_of : callable
+        Name of a source -> its record.
 
     Notes
     -----
@@ -147,7 +148,8 @@ def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms
     rate = change_rate_of(row, terms.published)
     is_retired = row.state == RETIRED
     if is_retired or row.flags & TIMED or rate is None:
-        precisions = [precision_of(worth(told.source, rate or _ANY_RATE), rate or _ANY_RATE) for told in memory.signals if told.n]
+        any_rate = rate or _ANY_RATE
+        precisions = [worth_of(one.source, known_of(one.source), any_rate).precision(any_rate) for one in memory.signals if one.n]
         if max(precisions, default=0.0) < CONVINCING:
             return None
     if is_retired:
@@ -157,39 +159,36 @@ def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms
     if row.flags & TIMED or rate is None:
         moved = due_at(row, row.b / 1e6 + row.min_interval, SIGNALLED)
     else:
-        yielded = worth_of(memory, terms.settings) if row.flags & HUB else 0.0
-        a, s, e, longest = numbers_of(row, page, terms, yielded=yielded, heard=heard_of(memory.signals, rate, worth))
+        yielded = worth_of_hub(memory, terms.settings) if row.flags & HUB else 0.0
+        a, s, e, longest = numbers_of(row, page, terms, yielded=yielded, heard=heard_of(memory.signals, rate, known_of))
         moved = row._replace(flags=row.flags | SIGNALLED, a=a, s=s, e=e, l=longest)
     was, due = (deadline(row.b / 1e6, Numbers(one.a, one.s, one.e, one.l), terms.log_price) for one in (row, moved))
     is_due_already = was <= now and due <= now
     return moved if abs(due - was) > MOVED * (was - row.b / 1e6) and not is_due_already else None
 
 
-def take_in(namespace: Namespace, pages: Sequence[NewPage], terms_of: TermsOf) -> Told:
+def take_in(namespace: Namespace, pages: Mapping[int, Sequence[NewPage]], terms_of: TermsOf) -> Told:
     """Take in what sources say of pages that were added, or known.
 
     Parameters
     ----------
     namespace : Namespace
         Opened.
-    pages : sequence of NewPage
-        With ``lastmod``.
+    pages : mapping of int to sequence of NewPage
+        By partition; with ``lastmod``.
     terms_of : callable
         Partition -> what its deadlines go by.
     """
-    groups: dict[int, list[NewPage]] = {}
-    for new in pages:
-        groups.setdefault(namespace.partition_of(new.host), []).append(new)
-    sources = {new.announcement.source for new in pages if new.announcement is not None}
+    sources = {new.announcement.source for some in pages.values() for new in some if new.announcement is not None}
     known = read_sources(namespace, sources) if sources else {}
     counted: Counter[str] = Counter()
-    again: list[NewPage] = []
-    for partition, told in groups.items():
-        again += _take_in(namespace, partition, told, terms_of(partition), known, counted)
+    told = Told([], [], 0)
+    for partition, some in pages.items():
+        _take_in(namespace, partition, some, terms_of(partition), known, (told, counted))
     stored = [value for name in ("signals", "signals_moved") if counted[name] for value in (name, counted[name])]
     if stored:
         namespace.run([Call(0, "count", stored)])
-    return Told(again, counted["signals"], counted["signals_moved"], counted["unknown"])
+    return told._replace(moved=counted["signals_moved"])
 
 
 def _take_in(
@@ -197,9 +196,10 @@ def _take_in(
     partition: int,
     pages: Sequence[NewPage],
     terms: Terms,
-    known: Mapping[str, Lesson],
-    counted: Counter[str],
-) -> list[NewPage]:
+    known: Mapping[str, SignalSource],
+    into: tuple[Told, Counter[str]],
+) -> None:
+    told, counted = into
     key, ids = namespace.key, list(dict.fromkeys(new.page for new in pages))
     values, memories, scores = namespace.commands(
         [
@@ -211,15 +211,14 @@ def _take_in(
     )
     now = namespace.now(partition)
     stored = {page: (value, Memory.unpack(raw), score) for page, value, raw, score in zip(ids, values, memories, scores, strict=True)}
-    others = {told.source for _, memory, _ in stored.values() for told in memory.signals} - known.keys()
-    worth = worths_by({**known, **read_sources(namespace, others)} if others else known)
-    again: list[NewPage] = []
+    others = {one.source for _, memory, _ in stored.values() for one in memory.signals} - known.keys()
+    records = {**known, **read_sources(namespace, others)} if others else known
     heard: dict[bytes, tuple[Row, Memory, Memory]] = {}
     spoken: dict[bytes, list[NewPage]] = {}
     for new in pages:
         value, memory, score = stored[new.page]
         if value is None:
-            counted["unknown"] += 1
+            told.unknown.append(new)
             continue
         row, before, memory = heard.get(new.page, (None, memory, memory))
         row = Row.unpack(value) if row is None else row
@@ -227,13 +226,13 @@ def _take_in(
         is_leased = score is not None and float(score) % 2 == 1
         if is_leased and (word.is_signal or len(word.memory.signals) > len(memory.signals)):
             # The judge writes what is remembered of it: it is said again after that, with the word that is stored now.
-            again.append(new)
+            told.again.append(new)
             continue
         counted["signals"] += word.is_signal
         heard[new.page] = row, before, word.memory
         if word.is_signal:
             spoken.setdefault(new.page, []).append(new)
-    revisions, noted = _consequences(heard, spoken, now, terms, worth)
+    revisions, noted = _consequences(heard, spoken, now, terms, lambda source: records.get(source, NOTHING_KNOWN))
     if noted:
         namespace.command("HSET", key("memory", partition), *noted, partition=partition)
     calls = revise_calls(partition, revisions)
@@ -241,19 +240,18 @@ def _take_in(
         if done == 1:
             counted["signals_moved"] += 1
         else:  # it was visited, or handed out, since it was read
-            again += spoken[page]
+            told.again.extend(spoken[page])
             counted["signals"] -= len(spoken[page])
-    return again
 
 
 def _consequences(
-    heard: Mapping[bytes, tuple[Row, Memory, Memory]], spoken: Mapping[bytes, Any], now: float, terms: Terms, worth: WorthOf
+    heard: Mapping[bytes, tuple[Row, Memory, Memory]], spoken: Mapping[bytes, Any], now: float, terms: Terms, known_of: KnownOf
 ) -> tuple[list[tuple[bytes, float, Row, Memory | None]], list[Any]]:
     """Return the rows that signals move, as `revise_calls` takes them, and pages with what is only remembered of them."""
     revisions: list[tuple[bytes, float, Row, Memory | None]] = []
     noted: list[Any] = []
     for page, (row, before, memory) in heard.items():
-        moved = after_signal(row, page, memory, now, terms, worth) if page in spoken else None
+        moved = after_signal(row, page, memory, now, terms, known_of) if page in spoken else None
         if moved is not None:
             revisions.append((page, row.b, moved, memory))
         elif memory != before:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from optimal_frontier.estimation.signal_sources import NOTHING_LEARNED, Lesson
+from optimal_frontier.estimation.source_lessons import Lesson
 from optimal_frontier.frontier.admitting.announcing import take_in
 from optimal_frontier.frontier.admitting.revival import revived
 from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
@@ -45,7 +45,7 @@ from optimal_frontier.state.partition import (
 )
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import TRANSIENT, Row
-from optimal_frontier.state.source_records import add_calls_of, read_sources
+from optimal_frontier.state.source_records import learn_calls, read_sources
 
 __all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom"]
 
@@ -401,7 +401,9 @@ class Dispatcher:
             bring_back_replaced(self.namespace, partition, [page for _, page in replaced])
         told = [new for new in work.pages if new.lastmod is not None]
         if told:
-            outcome.told_again = take_in(self.namespace, told, self.terms_of).again
+            outcome.told_again = take_in(
+                self.namespace, _grouped(told, lambda new: self.namespace.partition_of(new.host)), self.terms_of
+            ).again
         self._learn_sources(outcome.handouts, counted, work)
         force_wanted(self.namespace, work.pages)
         for observation in counted:
@@ -422,9 +424,9 @@ class Dispatcher:
         moved = [moving.move.observation for moving in work.moves]
         for observation in (*counted, *moved):
             for source, lesson in observation.lessons:
-                lessons[source] = lessons.get(source, NOTHING_LEARNED) + lesson
+                lessons[source] = lessons[source].then(lesson) if source in lessons else lesson
         if lessons:
-            self.namespace.run(add_calls_of(self.namespace, lessons))
+            self.namespace.run(learn_calls(self.namespace, lessons))
         wanted = [told.source for handout in handouts for told in handout.memory.signals]
         stale = self.recent.sources.stale(wanted) if wanted else []
         if stale:

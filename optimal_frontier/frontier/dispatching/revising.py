@@ -123,8 +123,7 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes]) -
         Call(partition, "forget", [word for page in pages[at : at + BATCH] for word in (page, b"")]) for at in range(0, len(pages), BATCH)
     ]
     calls += [Call(partition, "count", [name, by]) for name, by in counters.items() if by]
-    forgotten = sum(map(sum, namespace.run(calls)[: -(-len(pages) // BATCH)]))
-    return forgotten
+    return sum(map(sum, namespace.run(calls)[: -(-len(pages) // BATCH)]))
 
 
 def force(namespace: Namespace, fingerprints: Iterable[bytes]) -> list[int]:

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from optimal_frontier.estimation.signal_sources import Lesson, Worth, lesson_of
+from optimal_frontier.estimation.signal_sources import SignalSource, SignalVisit
+from optimal_frontier.estimation.source_lessons import Lesson, lesson_of, worth_of
 from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.state.memory import Signals
 
@@ -19,8 +20,8 @@ LEAST_PRECISION: Final = 0.05
 #: From this share of true signals on a source may bring back a retired page, and put forward one whose deadline is no matter of doubt.
 CONVINCING: Final = 0.5
 
-#: Name of a source -> what is known of it.
-WorthOf = Callable[[str, float], Worth]
+#: Name of a source -> its record.
+KnownOf = Callable[[str], SignalSource]
 
 
 class Heard(NamedTuple):
@@ -31,7 +32,9 @@ class Heard(NamedTuple):
     recalls, false_rates : tuple of float
         Of each source that watches it and counts: the share of changes that it tells of, and signals per second that no change caused.
     signals : int
-        How many came since the last good response.
+        How many came since the last good response from the source whose signals say most: several sources tell of one change.
+    false_rate : float
+        Of that source.
     doubt : float
         By how much they lower the logarithm of the chance that the copy is fresh.
     """
@@ -39,6 +42,7 @@ class Heard(NamedTuple):
     recalls: tuple[float, ...] = ()
     false_rates: tuple[float, ...] = ()
     signals: int = 0
+    false_rate: float = 0.0
     doubt: float = 0.0
 
     @property
@@ -55,13 +59,7 @@ class Heard(NamedTuple):
 SILENCE: Final = Heard()
 
 
-def precision_of(worth: Worth, change_rate: float) -> float:
-    """Return the probability that a signal is true, for a page of this change rate (1/s)."""
-    told = worth.recall * change_rate
-    return told / (told + worth.false_rate) if told > 0.0 else 0.0
-
-
-def heard_of(signals: Sequence[Signals], change_rate: float | None, worth_of: WorthOf) -> Heard:
+def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: KnownOf) -> Heard:
     """Weigh what the sources say.
 
     Parameters
@@ -70,25 +68,26 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, worth_of: Wo
         Of the page, as remembered.
     change_rate : float or None
         Believed, 1/s; None: nothing is believed, and nobody counts.
-    worth_of : callable
-        Name of a source and change rate -> what it is worth.
+    known_of : callable
+        Name of a source -> its record.
     """
     if not signals or change_rate is None or change_rate <= 0.0:
         return SILENCE
-    recalls, false_rates, n, doubt = [], [], 0, 0.0
+    recalls, false_rates, doubt, most = [], [], 0.0, (0.0, 0, 0.0)
     for told in signals:
-        worth = worth_of(told.source, change_rate)
-        if precision_of(worth, change_rate) < LEAST_PRECISION:
+        worth = worth_of(told.source, known_of(told.source), change_rate)
+        if worth.precision(change_rate) < LEAST_PRECISION:
             continue
         recalls.append(worth.recall)
         false_rates.append(worth.false_rate)
-        n += told.n
-        doubt += told.n * evidence(change_rate, worth.recall, worth.false_rate) if told.n else 0.0
-    return Heard(tuple(recalls), tuple(false_rates), n, doubt) if recalls else SILENCE
+        if told.n:
+            more = told.n * evidence(change_rate, *worth)
+            doubt, most = doubt + more, max(most, (more, told.n, worth.false_rate))
+    return Heard(tuple(recalls), tuple(false_rates), *most[1:], doubt) if recalls else SILENCE
 
 
 def lessons_of(
-    signals: Sequence[Signals], seen_before: float, interval: float, changed: bool, change_rate: float | None, worth_of: WorthOf
+    signals: Sequence[Signals], seen_before: float, interval: float, changed: bool, change_rate: float | None, known_of: KnownOf
 ) -> list[tuple[str, Lesson]]:
     """Return what a visit that gave a bit teaches of each source.
 
@@ -104,8 +103,8 @@ def lessons_of(
         The bit.
     change_rate : float or None
         Believed before the visit, 1/s; None teaches nothing.
-    worth_of : callable
-        Name of a source and change rate -> what it is worth.
+    known_of : callable
+        Name of a source -> its record.
 
     Notes
     -----
@@ -119,7 +118,8 @@ def lessons_of(
         n = told.n if changed else max(0, told.n - told.unsure)
         if told.since > seen_before and not n:
             continue
-        lessons.append((told.source, lesson_of(n, interval, changed, change_rate, worth_of(told.source, change_rate))))
+        visit = SignalVisit(interval, n, changed, change_rate)
+        lessons.append((told.source, lesson_of(told.source, known_of(told.source), visit)))
     return lessons
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from optimal_frontier.estimation.signal_sources import Lesson
+from optimal_frontier.estimation.source_lessons import Lesson
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, heard_of, lessons_of
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent

@@ -105,7 +105,7 @@ def learn_signalled_bit(
     """
     prior = prior or (_FIRST_SHAPE, interval)
     known = _known(row, prior, unseen)
-    shape, time = update_signalled(*known, interval + unseen, changed, heard.signals, heard.recall, sum(heard.false_rates))
+    shape, time = update_signalled(*known, interval + unseen, changed, heard.signals, heard.recall, heard.false_rate)
     return min(shape, FAR_S), min(time, FAR_S)
 
 

@@ -27,6 +27,7 @@ from optimal_frontier.state.rows import (
     HEAD_BYTES,
     HELD,
     HUB,
+    SIGNALLED,
     TAIL_BYTES,
     TIMED,
     UNCONDITIONAL,

@@ -1,12 +1,10 @@
--- Adds what visits have taught of sources of signals to what is known of them.
--- ARGV[1]  most: sums fade by half when signals and changes (the first three) are more;  then name and six doubles to add, of each
--- Returns  1. O(1) a source; not idempotent, and sums, so that the order of crawlers is no matter.
-local SUMS = '<dddddd'
-for i = 2, #ARGV, 2 do
-  local old, sums = call('HGET', P .. 'sources', ARGV[i]), {up(SUMS, ARGV[i + 1])}
-  local known = {up(SUMS, old and #old == 48 and old or string.rep('\0', 48))}
-  for k = 1, 6 do sums[k] = sums[k] + known[k] end
-  local fade = sums[1] + sums[2] + sums[3] > tonumber(ARGV[1]) and 0.5 or 1
-  call('HSET', P .. 'sources', ARGV[i], pk(SUMS, sums[1] * fade, sums[2] * fade, sums[3] * fade, sums[4] * fade, sums[5] * fade, sums[6] * fade))
+-- Adds what visits have taught of sources of signals to their records.
+-- ARGV  per source its name, and seven doubles: what is left of each number that is known of it, and six numbers to add
+-- Returns  1. O(1) a source; not idempotent. Crawlers may come in any order, and lose nothing of each other's.
+for i = 1, #ARGV, 2 do
+  local old, add, sums = call('HGET', P .. 'sources', ARGV[i]), {up('<ddddddd', ARGV[i + 1])}, {0, 0, 0, 0, 0, 0}
+  if old and #old == 48 then sums = {up('<dddddd', old)} end
+  for k = 1, 6 do sums[k] = sums[k] * add[1] + add[k + 1] end
+  call('HSET', P .. 'sources', ARGV[i], pk('<dddddd', unpack(sums, 1, 6)))
 end
 return 1
