@@ -268,7 +268,7 @@ def validator_facts(counts: Counts, memory: Memory) -> dict[str, Any]:
 
 def heard_by(reading: PageReading, change_rate: float | None) -> Heard:
     """Return what sources of signals say of a page of a believed change rate, 1/s."""
-    return heard_of(reading.memory.signals, change_rate, lambda source: reading.sources.get(source, NOTHING_KNOWN))
+    return heard_of(reading.memory.signals, change_rate, lambda source: reading.sources.get(source, NOTHING_KNOWN), reading.row.b / 1e6)
 
 
 def source_facts(reading: PageReading, change_rate: float | None) -> list[dict[str, Any]]:

@@ -159,8 +159,11 @@ def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms
     if row.flags & TIMED or rate is None:
         moved = due_at(row, row.b / 1e6 + row.min_interval, SIGNALLED)
     else:
+        heard = heard_of(memory.signals, rate, known_of, row.b / 1e6 - row.unseen)
+        if heard.doubt <= 0.0 and not row.flags & SIGNALLED:
+            return None
         yielded = worth_of_hub(memory, terms.settings) if row.flags & HUB else 0.0
-        a, s, e, longest = numbers_of(row, page, terms, yielded=yielded, heard=heard_of(memory.signals, rate, known_of))
+        a, s, e, longest = numbers_of(row, page, terms, yielded=yielded, heard=heard)
         moved = row._replace(flags=row.flags | SIGNALLED, a=a, s=s, e=e, l=longest)
     was, due = (deadline(row.b / 1e6, Numbers(one.a, one.s, one.e, one.l), terms.log_price) for one in (row, moved))
     is_due_already = was <= now and due <= now

@@ -30,7 +30,8 @@ class Heard(NamedTuple):
     Attributes
     ----------
     recalls, false_rates : tuple of float
-        Of each source that watches it and counts: the share of changes that it tells of, and signals per second that no change caused.
+        Of each source that has watched it since it was seen, and counts: the share of changes that it tells of, and signals per second that
+        no change caused.
     signals : int
         How many came since the last good response from the source whose signals say most: several sources tell of one change.
     false_rate : float
@@ -59,7 +60,7 @@ class Heard(NamedTuple):
 SILENCE: Final = Heard()
 
 
-def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: KnownOf) -> Heard:
+def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: KnownOf, seen: float = math.inf) -> Heard:
     """Weigh what the sources say.
 
     Parameters
@@ -70,6 +71,8 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
         Believed, 1/s; None: nothing is believed, and nobody counts.
     known_of : callable
         Name of a source -> its record.
+    seen : float
+        When the page was last seen, seconds since the epoch: a source that named it for the first time after that was not silent before.
     """
     if not signals or change_rate is None or change_rate <= 0.0:
         return SILENCE
@@ -78,12 +81,13 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
         worth = worth_of(told.source, known_of(told.source), change_rate)
         if worth.precision(change_rate) < LEAST_PRECISION:
             continue
-        recalls.append(worth.recall)
-        false_rates.append(worth.false_rate)
+        if told.since <= seen:
+            recalls.append(worth.recall)
+            false_rates.append(worth.false_rate)
         if told.n:
             more = told.n * evidence(change_rate, *worth)
             doubt, most = doubt + more, max(most, (more, told.n, worth.false_rate))
-    return Heard(tuple(recalls), tuple(false_rates), *most[1:], doubt) if recalls else SILENCE
+    return Heard(tuple(recalls), tuple(false_rates), *most[1:], doubt) if recalls or doubt else SILENCE
 
 
 def lessons_of(

@@ -168,9 +168,10 @@ class Judgement:
     def heard_before(self) -> Heard:
         """What sources had said of the page when it was visited."""
         signals = self.handout.memory.signals
-        return (
-            heard_of(signals, change_rate_of(self.handout.row, self.context.published), self.context.recent.sources) if signals else SILENCE
-        )
+        if not signals:
+            return SILENCE
+        rate = change_rate_of(self.handout.row, self.context.published)
+        return heard_of(signals, rate, self.context.recent.sources, self.at - self.interval)
 
     def _settle_signals(self) -> Sequence[tuple[str, Lesson]]:
         """Forget the signals that a good response answers; return what it teaches of their sources."""
