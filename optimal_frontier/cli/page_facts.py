@@ -12,8 +12,6 @@ from optimal_frontier.detection.noisy_sections import Noise, noise_of
 from optimal_frontier.estimation import RatePosterior, posterior_median
 from optimal_frontier.estimation.bursts import LEAST_VARIANCE, REJECTED, Bursts
 from optimal_frontier.estimation.change_points import ALARM
-from optimal_frontier.estimation.source_lessons import NOTHING_KNOWN
-from optimal_frontier.estimation.source_lessons import worth_of as worth_of_source
 from optimal_frontier.estimation.trust import Trust
 from optimal_frontier.estimation.validator_trust import ValidatorTrust
 from optimal_frontier.frontier.admitting.patterns import pattern_of
@@ -22,6 +20,7 @@ from optimal_frontier.frontier.judging.heard import LEAST_PRECISION, SILENCE, He
 from optimal_frontier.frontier.judging.hubs import worth_of, yield_of
 from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
 from optimal_frontier.frontier.judging.outcomes import CAUSES
+from optimal_frontier.frontier.judging.source_worths import worth_of as worth_of_source
 from optimal_frontier.frontier.judging.update_times import Republished, bought_times, interval_of_timed, key_of, republished
 from optimal_frontier.frontier.judging.validators import FOUND_OUT, USELESS
 from optimal_frontier.frontier.judging.waits import Terms, discovery_of, interval_of
@@ -36,6 +35,7 @@ from optimal_frontier.state.published import Published
 from optimal_frontier.state.reading import PageReading
 from optimal_frontier.state.records import callbacks_of
 from optimal_frontier.state.rows import ACTIVE, DONE, FAR_S, HELD, HUB, RETIRED, SIGNALLED, STATE_NAMES, Row
+from optimal_frontier.state.source_lessons import NOTHING_KNOWN
 
 #: Probability inside the interval of the change rate.
 LEVEL: Final = 0.95
@@ -274,9 +274,10 @@ def heard_by(reading: PageReading, change_rate: float | None) -> Heard:
 def source_facts(reading: PageReading, change_rate: float | None) -> list[dict[str, Any]]:
     """Return what the sources of signals that watch a page are worth to it.
 
-    Of each ``name``, ``signals`` (since the last good response), ``recall`` (share of the changes that it tells of),
-    ``false_rate`` (signals per second that no change caused), ``precision`` (share of its signals that are true), ``counts`` (it is worth listening to), and
-    ``moves_seconds`` (by how much one signal brings the next visit nearer). The latter five are None while no change rate is believed.
+    Of each ``name``, ``signals`` (since the last good response), ``watched_since``, ``recall`` (share of the changes that it tells of),
+    ``false_rate`` (signals per second that no change caused), ``precision`` (share of its signals that are true), ``counts`` (it is worth
+    listening to), and ``moves_seconds`` (by how much one signal brings the next visit nearer). The latter five are None while no change
+    rate is believed.
     """
     facts = []
     heard = heard_by(reading, change_rate)

@@ -11,11 +11,12 @@ from optimal_frontier.cli.output import NOTHING, duration, number, printable, sh
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.estimation.signal_sources import SignalSource
-from optimal_frontier.estimation.source_lessons import is_ping, worth_of
 from optimal_frontier.frontier.admitting.pinged import check_source, check_url
 from optimal_frontier.frontier.judging.heard import LEAST_PRECISION
+from optimal_frontier.frontier.judging.source_worths import worth_of
 from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.state.pings import write_pings
+from optimal_frontier.state.source_lessons import Record, is_ping
 from optimal_frontier.state.source_records import all_sources
 
 #: Pings that are sent at once.
@@ -86,8 +87,9 @@ def sources(options: Options, as_json: bool) -> None:
         show_table(("source", "told", "missed", "false", "recall", "true", "moves"), map(_row, facts))
 
 
-def describe(name: str, known: SignalSource) -> dict[str, Any]:
+def describe(name: str, record: Record) -> dict[str, Any]:
     """Return the fields of ``sources --json`` of one source. Times in seconds, rates per second."""
+    known = SignalSource(*record)
     rate = known.changes / known.time if known.time > 0 else 0.0
     facts: dict[str, Any] = {
         "name": name,
@@ -99,7 +101,7 @@ def describe(name: str, known: SignalSource) -> dict[str, Any]:
     }
     values: dict[str, Any] = dict.fromkeys(("recall", "precision", "false_rate", "moves_seconds"))
     if rate > 0:
-        worth = worth_of(name, known, rate)
+        worth = worth_of(name, record, rate)
         precision = worth.precision(rate)
         moves = evidence(rate, *worth) / unannounced(rate, [worth.recall]) if precision >= LEAST_PRECISION else 0.0
         values = {"recall": worth.recall, "precision": precision, "false_rate": worth.false_rate, "moves_seconds": moves}

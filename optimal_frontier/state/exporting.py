@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.estimation.source_lessons import read_record
 from optimal_frontier.state.connection import translated
 from optimal_frontier.state.export_lines import FORMAT, KIND, Line, is_whole, page_line, to_number, to_text
 from optimal_frontier.state.messages import PAGE_BYTES
@@ -20,6 +19,7 @@ from optimal_frontier.state.namespace import SCHEMA, Namespace
 from optimal_frontier.state.published import PRICES
 from optimal_frontier.state.rows import host_bytes
 from optimal_frontier.state.scanning import batches, read_host_names, scan_hash
+from optimal_frontier.state.source_lessons import read_record
 
 #: Pages that are read at one moment.
 _AT_ONCE: Final = 500

@@ -15,7 +15,6 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import SchemaMismatchError, StateError
-from optimal_frontier.estimation.source_lessons import pack_record, record_of
 from optimal_frontier.state.export_lines import (
     FORMAT,
     Line,
@@ -31,6 +30,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import SCHEMA, UNFINISHED, Namespace
 from optimal_frontier.state.published import PRICES, PRIORS
 from optimal_frontier.state.rows import ACTIVE, HELD, RANK_AT, RETIRED, TRANSIENT, Row, host_bytes, pack_tail
+from optimal_frontier.state.source_lessons import pack_record, record_of
 from optimal_frontier.state.source_records import partition_of_source
 
 #: Pages of one round trip.

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.estimation.source_lessons import pack_record, record_of
 from optimal_frontier.state.export_lines import Line, from_text, head_of_line, page_of_text, record_of_line, waits
 from optimal_frontier.state.importing import Imported, Names, lost_in
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import NEW, add_calls, priority_of
 from optimal_frontier.state.rows import ACTIVE, TRANSIENT, pack_tail
+from optimal_frontier.state.source_lessons import pack_record, record_of
 from optimal_frontier.state.source_records import partition_of_source
 
 #: Pages of one round trip.

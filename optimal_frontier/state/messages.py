@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from optimal_frontier.estimation.source_lessons import Lesson
 from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.rows import Row
+from optimal_frontier.state.source_lessons import Lesson
 
 #: Bytes of a request fingerprint by which a page is known.
 PAGE_BYTES: Final = 12

@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.estimation.signal_sources import SignalSource
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
@@ -22,6 +21,7 @@ from optimal_frontier.state.published import PRIORS, Published
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import HEAD_BYTES, TAIL_BYTES, Row, host_bytes, split_tail
 from optimal_frontier.state.scanning import scan_hash
+from optimal_frontier.state.source_lessons import Record
 from optimal_frontier.state.source_records import read_sources
 
 #: Moves that are followed from one name of a page to the next.
@@ -131,7 +131,7 @@ class PageReading:
         URLs from which it has moved, newest first.
     siblings : int
         Pages that taught the prior of its pattern; 0 where there is none of its own.
-    sources : dict of SignalSource
+    sources : dict of Record
         Records of the sources of signals that watch it.
     """
 
@@ -150,7 +150,7 @@ class PageReading:
     published: Published
     aliases: tuple[str, ...] = ()
     siblings: int = 0
-    sources: Mapping[str, SignalSource] = field(default_factory=dict)
+    sources: Mapping[str, Record] = field(default_factory=dict)
 
     @property
     def is_leased(self) -> bool:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from optimal_frontier.estimation.signal_sources import SignalSource
-from optimal_frontier.estimation.source_lessons import Lesson, is_ping, read_record
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.scanning import scan_hash
+from optimal_frontier.state.source_lessons import Lesson, Record, is_ping, read_record
 
 #: The hash of a partition.
 KEY: Final = "sources"
@@ -23,19 +22,19 @@ def partition_of_source(namespace: Namespace, name: str) -> int:
     return 0 if is_ping(name) else namespace.partition_of(name.partition(" ")[0])
 
 
-def read_sources(namespace: Namespace, names: Iterable[str]) -> dict[str, SignalSource]:
+def read_sources(namespace: Namespace, names: Iterable[str]) -> dict[str, Record]:
     """Read the records of sources; one round trip a partition."""
     wanted: dict[int, list[str]] = {}
     for name in dict.fromkeys(names):
         wanted.setdefault(partition_of_source(namespace, name), []).append(name)
-    found: dict[str, SignalSource] = {}
+    found: dict[str, Record] = {}
     for partition, some in wanted.items():
         packed = namespace.command("HMGET", namespace.key(KEY, partition), *map(_raw, some), partition=partition)
         found |= {name: read_record(raw) for name, raw in zip(some, packed, strict=True)}
     return found
 
 
-def all_sources(namespace: Namespace) -> dict[str, SignalSource]:
+def all_sources(namespace: Namespace) -> dict[str, Record]:
     """Read the records of all sources."""
     return {
         name.decode("utf-8", "replace"): read_record(raw) for k in range(namespace.partitions) for name, raw in scan_hash(namespace, KEY, k)

@@ -14,7 +14,6 @@ import pytest
 from announcing_site import AnnouncingSite
 from crawler import crawler
 from crawls import Crawl, State
-
 from optimal_frontier.estimation.announcers import Announcer
 
 SPIDER = """

@@ -6,7 +6,7 @@ import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.state.messages import REST
-from optimal_frontier.state.rows import SIGNALLED, CHECKED, DONE, UNCONDITIONAL
+from optimal_frontier.state.rows import CHECKED, DONE, SIGNALLED, UNCONDITIONAL
 
 LATER = (50.0, 2.0, 1.0, 1e9)
 

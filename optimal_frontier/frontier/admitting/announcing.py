@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from optimal_frontier.estimation.signal_sources import SignalSource
-from optimal_frontier.estimation.source_lessons import NOTHING_KNOWN, is_ping, worth_of
 from optimal_frontier.frontier.admitting.revival import brought_back, due_at
 from optimal_frontier.frontier.judging.heard import CONVINCING, KnownOf, heard_of
 from optimal_frontier.frontier.judging.hubs import worth_of as worth_of_hub
+from optimal_frontier.frontier.judging.source_worths import worth_of
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbers_of
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.memory import MOST_SOURCES, Lastmod, Memory, Signals
@@ -24,6 +23,7 @@ from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.rows import ACTIVE, CHECKED, HELD, HUB, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row
+from optimal_frontier.state.source_lessons import NOTHING_KNOWN, Record, is_ping
 from optimal_frontier.state.source_records import read_sources
 
 #: Seconds by which the site's clock may differ from ours.
@@ -199,7 +199,7 @@ def _take_in(
     partition: int,
     pages: Sequence[NewPage],
     terms: Terms,
-    known: Mapping[str, SignalSource],
+    known: Mapping[str, Record],
     into: tuple[Told, Counter[str]],
 ) -> None:
     told, counted = into

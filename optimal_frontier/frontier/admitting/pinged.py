@@ -7,12 +7,12 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from optimal_frontier.estimation.source_lessons import BY_HAND, PING
 from optimal_frontier.frontier.admitting.announcing import CLOCKS_S
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.state.messages import PAGE_BYTES, Announcement, NewPage
 from optimal_frontier.state.pings import RawPing
 from optimal_frontier.state.rows import Row
+from optimal_frontier.state.source_lessons import BY_HAND, PING
 
 #: Longest field of an entry, bytes; and what the name of a source may be.
 MOST_BYTES: Final = 8192

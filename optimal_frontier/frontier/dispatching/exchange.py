@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from optimal_frontier.estimation.source_lessons import Lesson
 from optimal_frontier.frontier.admitting.announcing import take_in
 from optimal_frontier.frontier.admitting.revival import revived
 from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
@@ -45,6 +44,7 @@ from optimal_frontier.state.partition import (
 )
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import TRANSIENT, Row
+from optimal_frontier.state.source_lessons import Lesson
 from optimal_frontier.state.source_records import learn_calls, read_sources
 
 __all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom"]

@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from optimal_frontier.estimation.signal_sources import SignalSource, SignalVisit
-from optimal_frontier.estimation.source_lessons import Lesson, lesson_of, worth_of
+from optimal_frontier.estimation.signal_sources import SignalVisit
+from optimal_frontier.frontier.judging.source_worths import lesson_of, worth_of
 from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.state.memory import Signals
+from optimal_frontier.state.source_lessons import Lesson, Record
 
 #: A source whose signals are true less often than this is as good as none: neither its signals nor its silence count.
 LEAST_PRECISION: Final = 0.05
@@ -21,7 +22,7 @@ LEAST_PRECISION: Final = 0.05
 CONVINCING: Final = 0.5
 
 #: Name of a source -> its record.
-KnownOf = Callable[[str], SignalSource]
+KnownOf = Callable[[str], Record]
 
 
 class Heard(NamedTuple):

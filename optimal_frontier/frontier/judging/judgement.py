@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from optimal_frontier.estimation.source_lessons import Lesson
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, heard_of, lessons_of
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent
@@ -20,6 +19,7 @@ from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.messages import KEEP, REST, Change, Handout, Observation
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import ACTIVE, CHECKED, DONE, FAR_S, HUB, SIGNALLED, TIMED, UNCONDITIONAL, Row
+from optimal_frontier.state.source_lessons import Lesson
 
 #: Where the fields of a row stand.
 _PLACE: Final = {name: at for at, name in enumerate(Row._fields)}

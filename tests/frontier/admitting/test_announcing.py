@@ -6,7 +6,6 @@ import pytest
 from clocked_namespace import START, ClockedNamespace, fingerprint, page_of, settings_of
 
 from optimal_frontier.estimation.signal_sources import SignalSource
-from optimal_frontier.estimation.source_lessons import Lesson
 from optimal_frontier.frontier.admitting.announcing import Told, take_in
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.scheduling.numbers import Numbers, deadline
@@ -14,6 +13,7 @@ from optimal_frontier.state.memory import MOST_SOURCES, Signals
 from optimal_frontier.state.messages import RELEASE, Announcement, Handout
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import ACTIVE, CHECKED, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL
+from optimal_frontier.state.source_lessons import Lesson
 from optimal_frontier.state.source_records import all_sources, learn_calls
 
 SITEMAP = "h sitemap"

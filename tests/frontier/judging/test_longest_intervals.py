@@ -14,7 +14,7 @@ from optimal_frontier.estimation.update_probabilities import stated_beta
 from optimal_frontier.frontier.judging.update_times import Republished, numbers_of_timed
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of, numbers_of_rows
 from optimal_frontier.settings import Timetable
-from optimal_frontier.state.rows import ACTIVE, SIGNALLED, CHECKED, LAYOUT, Row
+from optimal_frontier.state.rows import ACTIVE, CHECKED, LAYOUT, SIGNALLED, Row
 
 #: What 32 bits leave of a bound.
 ROUNDED = 1.0 + 1e-6

@@ -16,7 +16,7 @@ from optimal_frontier.scheduling import LOAD
 from optimal_frontier.scheduling.exploration import EPSILON, Exploring
 from optimal_frontier.scheduling.numbers import Numbers
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, SIGNALLED, CHECKED, FAR_S, LAYOUT, RETIRED, TIMED, Row
+from optimal_frontier.state.rows import ACTIVE, CHECKED, FAR_S, LAYOUT, RETIRED, SIGNALLED, TIMED, Row
 
 
 def terms(log_price: float = -3.0, published: Published | None = None, **settings: object) -> Terms:
@@ -100,9 +100,8 @@ def test_whatever_is_set_can_be_stored():
 
 
 def test_a_page_that_is_wanted_soon_waits_for_its_least_interval():
-    for flag in (CHECKED, SIGNALLED):
-        assert numbers_of(row(flags=flag, min_interval=7.0), PAGE, terms()) == (7.0, 0.0, 7.0, 7.0)
-        assert numbers_of(row(flags=flag, min_interval=60.0, max_interval=60.0), PAGE, terms()).a == 30.0
+    assert numbers_of(row(flags=CHECKED, min_interval=7.0), PAGE, terms()) == (7.0, 0.0, 7.0, 7.0)
+    assert numbers_of(row(flags=CHECKED, min_interval=60.0, max_interval=60.0), PAGE, terms()).a == 30.0
 
 
 PIN = context(RULES=[{"host": "h", "interval": 60.0}])
