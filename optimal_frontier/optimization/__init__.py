@@ -1,7 +1,7 @@
 """How often should each page be visited? Importance, change rates and a budget in, revisit rates out.
 
 Pure numpy. `solve_periodic` is what a crawl wants (evenly spaced visits; bounds, costs, host limits); `solve_poisson` is Azar's Algorithm
-2; `solve_posterior` takes whole posteriors instead of change rates. The live crawl does not need the other methods of the sources. Their
+2; `solve_posterior` takes whole posteriors instead of change rates; `solve_signals` is for pages whose changes are announced now and then. The live crawl does not need the other methods of the sources. Their
 code is in `papers`, and loaded when it is asked for: `solve_discrete` (Azar's Algorithm 1), `OptimalSolver` (crawlfrontier's interface),
 and of Wolf et al. the update models (`Exponential`, `Weibull`, `Pareto`, `QuasiDeterministic`, `Renewal`), which say how stale a copy is
 after so many crawls, `allocate_crawls`, and `embarrassment_weights`, which say how much that matters.
@@ -13,6 +13,7 @@ from optimal_frontier.optimization.objectives import changes_periodic, freshness
 from optimal_frontier.optimization.periodic import periodic_rates_at, solve_periodic
 from optimal_frontier.optimization.poisson import solve_poisson
 from optimal_frontier.optimization.posterior_solver import solve_posterior
+from optimal_frontier.optimization.signal_solver import SignalSolution, solve_signals
 from optimal_frontier.optimization.single import periodic_rate_at
 from optimal_frontier.optimization.solution import Solution
 from optimal_frontier.reexports import from_papers
@@ -49,6 +50,7 @@ __all__ = [
     "Pareto",
     "QuasiDeterministic",
     "Renewal",
+    "SignalSolution",
     "Solution",
     "UpdateModel",
     "WCluster",
@@ -65,4 +67,5 @@ __all__ = [
     "solve_periodic",
     "solve_poisson",
     "solve_posterior",
+    "solve_signals",
 ]

@@ -52,8 +52,8 @@ _TERMS: Final = 12.0
 _NONE: Final = 1e-30
 #: Below this doubt what a visit is worth is taken from its series.
 _SMALL: Final = 1e-5
-#: Doubt that is as good as infinite.
-_MOST_DOUBT: Final = 60.0
+#: Doubt that is as good as infinite; a signal that is never wrong says more.
+_MOST_DOUBT: Final = 40.0
 _STEPS: Final = 100
 #: Accepted last step, relative; the one after it would be its square.
 _CLOSE: Final = 3e-5
@@ -235,12 +235,9 @@ def threshold_of_one(share: float, signals: Signals) -> tuple[float, float, floa
         pace = steepness / (r * math.exp(-r)) if r > 0.0 else 0.0
         step = (target - r) / pace if pace > 0.0 else math.inf
         reached = threshold + step
-        if not low <= reached <= high:
-            reached = 0.5 * (low + high)
-            step = reached - threshold
-        threshold = reached
         if abs(step) <= _CLOSE * threshold:
-            break
+            return reached, steepness, signals.unannounced
+        threshold = reached if low < reached < high else 0.5 * (low + high)
     return threshold, steepness, signals.unannounced
 
 
@@ -279,10 +276,11 @@ def thresholds_at(share: Floats, signals: Signals, start: Floats | None = None) 
             r = np.where(found.worth < 1.0, scipy.special.gammaincinv(2.0, np.clip(found.worth, 0.0, 1.0)), _MOST_DOUBT)
             step = (target[rows] - r) * r * np.exp(-r) / steepness[rows]
             reached = at + step
-            outside = ~((low[rows] <= reached) & (reached <= high[rows]))
+            far = ~(np.abs(step) <= _CLOSE * at)
+            outside = far & ~((low[rows] < reached) & (reached < high[rows]))
             reached[outside] = 0.5 * (low[rows] + high[rows])[outside]
             threshold[rows] = reached
-            rows = rows[np.abs(reached - at) > _CLOSE * reached]
+            rows = rows[far]
             if not len(rows):
                 break
     return threshold, steepness, used
