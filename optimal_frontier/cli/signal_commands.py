@@ -10,10 +10,9 @@ import click
 from optimal_frontier.cli.output import NOTHING, duration, number, printable, show_json, show_table
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.estimation.signal_sources import SignalSource
 from optimal_frontier.frontier.admitting.pinged import check_source, check_url
 from optimal_frontier.frontier.judging.heard import LEAST_PRECISION
-from optimal_frontier.frontier.judging.source_worths import worth_of
+from optimal_frontier.frontier.judging.source_worths import source_of, worth_of
 from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.state.pings import write_pings
 from optimal_frontier.state.source_lessons import Record, is_ping
@@ -74,9 +73,9 @@ def _lines(file: IO[bytes] | None) -> Iterator[str]:
 def sources(options: Options, as_json: bool) -> None:
     """List the sources of signals, and what the word of each has been worth.
 
-    TOLD, MISSED and FALSE count changes that it told of, changes that it did not, and signals that no change caused; old ones fade. RECALL
-    is the share of changes that it tells of, TRUE the share of its signals that are, and one signal MOVES the next visit nearer by so much,
-    all for a page that changes as often as those that it watches do. A source whose signals are hardly ever true is not listened to.
+    CHANGES is how many were expected of the pages that it watches, SIGNALS how many it has sent; old ones fade. RECALL is the share of
+    changes that it tells of, TRUE the share of its signals that are, and one signal MOVES the next visit nearer by so much, all for a page
+    that changes as often as those that it watches do. A source whose signals are hardly ever true is not listened to.
     """
     with opened_namespace(find_workplace(options)) as namespace:
         known = all_sources(namespace)
@@ -84,19 +83,18 @@ def sources(options: Options, as_json: bool) -> None:
     if as_json:
         show_json(facts)
     else:
-        show_table(("source", "told", "missed", "false", "recall", "true", "moves"), map(_row, facts))
+        show_table(("source", "changes", "signals", "recall", "true", "moves"), map(_row, facts))
 
 
 def describe(name: str, record: Record) -> dict[str, Any]:
     """Return the fields of ``sources --json`` of one source. Times in seconds, rates per second."""
-    known = SignalSource(*record)
+    known, _, _ = source_of(name, record)
     rate = known.changes / known.time if known.time > 0 else 0.0
     facts: dict[str, Any] = {
         "name": name,
         "is_ping": is_ping(name),
-        "told": known.told,
-        "missed": known.missed,
-        "false": known.even + known.echoed,
+        "changes": known.changes,
+        "signals": known.signals,
         "change_rate": rate or None,
     }
     values: dict[str, Any] = dict.fromkeys(("recall", "precision", "false_rate", "moves_seconds"))
@@ -109,6 +107,6 @@ def describe(name: str, record: Record) -> dict[str, Any]:
 
 
 def _row(facts: dict[str, Any]) -> Sequence[str]:
-    counts = (number(round(facts[name], 1)) for name in ("told", "missed", "false"))
+    counts = (number(round(facts[name], 1)) for name in ("changes", "signals"))
     shares = (NOTHING if facts[name] is None else f"{facts[name]:.0%}" for name in ("recall", "precision"))
     return [printable(facts["name"]), *counts, *shares, duration(facts["moves_seconds"])]

@@ -138,7 +138,7 @@ KEYS: Final = (
     Key(
         "sources",
         "hash",
-        "source of signals, by name -> six doubles, see estimation/signal_sources.py",
+        "source of signals, by name -> 16 doubles, see estimation/signal_sources.py",
         "sources",
         "add_to_sources",
     ),

@@ -14,12 +14,13 @@ from typing import Final, NamedTuple
 #: Begins the name of a source that pings; and the name of one of which nothing but a hand is known.
 PING: Final = "ping "
 BY_HAND: Final = "ping"
-_RECORD: Final = struct.Struct("<6d")
-_LESSON: Final = struct.Struct("<7d")
 
-#: A record: the six numbers of `estimation.signal_sources.SignalSource`.
+#: A record: the numbers of `estimation.signal_sources.SignalSource` in a row, sums first and then logarithms of likelihoods.
 Record = tuple[float, ...]
-NOTHING_KNOWN: Final[Record] = (0.0,) * 6
+NUMBERS: Final = 16
+NOTHING_KNOWN: Final[Record] = (0.0,) * NUMBERS
+_RECORD: Final = struct.Struct(f"<{NUMBERS}d")
+_LESSON: Final = struct.Struct(f"<{NUMBERS + 1}d")
 
 
 class Lesson(NamedTuple):
@@ -29,7 +30,7 @@ class Lesson(NamedTuple):
     ----------
     keep : float
         What is left of each number of its record.
-    sums : tuple of six floats
+    sums : tuple of `NUMBERS` floats
         What is added to that.
     """
 
@@ -68,7 +69,6 @@ def read_record(raw: bytes | None) -> Record:
 
 
 def record_of(numbers: Iterable[float]) -> Record:
-    """Return the record of six numbers, as an export has them; of anything else nothing is known."""
+    """Return the record of so many numbers, as an export has them; of anything else nothing is known."""
     values = tuple(float(number) for number in numbers)
-    is_one = len(values) == len(NOTHING_KNOWN) and all(0.0 <= value < math.inf for value in values)
-    return values if is_one else NOTHING_KNOWN
+    return values if len(values) == NUMBERS and all(map(math.isfinite, values)) else NOTHING_KNOWN

@@ -92,7 +92,7 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
 
 
 def lessons_of(
-    signals: Sequence[Signals], seen_before: float, interval: float, changed: bool, change_rate: float | None, known_of: KnownOf
+    signals: Sequence[Signals], seen_before: float, interval: float, changed: bool, believed: tuple[float, float] | None, known_of: KnownOf
 ) -> list[tuple[str, Lesson]]:
     """Return what a visit that gave a bit teaches of each source.
 
@@ -106,8 +106,8 @@ def lessons_of(
         Seconds since then.
     changed : bool
         The bit.
-    change_rate : float or None
-        Believed before the visit, 1/s; None teaches nothing.
+    believed : tuple of float or None
+        Shape and time (s) of what was believed of the change rate before the visit; None teaches nothing.
     known_of : callable
         Name of a source -> its record.
 
@@ -116,14 +116,15 @@ def lessons_of(
     A source that named the page since its last visit for the first time, and told of no change, says nothing: it may have been silent
     only since then. What a page that has not changed was told of while it was being seen is left out.
     """
-    if change_rate is None or change_rate <= 0.0 or interval <= 0.0:
+    if believed is None or interval <= 0.0:
         return []
+    shape, rate = believed[0], believed[0] / believed[1]
     lessons = []
     for told in signals:
         n = told.n if changed else max(0, told.n - told.unsure)
         if told.since > seen_before and not n:
             continue
-        visit = SignalVisit(interval, n, changed, change_rate)
+        visit = SignalVisit(interval, n, changed, rate, shape)
         lessons.append((told.source, lesson_of(told.source, known_of(told.source), visit)))
     return lessons
 

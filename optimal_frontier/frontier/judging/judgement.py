@@ -184,8 +184,8 @@ class Judgement:
         n = sum(told.n for told in signals)
         if n:
             self.count("signals_true" if self.bit else "signals_false", n)
-        rate = change_rate_of(row, self.context.published)
-        return lessons_of(signals, self.at - self.interval, self.interval, bool(self.bit), rate, self.context.recent.sources)
+        believed = (row.shape, row.time) if row.shape > 0.0 else self.context.published.prior_of(row.pattern)
+        return lessons_of(signals, self.at - self.interval, self.interval, bool(self.bit), believed, self.context.recent.sources)
 
     def _scheduled(self, row: Row) -> Row:
         """Return the row with its numbers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from optimal_frontier.estimation.signal_sources import KINDS, MEMORY, PLAIN, Kind, SignalSource, SignalVisit
@@ -14,7 +15,7 @@ FRESH_S: Final = 10.0
 #: Records that are remembered.
 _MOST: Final = 10_000
 #: Who pings by hand means it, and says nothing by being silent.
-_BY_HAND: Final = Kind(0.1, 0.005, 4.0, 0.0)
+_BY_HAND: Final = Kind(0.1, 0.005, 4.0)
 
 
 class Worth(NamedTuple):
@@ -42,10 +43,18 @@ def kind_of(source: str) -> Kind:
     return KINDS["ping"] if source.startswith(PING) else KINDS.get(source.rpartition(" ")[2], PLAIN)
 
 
+@lru_cache(maxsize=1024)
+def source_of(source: str, known: Record) -> tuple[SignalSource, Kind, float]:
+    """Return what is known of a source by its name and its record, its kind, and its recall."""
+    seconds, changes, squares, signals, products, *likelihoods = known
+    record, kind = SignalSource(seconds, changes, squares, signals, products, tuple(likelihoods)), kind_of(source)
+    return record, kind, record.recall(kind)
+
+
 def worth_of(source: str, known: Record, change_rate: float) -> Worth:
     """Return what a source is worth for a page of a change rate (1/s, > 0), by its name and its record."""
-    kind, record = kind_of(source), SignalSource(*known)
-    return Worth(record.recall(kind), record.false_rate(change_rate, kind))
+    record, kind, recall = source_of(source, known)
+    return Worth(recall, record.false_rate(change_rate, recall, kind))
 
 
 def lesson_of(source: str, known: Record, visit: SignalVisit) -> Lesson:
@@ -53,13 +62,19 @@ def lesson_of(source: str, known: Record, visit: SignalVisit) -> Lesson:
 
     Examples
     --------
-    >>> keep, sums = lesson_of("h feed", SignalSource(told=50.0), SignalVisit(10.0, 1, True, 0.1))
-    >>> round(keep, 3), round(sums[0], 6), sums[4]
-    (0.998, 1.0, 10.0)
+    >>> keep, sums = lesson_of("h feed", NOTHING_KNOWN, SignalVisit(10.0, 1, True, 0.1))
+    >>> round(keep, 3), sums[0], sums[3]
+    (0.998, 5.0, 0.5)
     """
-    after = SignalSource(*known).after(visit, kind_of(source))
+    record, kind, _ = source_of(source, known)
+    after = record_in(record.after(visit, kind))
     keep = 1.0 - 1.0 / MEMORY if visit.changed or visit.signals else 1.0
-    return Lesson(keep, tuple(max(now - keep * before, 0.0) for now, before in zip(after, known, strict=True)))
+    return Lesson(keep, tuple(now - keep * before for now, before in zip(after, known, strict=True)))
+
+
+def record_in(source: SignalSource) -> Record:
+    """Return what is known of a source as a record."""
+    return (source.time, source.changes, source.squares, source.signals, source.products, *source.likelihoods)
 
 
 class SourceWorths:

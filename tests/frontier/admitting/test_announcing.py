@@ -5,26 +5,37 @@ from __future__ import annotations
 import pytest
 from clocked_namespace import START, ClockedNamespace, fingerprint, page_of, settings_of
 
-from optimal_frontier.estimation.signal_sources import SignalSource
+from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, SignalVisit
 from optimal_frontier.frontier.admitting.announcing import Told, take_in
+from optimal_frontier.frontier.judging.source_worths import record_in
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.memory import MOST_SOURCES, Signals
 from optimal_frontier.state.messages import RELEASE, Announcement, Handout
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import ACTIVE, CHECKED, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL
-from optimal_frontier.state.source_lessons import Lesson
+from optimal_frontier.state.source_lessons import NUMBERS, Lesson, Record
 from optimal_frontier.state.source_records import all_sources, learn_calls
 
 SITEMAP = "h sitemap"
 #: A price at which a page of these tests is visited every 1,000 s or so, and a page that changes once in 1,000 s.
 TERMS = Terms(5.5, Published(number=1, time=START, log_price=5.5, prior_time=1000.0), settings_of())
 RATE = {"shape": 30.0, "time": 30_000.0}
-TRUE = SignalSource(told=200.0, missed=50.0, even=2.0, echoed=2.0, time=250_000.0, changes=250.0)
-LYING = SignalSource(told=1.0, missed=5.0, even=2000.0, echoed=2.0, time=5_000.0, changes=5.0)
 
 
-def knows(store: ClockedNamespace, known: SignalSource, name: str = SITEMAP) -> None:
+def learned(told: int, silent: int, unchanged: int) -> Record:
+    """What visits teach of a source: signals before each that found a change, and before the silent and the unchanged ones."""
+    known = SignalSource()
+    for _ in range(60):
+        for signals, changed in ((told, True), (silent, True), (unchanged, False)):
+            known = known.after(SignalVisit(1000.0, signals, changed, 0.001), KINDS["sitemap"])
+    return record_in(known)
+
+
+TRUE, DOUBTFUL, LYING = learned(1, 1, 0), learned(2, 1, 1), learned(200, 200, 200)
+
+
+def knows(store: ClockedNamespace, known: Record, name: str = SITEMAP) -> None:
     """So much is known of a source."""
     store.run(learn_calls(store, {name: Lesson(0.0, known)}))
 
@@ -98,7 +109,7 @@ def test_a_signal_of_a_source_that_lies_moves_nothing_and_is_remembered(store: C
 def test_a_doubtful_source_brings_a_page_nearer_and_more_signals_nearer_still(store: ClockedNamespace) -> None:
     known_pages(store, wait=947.0)  # as at this price
     due = [due_in(store)]
-    knows(store, TRUE._replace(even=300.0))
+    knows(store, DOUBTFUL)
     for _ in range(2):
         store.advance(1.0)
         tell(store, "h/0")
@@ -182,7 +193,7 @@ def test_pages_whose_next_visit_is_settled_are_left_alone(store: ClockedNamespac
 @pytest.mark.parametrize(("known", "is_moved"), [(TRUE, True), (LYING, False)])
 @pytest.mark.parametrize("values", [{"flags": TIMED}, {"shape": 0.0, "time": 0.0}])
 def test_pages_without_doubt_go_by_whether_the_source_convinces(
-    store: ClockedNamespace, known: SignalSource, is_moved: bool, values: dict[str, float]
+    store: ClockedNamespace, known: Record, is_moved: bool, values: dict[str, float]
 ) -> None:
     """Those with update times, and those of which nothing is believed before the first plan."""
     known_pages(store, **values)
@@ -263,9 +274,9 @@ def test_a_word_without_a_source_is_noted_as_it_is(store: ClockedNamespace) -> N
 
 def test_two_processes_that_learn_at_once_lose_nothing(store: ClockedNamespace) -> None:
     """Records are added to, not replaced: in any order, and joined before or after."""
-    one, other = Lesson(0.5, SignalSource(told=1.0, time=10.0)), Lesson(0.5, SignalSource(missed=2.0, time=30.0))
+    one, other = Lesson(0.5, (1.0,) * NUMBERS), Lesson(0.5, (-2.0,) * NUMBERS)
     store.run(learn_calls(store, {SITEMAP: one}))
     store.run(learn_calls(store, {SITEMAP: other}))
     store.run(learn_calls(store, {"h feed": one.then(other)}))
     known = all_sources(store)
-    assert known[SITEMAP] == known["h feed"] == SignalSource(told=0.5, missed=2.0, time=35.0)
+    assert known[SITEMAP] == known["h feed"] == (-1.5,) * NUMBERS
