@@ -25,7 +25,7 @@ class Tester(AnnouncedPages, Base):
     source_rules = [("/news/", "parse_news"), ("/(page|static)/", "parse")]
 
     def first(self):
-        for at in range(400):
+        for at in range(200):
             yield Request(SITE + f"/still?{at}", priority=-1, callback=self.ignore)
 
     def ignore(self, response):
@@ -52,15 +52,14 @@ class Found:
     delays: dict[str, float] = field(default_factory=dict)
     stats: dict[str, Any] = field(default_factory=dict)
     log: str = ""
-    lasted: float = 0.0
 
 
 def announce(running: Crawl, found: Found, source: str, path: str) -> None:
     """Change a page, and note how long after the source's next visit it is fetched."""
     pages = found.site.news if path.startswith("/news") else found.site.pages
-    for version in range(5):
+    for _ in range(5):
         changed = time.monotonic()
-        pages[path] = (f"version {version}", time.time())
+        pages[path] = (f"version {changed}", time.time())
         running.until(lambda since=changed: found.site.times(path, since) and found.site.times(source, since))
         found.delays[path] = found.site.times(path, changed)[0] - found.site.times(source, changed)[0]
         if found.delays[path] > 0:
@@ -76,13 +75,13 @@ def found(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         start = crawler(tmp_path_factory.mktemp("sources"), site, redis_socket, namespace)  # type: ignore[arg-type]  # all it needs is url
         sources = [site.url("/robots.txt"), site.url("/always_now.xml", "localhost")]
         with start(SPIDER, of_SOURCES=sources, of_RULES=PINNED, of_CRAWL_RATE=60, of_MIN_INTERVAL=0.1) as running:
-            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 400 + 5 and state.plan)
-            began = time.monotonic()
+            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 100, 60.0)
+            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 200 + 5 and state.plan, 60.0)
             for path in ("/page/0", "/page/1", "/page/0"):
                 announce(running, found, "/sitemap-1.xml.gz", path)
             for path in ("/news/0", "/news/1", "/news/new"):
                 announce(running, found, "/feed", path)
-            running.until(lambda: state.counts.get("signals", 0) >= 100)
+            running.until(lambda: state.counts.get("signals", 0) >= 70, 60.0)
             site.damaged = True
             running.until(lambda: state.counts.get("sources_damaged", 0) >= 2)
             running.until(lambda: state.counts.get("signals_true", 0) >= 2)
@@ -90,7 +89,6 @@ def found(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             running.until(lambda: len(site.times("/feed")) >= visited + 3)
             running.stop()
             found.record, found.stats, found.log = running.record, running.stats, running.log
-            found.lasted = time.monotonic() - began
         yield found
         state.close()
 
@@ -104,10 +102,10 @@ def test_every_entry_is_a_page(found: Found) -> None:
 
 
 def test_what_is_told_is_fetched_soon_after_the_source(found: Found) -> None:
-    """Changed pages of a sitemap, some of a feed, and one that is new. By themselves they would be visited in 7 s."""
+    """Changed pages of a sitemap, some of a feed, and one that is new. By themselves they would be visited in 4 s and more."""
     assert found.delays.keys() == {"/page/0", "/page/1", "/news/0", "/news/1", "/news/new"}
     assert min(found.delays.values()) > 0.0
-    assert sorted(found.delays.values())[2] < 1.0
+    assert sorted(found.delays.values())[2] < 2.0
 
 
 def test_a_truthful_source_is_worth_much_and_a_lying_one_nothing(found: Found) -> None:
@@ -115,14 +113,14 @@ def test_a_truthful_source_is_worth_much_and_a_lying_one_nothing(found: Found) -
     honest = f"127.0.0.1:{found.site.port}"
     liar = known[f"localhost:{found.site.port} sitemap"]
     assert known[f"{honest} sitemap"]["precision"] > 10 * liar["precision"]
-    assert liar["signals"] > 50
+    assert liar["signals"] > 10
     assert liar["precision"] < 0.1
 
 
 def test_now_in_every_entry_costs_nothing(found: Found) -> None:
     """Its pages are visited like those that nobody tells of."""
     told = sum(len(found.site.times(f"/static/{at}")) for at in range(4)) / 4
-    still = sum(len(found.site.times(f"/still?{at}")) for at in range(400)) / 400
+    still = sum(len(found.site.times(f"/still?{at}")) for at in range(200)) / 200
     assert told <= 2.0 * still + 2
 
 
