@@ -25,21 +25,22 @@ RATE = 2
 @pytest.fixture
 def crawl(redis_socket: str, tmp_path: Any) -> Iterator[tuple[AnnouncingSite, State, Any]]:
     with AnnouncingSite() as site:
-        state = State(f"unix://{redis_socket}", "test-pings")
-        yield site, state, crawler(tmp_path, site, redis_socket, "test-pings")  # type: ignore[arg-type]  # all it needs is url
+        namespace = f"test-pings-{site.port}"
+        state = State(f"unix://{redis_socket}", namespace)
+        yield site, state, crawler(tmp_path, site, redis_socket, namespace)  # type: ignore[arg-type]  # all it needs is url
         state.close()
 
 
-def ping(socket: str, *arguments: str) -> str:
+def ping(socket: str, state: State, *arguments: str) -> str:
     """Run the command; return what it says."""
-    result = CliRunner().invoke(main, ["--redis-url", f"unix://{socket}", "--namespace", "test-pings", "ping", *arguments])
+    result = CliRunner().invoke(main, ["--redis-url", f"unix://{socket}", "--namespace", state.namespace.name, "ping", *arguments])
     assert result.exit_code == 0, result.output
     return result.output
 
 
 def test_pings_are_taken_in(redis_socket: str, crawl: Any) -> None:
     site, state, start = crawl
-    stream = "test-pings:{0}:pings"
+    stream = state.namespace.name + ":{0}:pings"
     with start(SPIDER, of_CRAWL_RATE=100) as running:
         running.until(lambda: state.counts.get("fetched", 0) >= 62 and state.plan, 60.0)
         running.stop()
@@ -58,7 +59,7 @@ def test_pings_are_taken_in(redis_socket: str, crawl: Any) -> None:
     ]
     for entry in entries:
         state.namespace.command("XADD", stream, "*", *[part for pair in entry.items() for part in pair])
-    assert ping(redis_socket, url) == "1 ping sent\n"
+    assert ping(redis_socket, state, url) == "1 ping sent\n"
     with start(SPIDER, of_CRAWL_RATE=RATE) as running:
         # Taken while it was down; and once more while it runs.
         running.until(lambda: state.counts.get("pings_taken", 0) >= 2, 60.0)
@@ -68,7 +69,7 @@ def test_pings_are_taken_in(redis_socket: str, crawl: Any) -> None:
         running.until(lambda: not any(told.n for told in state.memory(url).signals), 60.0)
         since = time.monotonic()
         before = len(site.times("/page/0"))
-        ping(redis_socket, url, "--source", "shop")
+        ping(redis_socket, state, url, "--source", "shop")
         running.until(lambda: len(site.times("/page/0")) > before, 60.0)
         # 62 pages at two a second: by itself it would have been visited after half a minute.
         assert sum(len(site.times(f"/still?{at}", since)) for at in range(60)) <= 12
@@ -89,7 +90,7 @@ def test_what_is_taken_in_twice_counts_once(redis_socket: str, crawl: Any) -> No
     for _ in range(2):
         fields = ["url", url, "source", "hub", "at", f"{time.time() - 0.5:.0f}"]
         for _ in range(2):
-            state.namespace.command("XADD", "test-pings:{0}:pings", "*", *fields)
+            state.namespace.command("XADD", state.namespace.key("pings"), "*", *fields)
     with start(SPIDER, of_CRAWL_RATE=RATE) as running:
         running.until(lambda: state.counts.get("pings_taken", 0) >= 4, 60.0)
         running.stop()

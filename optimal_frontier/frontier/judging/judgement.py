@@ -10,6 +10,7 @@ from typing import Any, Final
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, heard_of, lessons_of
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent
+from optimal_frontier.frontier.judging.source_worths import LESSONS_EVERY, is_known_well
 from optimal_frontier.frontier.judging.update_times import Republished, numbers_of_timed, republished
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbers_of, pinned_lateness, second_look_of
@@ -184,22 +185,25 @@ class Judgement:
         n = sum(told.n for told in signals)
         if n:
             self.count("signals_true" if self.bit else "signals_false", n)
+        known = self.context.recent.sources
+        if row.visits % LESSONS_EVERY:
+            # Of a source that is known well, some visits say as much as all.
+            signals = tuple(told for told in signals if not is_known_well(known(told.source)))
         believed = (row.shape, row.time) if row.shape > 0.0 else self.context.published.prior_of(row.pattern)
-        return lessons_of(signals, self.at - self.interval, self.interval, bool(self.bit), believed, self.context.recent.sources)
+        return lessons_of(signals, self.at - self.interval, self.interval, bool(self.bit), believed, known)
 
     def _scheduled(self, row: Row) -> Row:
         """Return the row with its numbers."""
         terms = Terms(self.handout.log_price, self.context.published, self.context.settings)
         heard = self._heard(row)
-        if heard.recalls:
-            row = _with_fields(row, {"flags": row.flags | SIGNALLED})
         numbers = self._numbers(row, terms, heard)
         if numbers.a == math.inf and self.bit >= 0:
             # Before it is given up.
             wait = second_look_of(row, terms, self.interval)
             if wait < numbers.l:
                 return _with_fields(row, fixed(wait)._asdict() | {"flags": row.flags | CHECKED})
-        return _with_fields(row, numbers._asdict())
+        flags = {"flags": row.flags | SIGNALLED} if heard.recalls else {}
+        return _with_fields(row, numbers._asdict() | flags)
 
     def _heard(self, row: Row) -> Heard:
         """What sources say of the page from now on, where its deadline goes by doubt."""

@@ -14,6 +14,9 @@ from optimal_frontier.state.source_lessons import BY_HAND, NOTHING_KNOWN, PING, 
 FRESH_S: Final = 10.0
 #: Records that are remembered.
 _MOST: Final = 10_000
+#: A source is known well from so many changes on; of the visits to a page only one in so many teaches of it then.
+_WELL: Final = 100.0
+LESSONS_EVERY: Final = 8
 #: Who pings by hand means it, and says nothing by being silent.
 _BY_HAND: Final = Kind(0.1, 0.005, 4.0)
 
@@ -70,6 +73,11 @@ def lesson_of(source: str, known: Record, visit: SignalVisit) -> Lesson:
     after = record_in(record.after(visit, kind))
     keep = 1.0 - 1.0 / MEMORY if visit.changed or visit.signals else 1.0
     return Lesson(keep, tuple(now - keep * before for now, before in zip(after, known, strict=True)))
+
+
+def is_known_well(known: Record) -> bool:
+    """Tell whether a record is of so many changes that visits need not all be counted."""
+    return known[1] >= _WELL
 
 
 def record_in(source: SignalSource) -> Record:

@@ -7,6 +7,7 @@ in `update_times`.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -221,9 +222,15 @@ def pinned_lateness(before: Row, b: float) -> float:
 def change_rate_of(row: Row, published: Published) -> float | None:
     """Return the believed change rate (1/s): the posterior median, or that of the prior of its pattern; None before the first plan."""
     if row.shape > 0.0:
-        return median_one(row.shape, row.time)
+        return _median(row.shape, row.time)
     prior = published.prior_of(row.pattern)
     return None if prior is None else median_one(*prior)
+
+
+@lru_cache(maxsize=64)
+def _median(shape: float, time: float) -> float:
+    """The same few are asked for several times while a visit is judged."""
+    return median_one(shape, time)
 
 
 def interval_of(row: Row, terms: Terms, yielded: float = 0.0, heard: Heard = SILENCE) -> float | None:
