@@ -17,13 +17,13 @@ from optimal_frontier.cli.migrate_command import migrate
 from optimal_frontier.cli.noise_command import noise
 from optimal_frontier.cli.page_command import page
 from optimal_frontier.cli.pages_command import pages
+from optimal_frontier.cli.ping_commands import ping, sources
 from optimal_frontier.cli.plan_command import plan
 from optimal_frontier.cli.plot_command import plot
 from optimal_frontier.cli.project import Options
 from optimal_frontier.cli.rename_command import rename_callback
 from optimal_frontier.cli.revise_commands import force, forget, importance, reparse
 from optimal_frontier.cli.server_command import server
-from optimal_frontier.cli.signal_commands import ping, sources
 from optimal_frontier.cli.status_command import status
 from optimal_frontier.cli.tracing import trace_git
 from optimal_frontier.cli.whatif_command import whatif

@@ -27,6 +27,7 @@ _EXPERIMENTS: Final = {
     "azar-figure-2": ("papers.azar.azar_commands", "azar_figure_2_command"),
     "hubs": ("cli.hub_command", "hubs"),
     "policies": ("cli.simulate_commands", "policies"),
+    "signals": ("cli.signal_command", "signals"),
     "trace": ("cli.simulate_commands", "trace"),
     "upadhyay-figure-2": ("papers.upadhyay.upadhyay_commands", "upadhyay_figure_2_command"),
     "upadhyay-regret": ("papers.upadhyay.upadhyay_commands", "upadhyay_regret_command"),

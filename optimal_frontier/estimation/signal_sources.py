@@ -13,9 +13,10 @@ two factors.
 The first is about the signals alone. Some come to every page alike, as from a sitemap that says "now" of all entries whenever it is read;
 some come to pages as often as they change: ``g = u + v x``, a straight line, fitted to the signals of pages by least squares.
 
-The second is about r alone, as ``f = g - r x``. Its logarithm is summed up on a grid of recalls, `RECALLS`, one of which is 0: a source that
-signals at random. The recall that is believed is the mean of the posterior over the grid. A share `MISTAKEN` of the bits is taken for
-chance, so that no single visit decides. Where x is not known well, ``exp(-(1 - r) x I)`` is its mean over the posterior of x.
+The second is about r alone, as ``f = g - r x``. Its logarithm is summed up on a grid of recalls, `RECALLS`, one of which is 0: a source
+that signals at random. The recall that is believed is the mean of the posterior over the grid. A share `MISTAKEN` of the bits is taken for
+chance, so that no single visit decides. Where x is not known well, ``exp(-(1 - r) x I)`` is its mean over the posterior of x, after the
+signals: the more of them came, the more often the page changes.
 
 Both fade: the last `MEMORY` visits with a signal or a change count. The kind of a source says what is assumed of it before anything is
 known, as if so many changes had been seen. Signals that come within the delay of a source after a visit tell, as a rule, of what the visit
@@ -119,7 +120,10 @@ class SignalSource(NamedTuple):
     def parse(cls, text: str) -> SignalSource:
         """Read what is stored; an empty text stands for a source of which nothing is known."""
         numbers = tuple(map(float, text.split()))
-        return cls(*numbers[:5], numbers[5:]) if numbers else cls()
+        if not numbers:
+            return cls()
+        time, changes, squares, signals, products = numbers[:5]
+        return cls(time, changes, squares, signals, products, numbers[5:])
 
     @property
     def text(self) -> str:
@@ -155,11 +159,12 @@ class SignalSource(NamedTuple):
         >>> round(SignalSource().false_rate(0.1, 0.4), 3)
         0.05
         """
-        total = self._rate(change_rate, kind)
+        even, slope = self._line(change_rate, kind)
+        total = even + slope * change_rate
         return max(total - recall * change_rate, LEAST_FALSE * total)
 
-    def _rate(self, change_rate: float, kind: Kind) -> float:
-        """Signals a second of a page, the fit ``u + v x`` by weighted least squares, neither below 0."""
+    def _line(self, change_rate: float, kind: Kind) -> tuple[float, float]:
+        """Signals a second of a page of rate x are ``u + v x``: u and v by weighted least squares, neither below 0."""
         time, changes, squares, signals, products = self[:5]
         mean = changes / time if changes > 0.0 else change_rate
         # What is assumed: pages that change half as often and twice as often as the mean one, whose signals come half of them by chance.
@@ -171,7 +176,7 @@ class SignalSource(NamedTuple):
             signals, products = signals + came, products + rate * came
         slope = (time * products - changes * signals) / (time * squares - changes * changes)
         slope = min(max(slope, 0.0), signals / changes)
-        return (signals - slope * changes) / time + slope * change_rate
+        return (signals - slope * changes) / time, slope
 
     def after(self, visit: SignalVisit, kind: Kind = PLAIN) -> SignalSource:
         """Return what is known after one more visit to a page that it covers; 10 us.
@@ -180,21 +185,28 @@ class SignalSource(NamedTuple):
         --------
         >>> source = liar = SignalSource()
         >>> for _ in range(50):
-        ...     source = source.after(SignalVisit(10.0, 1, True, 0.05)).after(SignalVisit(10.0, 0, False, 0.05))
-        ...     liar = liar.after(SignalVisit(10.0, 1, True, 0.05)).after(SignalVisit(10.0, 1, False, 0.05))
-        >>> source.recall() > 0.9, liar.recall() < 0.2
+        ...     source = source.after(SignalVisit(10.0, 1, True, 0.07)).after(SignalVisit(10.0, 0, False, 0.07))
+        ...     for signals, changed in ((1, True), (1, False), (0, True), (0, False)):
+        ...         liar = liar.after(SignalVisit(10.0, signals, changed, 0.07))
+        >>> source.recall() > 0.9, liar.recall() < 0.1
         (True, True)
         """
         interval, signals, changed, rate, shape = visit
-        total = self._rate(rate, kind)
+        even, slope = self._line(rate, kind)
+        total = even + slope * rate
         expected = rate * interval
+        likely = rate
+        if shape < math.inf:
+            # Many signals of a page that is hardly known: it changes more often than was believed; few: less often.
+            before, shape = shape, shape + signals * slope * rate / total
+            likely = shape / (before / rate + slope * interval)
         kept = 1.0 - 1.0 / MEMORY if changed or signals else 1.0
         likelihoods = []
         for recall, seen in zip(RECALLS, self.likelihoods, strict=True):
-            silent = (1.0 - recall) * expected
+            silent = (1.0 - recall) * likely * interval
             doubt = silent if shape == math.inf else shape * math.log1p(silent / shape)
             if signals:
-                doubt -= signals * math.log(max(1.0 - recall * rate / total, LEAST_FALSE))
+                doubt -= signals * math.log(max(1.0 - recall * likely / (even + slope * likely), LEAST_FALSE))
             fresh = math.exp(-doubt)
             chance = 1.0 - fresh if changed else fresh
             likelihoods.append(kept * seen + math.log(0.5 * MISTAKEN + (1.0 - MISTAKEN) * chance))

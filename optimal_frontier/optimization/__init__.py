@@ -1,10 +1,11 @@
 """How often should each page be visited? Importance, change rates and a budget in, revisit rates out.
 
 Pure numpy. `solve_periodic` is what a crawl wants (evenly spaced visits; bounds, costs, host limits); `solve_poisson` is Azar's Algorithm
-2; `solve_posterior` takes whole posteriors instead of change rates; `solve_signals` is for pages whose changes are announced now and then. The live crawl does not need the other methods of the sources. Their
-code is in `papers`, and loaded when it is asked for: `solve_discrete` (Azar's Algorithm 1), `OptimalSolver` (crawlfrontier's interface),
-and of Wolf et al. the update models (`Exponential`, `Weibull`, `Pareto`, `QuasiDeterministic`, `Renewal`), which say how stale a copy is
-after so many crawls, `allocate_crawls`, and `embarrassment_weights`, which say how much that matters.
+2; `solve_posterior` takes whole posteriors instead of change rates; `solve_signals` is for pages whose changes are announced, not always
+and not always truly. The live crawl does not need the other methods of the sources. Their code is in `papers`, and loaded when it is asked
+for: `solve_discrete` (Azar's Algorithm 1), `OptimalSolver` (crawlfrontier's interface), and of Wolf et al. the update models
+(`Exponential`, `Weibull`, `Pareto`, `QuasiDeterministic`, `Renewal`), which say how stale a copy is after so many crawls,
+`allocate_crawls`, and `embarrassment_weights`, which say how much that matters.
 """
 
 from typing import TYPE_CHECKING

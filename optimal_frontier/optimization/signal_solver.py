@@ -93,10 +93,10 @@ def solve_signals(
 
     Notes
     -----
-    Maximises ``sum importance x w(X) / psi(X)`` over thresholds X with ``sum 1 / psi(X) = bandwidth``, see `signal_response`. As doubt never
-    falls between two visits, no rule that knows signals and times does better. At the optimum a visit at the threshold is worth the
-    multiplier on every page. One number is searched for, from what it is without signals; about 3 s for 100,000 pages. Without signals
-    the rates are those of `solve_periodic`.
+    Maximises ``sum importance x w(X) / psi(X)`` over thresholds X with ``sum 1 / psi(X) = bandwidth``, see `signal_response`. As doubt
+    never falls between two visits, no rule that knows signals and times does better. At the optimum a visit at the threshold is worth
+    the multiplier on every page. One number is searched for, from what it is without signals; some seconds for 100,000 pages. Without
+    signals the rates are those of `solve_periodic`.
 
     A page of which every change is told counts as one of which one change in a million is not.
 
@@ -110,7 +110,7 @@ def solve_signals(
 
     >>> plan = solve_signals([1.0, 1.0], [1.0, 1.0], [0.0, 0.5], [0.0, 0.5], 1.0)
     >>> plan.freshness.round(3), plan.rates.round(3), plan.thresholds.round(3)
-    (array([0.427, 0.47 ]), array([0.492, 0.508]), array([2.033, 1.842]))
+    (array([0.408, 0.479]), array([0.46, 0.54]), array([2.174, 2.009]))
     """
     weights = page_values("importance", importance, decades=DECADES)
     n = weights.size
@@ -176,7 +176,7 @@ class _Search:
         return math.exp(log_price)
 
     def _mix(self, cheap: float, dear: float, budget: float) -> None:
-        """Take the first pages as at the lower of two neighbouring prices, as many as the budget allows, and the others as at the higher."""
+        """Take the first pages as at the lower of two neighbouring prices, as long as the budget lasts, and the others as at the higher."""
         self._spend(cheap)
         of_cheap = self.thresholds.copy(), self.rates.copy(), self.freshness.copy()
         left = budget - self._spend(dear)

@@ -11,6 +11,7 @@ import numpy as np
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation.quantile import median_one
+from optimal_frontier.estimation.sibling_priors import sibling_priors
 from optimal_frontier.estimation.signal_sources import SignalSource, SignalVisit
 from optimal_frontier.estimation.signalled import update_signalled
 from optimal_frontier.optimization import solve_signals
@@ -47,7 +48,8 @@ class SignalReport:
     policy : str
     seed : int
     freshness, early : float
-        Share of importance x time in which copies were current, as it happened: after the burn-in, and before it, from the first round on.
+        Share of importance x time in which copies were current: after the burn-in, and before it, from the first round on. As it happened;
+        the expectation between visits where signals tell nothing, as in `simulate`.
     optimum : float
         What the best thresholds would have, for who knows change rates, recall and false rates.
     recall : float
@@ -89,8 +91,8 @@ def simulate_signals(world: SignalWorld, policy: SignalPolicy, days: float, seed
     visits = crawl.run()
     start = days / 2.0 if burn_in is None else burn_in
     begun = min(len(realised.source) / realised.world.budget, 0.9 * start)
-    # Visits depend on the changes by way of signals, so freshness is counted as it happened.
-    counted = replace(realised.world, drawn=replace(realised.world.drawn, hazard=None))
+    # Where visits depend on the changes by way of signals, freshness is counted as it happened.
+    counted = realised.world if world.recall == 0.0 else replace(realised.world, drawn=replace(realised.world.drawn, hazard=None))
     _, early, late = freshness_by_time(counted, visits, np.array([0.0, begun, start, days]))
     best = realised.optimum.objective / float(realised.world.importance.sum())
     believed = [source.recall() for source in crawl.sources]
@@ -121,12 +123,13 @@ class _PricedCrawl:
             self.rate = [math.log(2.0) / self.round] * n
         learns = policy in _LEARNS_SOURCES
         self.sources = [SignalSource()] * (int(world.source.max()) + 1) if learns else []
+        self.recalls = [source.recall() for source in self.sources]
         changes = world.world.drawn.changes
         self.changes, self.next_change, self.ends = changes.times.tolist(), changes.starts[:-1].tolist(), changes.starts[1:].tolist()
         # When pages were visited, the signals since then, and by how much these bring the next visit nearer.
         self.b, self.signals, self.nearer = [0.0] * n, [0] * n, [0.0] * n
         self.a, self.s, self.beta = [math.inf] * n, [0.0] * n, [0.0] * n
-        self.checked = [False] * n
+        self.checked, self.known = [False] * n, [False] * n
         self.longest = _LONGEST_ROUNDS * self.round
         self.score = np.full(n, np.inf)
         self.log_price, self.step, self.multiplier = 0.0, 1.0, 0.0
@@ -166,7 +169,7 @@ class _PricedCrawl:
 
     def _due(self, page: int) -> float:
         wait = max(self.a[page] + self.s[page] * self.log_price, 0.0) - self.nearer[page]
-        return self.b[page] + min(wait, self.longest)
+        return float(self.b[page] + min(wait, self.longest))
 
     def _rank(self, page: int, now: float) -> tuple[float, bool]:
         wait = self.a[page] + self.s[page] * self.log_price
@@ -178,8 +181,9 @@ class _PricedCrawl:
         """The page that ranks first among those at the head of the queue."""
         most = min(candidates(1), len(self.score))
         head = np.argpartition(self.score, most - 1)[:most].tolist()
-        ranked, moves, page = max((*self._rank(page, now), -page) for page in head)
-        page = -page
+        found = [self._rank(page, now) for page in head]
+        first = max(range(most), key=lambda place: found[place][0])
+        page, (ranked, moves) = int(head[first]), found[first]
         if moves:
             self.log_price = log_price_after(self.log_price, ranked, self.step)
         for other in head:
@@ -189,7 +193,7 @@ class _PricedCrawl:
 
     def _take_changes(self, page: int, now: float) -> bool:
         at, end = self.next_change[page], self.ends[page]
-        changed = at < end and self.changes[at] <= now
+        changed = bool(at < end and self.changes[at] <= now)
         while at < end and self.changes[at] <= now:
             at += 1
         self.next_change[page] = at
@@ -201,9 +205,8 @@ class _PricedCrawl:
             return 0.0, 0.0
         if not self.sources:
             return float(self.world.recall[page]), float(self.world.false_rate[page])
-        source = self.sources[self.source[page]]
-        recall = source.recall()
-        return recall, source.false_rate(self.rate[page], recall)
+        of = self.source[page]
+        return self.recalls[of], self.sources[of].false_rate(self.rate[page], self.recalls[of])
 
     def _visit(self, page: int, now: float) -> None:
         interval, changed = now - self.b[page], self._take_changes(page, now)
@@ -214,11 +217,12 @@ class _PricedCrawl:
             if self.policy in _LEARNS_RATES:
                 rate, shape = self.shape[page] / self.time[page], self.shape[page]
             self.sources[of] = self.sources[of].after(SignalVisit(interval, signals, changed, rate, shape))
+            self.recalls[of] = self.sources[of].recall()
         if self.policy in _LEARNS_RATES:
             self.shape[page], self.time[page] = update_signalled(
                 self.shape[page], self.time[page], interval, changed, signals, recall, false_rate
             )
-            self.rate[page] = median_one(self.shape[page], self.time[page])
+            self.rate[page], self.known[page] = median_one(self.shape[page], self.time[page]), True
         self.b[page], self.signals[page], self.nearer[page] = now, 0, 0.0
         recall, false_rate = self._worth(page)
         rate = self.rate[page]
@@ -233,6 +237,8 @@ class _PricedCrawl:
 
     def _plan(self, now: float) -> None:
         """Find the price, and make the numbers of all pages anew."""
+        if self.policy in _LEARNS_RATES:
+            self._fit_priors()
         rate, importance = np.array(self.rate), np.array(self.importance)
         worth = [self._worth(page) for page in range(len(rate))]
         recall, false_rate = (np.array(values) for values in zip(*worth, strict=True))
@@ -249,6 +255,15 @@ class _PricedCrawl:
             if not self.checked[page]:
                 self.a[page], self.s[page] = at - by * self.log_price, by
             self.score[page] = self._due(page)
+
+    def _fit_priors(self) -> None:
+        """Let pages without a bit begin with what the others of their source teach, as in a live crawl."""
+        known = np.array(self.known)
+        priors = sibling_priors(np.where(known, self.shape, 0.0), self.time, self.world.source, self.world.source + 1, self.round)
+        for page in np.flatnonzero(~known).tolist():
+            pattern = self.source[page] + 1
+            self.shape[page], self.time[page] = float(priors.shape[pattern]), float(priors.time[pattern])
+            self.rate[page] = median_one(self.shape[page], self.time[page])
 
 
 class _GreedyCrawl:

@@ -1,14 +1,13 @@
 """Worlds in which sources tell of changes, not always and not always truly: what crawls make of their word.
 
-A simulated crawl goes by the law of dispatch on the clock of doubt: a signal brings the next visit of its page nearer. The greedy policies of
-Busa-Fekete et al. 2025 (always the page whose visit is worth most now) are there to compare.
+`signal_crawl` has the crawls.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from optimal_frontier.simulation.worlds import Realised, synthetic_world
 
 #: What false signals come by.
 FalseSignals = Literal["changes", "pages", "readings"]
+FALSE_SIGNALS: Final[tuple[FalseSignals, ...]] = get_args(FalseSignals)
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class SignalWorld:
     false : float
         False signals for each true one; for each change, where there are no true ones.
     false_by : {"changes", "pages", "readings"}
-        They come to each page in proportion to its changes; as often to every page; or to all pages of a source at once, each time that it is
-        read, as of a sitemap that says "now" of all its entries.
+        They come to each page in proportion to its changes; as often to every page; or to all pages of a source at once, each time that
+        it is read, as of a sitemap that says "now" of all its entries.
     delay : float
         Days by which true signals are late.
     repeats : int
@@ -56,12 +56,12 @@ class SignalWorld:
     def __post_init__(self) -> None:
         if not (0.0 <= self.recall <= 1.0 and 0.0 <= self.false < math.inf and 0.0 <= self.delay < math.inf):
             raise InvalidProblemError(
-                f"recall, false and delay: expected a share and two numbers of 0 or more, got {self.recall!r}, {self.false!r}, {self.delay!r}"
+                f"recall, false and delay: expected a share and two numbers of 0 or more, got {(self.recall, self.false, self.delay)}"
             )
         if self.pages < 1 or self.sources < 1 or self.repeats < 1:
             raise InvalidProblemError("a world of signals needs pages, sources and repeats of 1 or more")
-        if self.false_by not in get_args(FalseSignals):
-            raise InvalidProblemError(f"false_by must be one of {', '.join(get_args(FalseSignals))}, got {self.false_by!r}")
+        if self.false_by not in FALSE_SIGNALS:
+            raise InvalidProblemError(f"false_by must be one of {', '.join(FALSE_SIGNALS)}, got {self.false_by!r}")
 
     def realise(self, horizon: float, seed: int) -> RealisedSignals:
         """Return how it comes out; the same seed gives the same pages and changes, whatever is signalled of them."""

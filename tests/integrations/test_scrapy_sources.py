@@ -15,7 +15,7 @@ from announcing_site import AnnouncingSite
 from crawler import crawler
 from crawls import Crawl, State
 
-from optimal_frontier.cli.signal_commands import describe
+from optimal_frontier.cli.ping_commands import describe
 from optimal_frontier.state.source_records import all_sources
 
 SPIDER = """
