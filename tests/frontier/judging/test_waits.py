@@ -242,7 +242,7 @@ def test_many_pages_get_the_numbers_of_one(settings: dict[str, object], publishe
 
 
 def test_what_does_not_go_by_the_price():
-    """Failed, never seen, gone from the queue, pinned, checked, put forward, with update times, wanted now."""
+    """Failed, never seen, gone from the queue, pinned, checked, signalled, with update times, wanted now."""
     apart = [{"failures": 1}, {"visits": 0}, {"state": RETIRED}, {"min_interval": 9.0, "max_interval": 9.0}, {"l": 0.0}]
     apart += [{"flags": flag} for flag in (CHECKED, SIGNALLED, TIMED)]
     rows = [row(l=5.0), *(row(**({"l": 5.0} | values)) for values in apart)]
