@@ -17,6 +17,7 @@ from optimal_frontier.cli.migrate_command import migrate
 from optimal_frontier.cli.noise_command import noise
 from optimal_frontier.cli.page_command import page
 from optimal_frontier.cli.pages_command import pages
+from optimal_frontier.cli.ping_commands import ping, sources
 from optimal_frontier.cli.plan_command import plan
 from optimal_frontier.cli.plot_command import plot
 from optimal_frontier.cli.project import Options
@@ -73,7 +74,7 @@ def main(ctx: click.Context, redis_url: str | None, namespace: str | None, spide
     ctx.obj = Options(redis_url, namespace, project, spider)
 
 
-_LOOKING = (status, pages, page, noise, changes, whatif, plot, check)
-_STEERING = (plan, import_pages, export, migrate, forget, force, reparse, importance, rename_callback, server)
+_LOOKING = (status, pages, page, sources, noise, changes, whatif, plot, check)
+_STEERING = (ping, plan, import_pages, export, migrate, forget, force, reparse, importance, rename_callback, server)
 for _command in (*_LOOKING, *_STEERING, simulate, trace_git):
     main.add_command(_command)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from optimal_frontier.cli.failure_causes import cause_in_words, some_of
-from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json
+from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, printable, show_facts, show_json
 from optimal_frontier.cli.page_clock import clock_line
 from optimal_frontier.cli.page_facts import LEVEL, page_facts
 from optimal_frontier.cli.page_identity import check_url, identified_in
@@ -95,7 +95,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         *([("last failure", _failure_line(answer))] if answer["failed_by"] and is_taken else []),
         *([("lost items", f"{cause_in_words(lost['cause'])}: {lost['error']}")] if (lost := answer["lost_items"]) else []),
         *([("lastmod", _trust_line(answer["lastmod"]))] if answer["lastmod"] else []),
-        *([("announcers", words)] if (words := _announcer_line(answer["announcers"])) else []),
+        *([("sources", _source_line(answer["sources"]))] if answer["sources"] else []),
         ("validators", _validator_line(answer["validators"])),
         ("why", answer["why"]),
     ]
@@ -194,13 +194,17 @@ def _validator_line(facts: Mapping[str, Any]) -> str:
     return f"{' and '.join(known) or 'none'}; 304s of its host are {believed}: {checks}"
 
 
-def _announcer_line(facts: Mapping[str, Any]) -> str:
-    words = ["put forward by one, not visited yet"] if facts["waits"] else []
-    for kind, known in facts.items():
-        if kind != "waits":
-            say = "" if known["has_say"] else ", ignored since"
-            words.append(f"{kind} right {number(known['right'])} times, wrong {number(known['wrong'])}{say}")
-    return "; ".join(words)
+def _source_line(facts: Sequence[Mapping[str, Any]]) -> str:
+    said = []
+    for known in facts:
+        words = "nothing is known of the page yet"
+        if known["counts"] is False:
+            words = "not listened to, its signals are hardly ever true"
+        elif known["counts"]:
+            words = f"tells of {known['recall']:.0%} of its changes, {known['precision']:.0%} of its signals are true"
+            words += f"; one brings the visit nearer by {duration(known['moves_seconds'])}"
+        said.append(f"{printable(known['name'])}: {number(known['signals'])} signals since it was seen; {words}")
+    return ". ".join(said)
 
 
 def _failure_line(answer: Mapping[str, Any]) -> str:

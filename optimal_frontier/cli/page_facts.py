@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -12,29 +11,32 @@ from numpy.typing import NDArray
 from optimal_frontier.cli.page_clock import clock_facts
 from optimal_frontier.detection.noisy_sections import Noise, noise_of
 from optimal_frontier.estimation import RatePosterior, posterior_median
-from optimal_frontier.estimation.announcers import Announcer
 from optimal_frontier.estimation.bursts import LEAST_VARIANCE, REJECTED, Bursts
 from optimal_frontier.estimation.change_points import ALARM
 from optimal_frontier.estimation.trust import Trust
 from optimal_frontier.estimation.validator_trust import ValidatorTrust
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.judging.gone import is_held
+from optimal_frontier.frontier.judging.heard import LEAST_PRECISION, SILENCE, Heard, heard_of
 from optimal_frontier.frontier.judging.hubs import worth_of, yield_of
 from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
 from optimal_frontier.frontier.judging.outcomes import CAUSES
+from optimal_frontier.frontier.judging.source_worths import worth_of as worth_of_source
 from optimal_frontier.frontier.judging.update_times import Republished, bought_times, interval_of_timed, key_of, republished
 from optimal_frontier.frontier.judging.validators import FOUND_OUT, USELESS
 from optimal_frontier.frontier.judging.waits import Terms, discovery_of, interval_of
 from optimal_frontier.scheduling.discovery import waits_with_discovery
 from optimal_frontier.scheduling.exploration import NEVER_S, Exploring
 from optimal_frontier.scheduling.numbers import Numbers, deadline
+from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.host_words import Counts
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.reading import PageReading
 from optimal_frontier.state.records import callbacks_of
-from optimal_frontier.state.rows import ACTIVE, DONE, FAR_S, HELD, HUB, RETIRED, STATE_NAMES, Row
+from optimal_frontier.state.rows import ACTIVE, DONE, FAR_S, HELD, HUB, RETIRED, SIGNALLED, STATE_NAMES, Row
+from optimal_frontier.state.source_lessons import NOTHING_KNOWN
 
 #: Probability inside the interval of the change rate.
 LEVEL: Final = 0.95
@@ -73,7 +75,7 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
     used = estimate["change_rate"]
     timed = _update_times(reading, settings)
     yielded = worth_of(reading.memory, settings) if row.flags & HUB and timed is None else 0.0
-    interval = _interval(row, terms, timed, yielded)
+    interval = _interval(row, terms, timed, yielded, heard_by(reading, used) if row.flags & SIGNALLED else SILENCE)
     rate = None if interval is None else _inverse(interval)
     due = deadline_of(row, reading.log_price)
     is_past = due is not None and due < reading.now and not reading.is_leased
@@ -139,7 +141,7 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
         "content_fingerprint": row.content.hex() if row.tag else None,
         "last_modified": trust_facts(reading.words.header),
         "lastmod": trust_facts(reading.words.sitemap),
-        "announcers": announcer_facts(reading.announcers, reading.memory.announced is not None),
+        "sources": source_facts(reading, used),
         "validators": validator_facts(reading.words.validators, reading.memory),
         "time": reading.now,
     }
@@ -266,16 +268,31 @@ def validator_facts(counts: Counts, memory: Memory) -> dict[str, Any]:
     }
 
 
-def announcer_facts(kept: Mapping[str, str], waits: bool) -> dict[str, Any]:
-    """Return what the sources of a page's host announced.
+def heard_by(reading: PageReading, change_rate: float | None) -> Heard:
+    """Return what sources of signals say of a page of a believed change rate, 1/s."""
+    return heard_of(reading.memory.signals, change_rate, lambda source: reading.sources.get(source, NOTHING_KNOWN), reading.row.b / 1e6)
 
-    ``waits`` (a source has put the page forward, and its visit is still owed), and by kind (``index``, ``sitemap``, ``feed``) of those that
-    the host has: ``right``, ``wrong`` (announcements that were followed by a changed, an unchanged page), ``has_say``, ``waiting`` (pages).
+
+def source_facts(reading: PageReading, change_rate: float | None) -> list[dict[str, Any]]:
+    """Return what the sources of signals that watch a page are worth to it.
+
+    Of each ``name``, ``signals`` (since the last good response), ``watched_since``, ``recall`` (share of the changes that it tells of),
+    ``false_rate`` (signals per second that no change caused), ``precision`` (share of its signals that are true), ``counts`` (it is worth
+    listening to), and ``moves_seconds`` (by how much one signal brings the next visit nearer). The latter five are None while no change
+    rate is believed.
     """
-    facts: dict[str, Any] = {"waits": waits}
-    for kind, text in kept.items():
-        known = Announcer.parse(text)
-        facts[kind] = {"right": known.right, "wrong": known.wrong, "has_say": not known.is_silenced, "waiting": known.waiting}
+    facts = []
+    heard = heard_by(reading, change_rate)
+    for told in reading.memory.signals:
+        fact: dict[str, Any] = {"name": told.source, "signals": told.n, "watched_since": told.since}
+        known: dict[str, Any] = dict.fromkeys(("recall", "false_rate", "precision", "counts", "moves_seconds"))
+        if change_rate is not None and change_rate > 0:
+            worth = worth_of_source(told.source, reading.sources.get(told.source, NOTHING_KNOWN), change_rate)
+            precision = worth.precision(change_rate)
+            counts = precision >= LEAST_PRECISION
+            moves = evidence(change_rate, *worth) / unannounced(change_rate, heard.recalls) if counts else 0.0
+            known = dict(zip(known, (*worth, precision, counts, moves), strict=True))
+        facts.append(fact | known)
     return facts
 
 
@@ -308,10 +325,10 @@ def _update_times(reading: PageReading, settings: FrontierSettings) -> Republish
     return None if timetable is None else republished(timetable, reading.memory)
 
 
-def _interval(row: Row, terms: Terms, timed: Republished | None, yielded: float) -> float | None:
+def _interval(row: Row, terms: Terms, timed: Republished | None, yielded: float, heard: Heard) -> float | None:
     if row.state != ACTIVE or row.visits == 0:
         return None
-    interval = interval_of(row, terms, yielded) if timed is None else interval_of_timed(timed, row, terms)
+    interval = interval_of(row, terms, yielded, heard) if timed is None else interval_of_timed(timed, row, terms)
     return interval if interval is not None and interval < NEVER_S else None
 
 

@@ -12,7 +12,7 @@ from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
 from optimal_frontier.scheduling.exploration import Exploring
 from optimal_frontier.settings import DAY_S, FrontierSettings
 from optimal_frontier.state.reading import PageReading
-from optimal_frontier.state.rows import ANNOUNCED, CHECKED, Row
+from optimal_frontier.state.rows import CHECKED, SIGNALLED, Row
 
 #: Relative difference up to which an interval counts as being at its bound.
 _AT_BOUND: Final = 1e-6
@@ -45,11 +45,19 @@ def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: Frontie
     said = [_why_rate(reading, facts, settings), why_clock(facts["clock"])]
     if reading.row.flags & CHECKED:
         said.append("It is looked at again soon, to check what its last visit showed.")
-    elif reading.row.flags & ANNOUNCED:
-        said.append("A source has announced a change of it, so it is visited before its time.")
+    elif reading.row.flags & SIGNALLED:
+        said.append(_why_signalled(facts))
     if facts["model"]["is_bursty"]:
         said.append("Its changes come in bursts; the Poisson model makes a mean of them.")
     return " ".join(filter(None, said))
+
+
+def _why_signalled(facts: dict[str, Any]) -> str:
+    """Say what sources of signals do to the deadline of a page."""
+    signals = sum(source["signals"] for source in facts["sources"] if source["counts"] is not False)
+    if signals:
+        return f"{signals} signal{'s' if signals > 1 else ''} of a change came since it was seen, so it is visited sooner."
+    return "Sources tell of its changes, and are silent; a signal would bring its visit nearer."
 
 
 def _why_again(facts: dict[str, Any]) -> str:

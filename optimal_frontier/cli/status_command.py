@@ -75,11 +75,8 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
         "observations": counts.get("observations", 0),
         "changes": counts.get("changes", 0),
         "noise": {"found": counts.get("noisy", 0), "calmed": counts.get("noisy_calmed", 0), "checks": counts.get("noise_checks", 0)},
-        "announcements": {
-            "announced": counts.get("announced", 0),
-            "put_forward": counts.get("put_forward", 0),
-            **{name: counts.get(f"announcements_{name}", 0) for name in ("right", "wrong", "distrusted", "held")},
-        },
+        "signals": {"told": counts.get("signals", 0), **{name: counts.get(f"signals_{name}", 0) for name in ("moved", "true", "false")}},
+        "pings": {name: counts.get(f"pings_{name}", 0) for name in ("taken", "unknown", "refused")},
         **failure_facts(reading),
         **template_facts(reading),
         "pushed": {"taken": counts.get("pushed", 0), "refused": counts.get("pushed_refused", 0)},
@@ -161,7 +158,8 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         *([("put aside", f"{number(answer['put_aside'])} damaged pages: see `optimal-frontier check`")] if answer["put_aside"] else []),
         *_not_followed(answer),
         *([("pushed", _pushed(answer["pushed"]))] if any(answer["pushed"].values()) else []),
-        *([("announced", _announced(answer["announcements"]))] if answer["announcements"]["announced"] else []),
+        *([("signals", _signals(answer["signals"]))] if answer["signals"]["told"] else []),
+        *([("pings", _pings(answer["pings"]))] if any(answer["pings"].values()) else []),
         ("change rate", f"p10 {per_second(rates['p10'])}, p50 {per_second(rates['p50'])}, p90 {per_second(rates['p90'])}"),
         ("due", f"{number(answer['due'])} past their deadline"),
         ("lateness", f"p50 {duration(late['p50'])}, p99 {duration(late['p99'])} (last 1,000 revisits)"),
@@ -222,12 +220,18 @@ def _noise(counts: dict[str, int]) -> str:
     return f"{number(counts['found'])} pages found to differ within seconds{calmed}; {number(counts['checks'])} second fetches for that"
 
 
-def _announced(counts: dict[str, int]) -> str:
-    ignored = counts["distrusted"] + counts["held"]
+def _signals(counts: dict[str, int]) -> str:
     return (
-        f"{number(counts['announced'])} changes by sitemaps and feeds, {number(counts['put_forward'])} put forward"
-        f" ({number(counts['right'])} right, {number(counts['wrong'])} wrong), {number(ignored)} not acted on"
+        f"{number(counts['told'])} changes told by sources, {number(counts['moved'])} moved a deadline;"
+        f" after {number(counts['true'])} a change was found, after {number(counts['false'])} none"
     )
+
+
+def _pings(counts: dict[str, int]) -> str:
+    dropped = "".join(
+        f", {number(counts[name])} {what}" for name, what in (("unknown", "of no page"), ("refused", "refused")) if counts[name]
+    )
+    return f"{number(counts['taken'])} taken{dropped}"
 
 
 def _pushed(counts: dict[str, int]) -> str:

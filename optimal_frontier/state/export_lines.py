@@ -1,7 +1,7 @@
 """The lines of an export: JSON objects that say everything that was learned, whatever the number of partitions and the version of a server.
 
 The first line is the header, the last one says that nothing is missing. In between stand, in this order, partitions, aliases, hosts,
-announcers, flagged contents and pages. A line is told by its first key.
+sources of signals, flagged contents and pages. A line is told by its first key.
 """
 
 from __future__ import annotations

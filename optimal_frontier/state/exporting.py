@@ -19,6 +19,7 @@ from optimal_frontier.state.namespace import SCHEMA, Namespace
 from optimal_frontier.state.published import PRICES
 from optimal_frontier.state.rows import host_bytes
 from optimal_frontier.state.scanning import batches, read_host_names, scan_hash
+from optimal_frontier.state.source_lessons import read_record
 
 #: Pages that are read at one moment.
 _AT_ONCE: Final = 500
@@ -31,10 +32,24 @@ _OF_THE_PLACE: Final = frozenset({"schema", "partitions"})
 #: Keys of a partition (`keys.KEYS`) that lines tell of; and what is left out: histories that nothing is decided by, the planner's lock.
 EXPORTED: Final = frozenset(
     {"meta", "pages", "q", "f", "f:H", "opens", "hosts", "hosts:names", "hosts:words", "kept", "memory", "aliases"}
-    | {"retired:H", "d", "plan", "priors", "prices", "stats", "flagged", "announcers"}
+    | {"retired:H", "d", "plan", "priors", "prices", "stats", "flagged", "sources"}
 )
 NOT_EXPORTED: Final = frozenset(
-    {"amended", "plans", "fence", "planner", "lateness", "changes", "visited", "clocks", "slots", "drainer", "refused_urls"}
+    {
+        "amended",
+        "plans",
+        "fence",
+        "planner",
+        "lateness",
+        "changes",
+        "visited",
+        "clocks",
+        "slots",
+        "drainer",
+        "refused_urls",
+        "pings",
+        "damaged",
+    }
 )
 
 
@@ -63,8 +78,8 @@ def export_lines(namespace: Namespace) -> Iterator[Line]:
         yield from _aliases(namespace, k)
     for k in partitions:
         yield from _hosts(namespace, k)
-        for name, text in scan_hash(namespace, "announcers", k):
-            yield {"announcer": _text(name), "told": _text(text)}
+        for name, packed in scan_hash(namespace, "sources", k):
+            yield {"source": _text(name), "learned": list(read_record(packed))}
         flagged = namespace.command("ZRANGE", namespace.key("flagged", k), 0, -1, "WITHSCORES", partition=k)
         for name, at in _pairs(flagged):
             yield {"flagged": _text(name), "at": float(at)}

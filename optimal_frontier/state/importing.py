@@ -30,6 +30,8 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import SCHEMA, UNFINISHED, Namespace
 from optimal_frontier.state.published import PRICES, PRIORS
 from optimal_frontier.state.rows import ACTIVE, HELD, RANK_AT, RETIRED, TRANSIENT, Row, host_bytes, pack_tail
+from optimal_frontier.state.source_lessons import pack_record, record_of
+from optimal_frontier.state.source_records import partition_of_source
 
 #: Pages of one round trip.
 _BATCH: Final = 500
@@ -197,9 +199,12 @@ class Writer:
             self._names.add(line)
         elif "host" in line:
             self._hosts.append(line)
+        elif "source" in line:
+            k = partition_of_source(self.namespace, line["source"])
+            packed = pack_record(record_of(line["learned"]))
+            self.namespace.command("HSET", self.namespace.key("sources", k), _raw(line["source"]), packed, partition=k)
         elif "announcer" in line:
-            k = self.namespace.partition_of(line["announcer"].partition(" ")[0])
-            self.namespace.command("HSET", self.namespace.key("announcers", k), _raw(line["announcer"]), _raw(line["told"]), partition=k)
+            pass  # an export of an earlier version: what it knew of sources was of another kind
         elif "flagged" in line:
             k = self.namespace.partition_of(line["flagged"].rpartition(" ")[0])
             self.namespace.command("ZADD", self.namespace.key("flagged", k), repr(line["at"]), _raw(line["flagged"]), partition=k)

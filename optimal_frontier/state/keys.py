@@ -157,7 +157,16 @@ KEYS: Final = (
         "1,000",
         "url_keys",
     ),
-    Key("announcers", "hash", "host and kind of a source -> what its announcements were worth, as text", "sources", "admitting.announcing"),
+    Key(
+        "sources",
+        "hash",
+        "source of signals, by name -> 16 doubles, see estimation/signal_sources.py",
+        "sources",
+        "add_to_sources",
+    ),
+    Key(
+        "pings", "stream", "pings that wait to be taken: url, source, at (s); in partition 0 only", "until a crawler takes them", "anybody"
+    ),
 )
 
 #: Keys that exist once in a partition and their types, checked when a namespace is opened.

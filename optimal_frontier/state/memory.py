@@ -13,25 +13,28 @@ from typing import Any, Final, NamedTuple
 import msgpack
 
 
-class Announced(NamedTuple):
-    """What put a page forward.
+class Signals(NamedTuple):
+    """What one source has said of a page. A page that a source has named once is watched by it, so its silence counts too.
 
     Attributes
     ----------
-    at : float
-        When, by the server's clock, seconds since the epoch.
-    seen_by : float
-        A visit later than that (s since the epoch) sees the change.
-    is_unsure : bool
-        The last visit may have seen it already: an unchanged page does not speak against the announcer then.
-    announcer : str
-        ``host kind`` of the source.
+    source : str
+        Name of the source: ``host kind``, or ``ping NAME``.
+    since : float
+        When it first named the page, seconds since the epoch by the server's clock.
+    modified : float
+        The last change that it told of, seconds since the epoch by its own clock: what is not later is no news.
+    n : int
+        Signals since the last good response.
+    unsure : int
+        Of these, changes that the last good response may have seen already: they do not speak against the source.
     """
 
-    at: float
-    seen_by: float
-    is_unsure: bool
-    announcer: str
+    source: str
+    since: float
+    modified: float
+    n: int = 0
+    unsure: int = 0
 
 
 class Lastmod(NamedTuple):
@@ -59,6 +62,9 @@ class Lost(NamedTuple):
     error: str
     missed: int
 
+
+#: Sources whose signals are kept for one page.
+MOST_SOURCES: Final = 8
 
 #: Of `Lost.missed`.
 MISSED_CHANGE: Final = 1
@@ -103,8 +109,8 @@ class Memory:
         Of a page that changed on each of its last visits: what is known of its sections; see `judging.noise`.
     lastmod : Lastmod or None
         What a sitemap said last.
-    announced : Announced or None
-        What put the page forward, until its visit has come; see `judging.announcements`.
+    signals : tuple of Signals
+        What each source has said of the page, for `MOST_SOURCES` of them; see `judging.heard`.
     betas : tuple of (float, float)
         Of a page with update times: the Beta posterior of the probability of a change at each; empty before the first bit.
     timetable : int
@@ -128,7 +134,7 @@ class Memory:
     entries: bytes = b""
     noise: bytes = b""
     lastmod: Lastmod | None = None
-    announced: Announced | None = None
+    signals: tuple[Signals, ...] = ()
     betas: tuple[tuple[float, float], ...] = ()
     timetable: int = 0
     aliases: tuple[bytes, ...] = ()
@@ -182,7 +188,9 @@ _NAMES: Final = tuple(field.name for field in fields(Memory))
 #: Fields that msgpack gives back as lists.
 _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "lastmod": Lastmod._make,
-    "announced": Announced._make,
+    "signals": lambda told: tuple(
+        Signals(str(source), float(since), float(modified), int(n), int(unsure)) for source, since, modified, n, unsure in told
+    ),
     "betas": lambda pairs: tuple(map(tuple, pairs)),
     "aliases": tuple,
     "lost": Lost._make,

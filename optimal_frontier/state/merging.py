@@ -17,6 +17,8 @@ from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import NEW, add_calls, priority_of
 from optimal_frontier.state.rows import ACTIVE, TRANSIENT, pack_tail
+from optimal_frontier.state.source_lessons import pack_record, record_of
+from optimal_frontier.state.source_records import partition_of_source
 
 #: Pages of one round trip.
 _BATCH: Final = 250
@@ -68,9 +70,9 @@ class Merger:
             self._names.add(line)
         elif "host" in line and "words" in line:
             self._words.append(line)
-        elif "announcer" in line:
-            k = partition_of(line["announcer"].partition(" ")[0])
-            self.namespace.command("HSETNX", key("announcers", k), line["announcer"], line["told"], partition=k)
+        elif "source" in line:
+            k = partition_of_source(self.namespace, line["source"])
+            self.namespace.command("HSETNX", key("sources", k), line["source"], pack_record(record_of(line["learned"])), partition=k)
         elif "flagged" in line:
             k = partition_of(line["flagged"].rpartition(" ")[0])
             self.namespace.command("ZADD", key("flagged", k), "NX", repr(line["at"]), line["flagged"], partition=k)

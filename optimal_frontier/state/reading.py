@@ -22,9 +22,9 @@ from optimal_frontier.state.published import PRIORS, Published
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import HEAD_BYTES, TAIL_BYTES, Row, host_bytes, split_tail
 from optimal_frontier.state.scanning import scan_hash
+from optimal_frontier.state.source_lessons import Record
+from optimal_frontier.state.source_records import read_sources
 
-#: Kinds of sources that announce changes.
-SOURCE_KINDS: Final = ("index", "sitemap", "feed")
 #: Moves that are followed from one name of a page to the next.
 _MOST_MOVES: Final = 16
 
@@ -134,8 +134,8 @@ class PageReading:
         URLs from which it has moved, newest first.
     siblings : int
         Pages that taught the prior of its pattern; 0 where there is none of its own.
-    announcers : dict of str
-        Of the sources of its host, by kind: what their announcements were worth, as stored.
+    sources : dict of Record
+        Records of the sources of signals that watch it.
     clocks : StoredClocks
         Of its groups and its host.
     """
@@ -155,7 +155,7 @@ class PageReading:
     published: Published
     aliases: tuple[str, ...] = ()
     siblings: int = 0
-    announcers: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, Record] = field(default_factory=dict)
     clocks: StoredClocks = field(default_factory=StoredClocks)
 
     @property
@@ -314,7 +314,7 @@ def read_page(namespace: Namespace, page: bytes, host: str) -> PageReading | Non
         published,
         _former_urls(namespace, memory.aliases),
         _siblings(namespace.command("GET", key("priors"), partition=k), row.pattern),
-        _announcers(namespace, host, k),
+        read_sources(namespace, [told.source for told in memory.signals]),
         read_clocks_of(namespace, k, row.host, group_keys([row.host], [row.directory], [row.pattern])[0].tolist()),
     )
 
@@ -340,12 +340,6 @@ def _former_urls(namespace: Namespace, names: Sequence[bytes]) -> tuple[str, ...
 def _siblings(priors: bytes | None, pattern: int) -> int:
     taught = np.frombuffer(priors or b"", PRIORS) if len(priors or b"") % PRIORS.itemsize == 0 else np.zeros(0, PRIORS)
     return int(taught["siblings"][taught["pattern"] == pattern].sum())
-
-
-def _announcers(namespace: Namespace, host: str, partition: int) -> dict[str, str]:
-    fields = [f"{host} {kind}" for kind in SOURCE_KINDS]
-    kept = namespace.command("HMGET", namespace.key("announcers", partition), *fields, partition=partition)
-    return {kind: text.decode("utf-8", "replace") for kind, text in zip(SOURCE_KINDS, kept, strict=True) if text is not None}
 
 
 def _time_and_price(clock: tuple[int, int], d: bytes | None) -> tuple[float, float | None]:

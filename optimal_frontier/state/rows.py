@@ -20,8 +20,8 @@ STATE_NAMES: Final = ("", "active", "once", "transient", "retired", "done")
 #: Bits of `Row.flags`.
 #: The next fetch has to bring a full answer and a callback, whatever was stored: somebody asked for it, or the last callback raised.
 UNCONDITIONAL: Final = 1
-#: A source put the page forward: its next visit is no fair sample of time. `Memory.announced` has the rest.
-ANNOUNCED: Final = 2
+#: Its numbers come with what sources of signals say of it, so plans leave them alone. `Memory.signals` has the rest.
+SIGNALLED: Final = 2
 #: The page is looked at again soon, to check what its last visit showed.
 CHECKED: Final = 4
 #: RULES have update times for it: a plan that gives it numbers needs its record and its memory.
@@ -42,7 +42,7 @@ MOST_IMPORTANCE: Final = 1e9
 FIELDS: Final = (
     ("host", "I", "number of its host, see `hosts`"),
     ("state", "B", "1 active, 2 once, 3 transient, 4 retired, 5 done"),
-    ("flags", "B", "1 unconditional, 2 announced, 4 checked, 8 has update times, 16 yields new pages, 32 held: its callback is missing"),
+    ("flags", "B", "1 unconditional, 2 signalled, 4 checked, 8 has update times, 16 yields new pages, 32 held: its callback is missing"),
     ("b", "d", "when the visit was that the numbers are about, microseconds since the epoch; 0: none yet"),
     ("a", "f", "wait at log price 0, to first order, seconds after b"),
     ("s", "f", "seconds by which the wait grows with the log price"),

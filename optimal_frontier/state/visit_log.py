@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from optimal_frontier.state.messages import PAGE_BYTES, Observation
-from optimal_frontier.state.rows import ANNOUNCED, UNCONDITIONAL
+from optimal_frontier.state.rows import SIGNALLED, UNCONDITIONAL
 
 #: Bits of `VISIT.flags`: the page had changed; nothing but its own deadline chose when it was visited.
 CHANGED: Final = 1
@@ -42,7 +42,7 @@ def pack_visits(observations: Sequence[Observation]) -> bytes:
             seen.row.host,
             seen.row.directory,
             seen.row.pattern,
-            seen.bit * CHANGED + (SAMPLED if before.l > 0 and not before.flags & (ANNOUNCED | UNCONDITIONAL) else 0),
+            seen.bit * CHANGED + (SAMPLED if before.l > 0 and not before.flags & (SIGNALLED | UNCONDITIONAL) else 0),
         )
         for lease, seen in enumerate(observations, 1)
         if seen.bit >= 0

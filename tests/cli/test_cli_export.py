@@ -20,6 +20,7 @@ from optimal_frontier.state.exporting import EXPORTED, NOT_EXPORTED, export_line
 from optimal_frontier.state.keys import KEYS
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import ONCE, TRANSIENT
+from optimal_frontier.state.source_lessons import pack_record
 
 from .stored_crawl import HOT, UNSEEN, WARM, WORTHLESS, Crawl
 
@@ -39,7 +40,7 @@ def rich(crawl: Crawl) -> Crawl:
     crawl.add("http://c.example/first", priority=7.0)
     crawl.add("http://d.example/second", priority=-2.0, importance=3.0)
     crawl.add("http://d.example/transient", state=TRANSIENT, meta={b"scrapy_meta": {"x": (1, {2, 3})}})
-    crawl.namespace.command("HSET", crawl.key("announcers"), "c.example sitemap", "1 0 0 0 0 0.25 0")
+    crawl.namespace.command("HSET", crawl.key("sources"), "c.example sitemap", pack_record([0.1 * at for at in range(16)]))
     crawl.namespace.command("ZADD", crawl.key("flagged"), "1234.5", "c.example 00ff")
     return crawl
 

@@ -282,11 +282,11 @@ def test_a_page_that_was_picked_says_so(crawl):
     assert said == {True, False}
 
 
-def test_a_page_that_is_checked_or_announced_says_so(ask, crawl):
+def test_a_page_that_is_checked_or_signalled_says_so(ask, crawl):
     crawl.rewrite(HOT, flags=4)
     assert "looked at again soon" in ask("page", HOT)["why"]
     crawl.rewrite(HOT, flags=2)
-    assert "A source has announced a change" in ask("page", HOT)["why"]
+    assert "Sources tell of its changes" in ask("page", HOT)["why"]
 
 
 def test_what_many_pages_get_is_what_one_gets():

@@ -1,4 +1,4 @@
-"""``page URL`` and ``status``: whether a host's own word is believed, and why: Last-Modified, sitemaps, 304s, announcements."""
+"""``page URL`` and ``status``: whether a host's own word is believed, and why: Last-Modified, sitemaps, 304s, signals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from optimal_frontier.state.host_words import HostWords
-from optimal_frontier.state.memory import Announced, Memory
+from optimal_frontier.state.memory import Memory, Signals
+from optimal_frontier.state.source_lessons import pack_record
 
 from .stored_crawl import HOT, WARM, WORTHLESS, Crawl
 
@@ -56,25 +57,55 @@ def test_validators_of_a_page_and_what_is_known_of_its_hosts_304s(ask, run, craw
 
 
 @pytest.fixture
-def announced(crawl):
-    """A sitemap was right about one page, wrong about another, and has put the first one forward again."""
-    crawl.namespace.command("HSET", crawl.key("announcers"), "a.example sitemap", "1 1 0 0 1 10 0")
-    remember(crawl, HOT, announced=Announced(crawl.time, crawl.time, False, "a.example sitemap"))
-    counts = {"announced": 3, "put_forward": 3, "announcements_right": 1, "announcements_wrong": 1}
+def signalled(crawl):
+    """A truthful sitemap has told of a change of one page; one that lies names it, too; and somebody pings."""
+    record = (1000.0, 100.0, 10.0, 95.0, 9.5, -80.0, -60.0, -50.0, -40.0, -30.0, -20.0, -10.0, -5.0, -1.0, 0.0, -1.0)
+    lying = (1000.0, 100.0, 10.0, 90_000.0, 9_000.0, 0.0, -9.0, -20.0, -40.0, -50.0, -60.0, -70.0, -80.0, -90.0, -95.0, -99.0)
+    for name, known in (("a.example sitemap", record), ("b.example feed", lying)):
+        crawl.namespace.command("HSET", crawl.key("sources"), name, pack_record(known))
+    told = (Signals("a.example sitemap", 1.0, 2.0, 1), Signals("b.example feed", 1.0, 2.0, 7), Signals("ping", 1.0, 2.0))
+    remember(crawl, HOT, signals=told)
+    counts = {
+        "signals": 3,
+        "signals_moved": 2,
+        "signals_true": 1,
+        "signals_false": 1,
+        "pings_taken": 4,
+        "pings_unknown": 1,
+        "pings_refused": 2,
+    }
     crawl.namespace.command("HSET", crawl.key("stats"), *(value for pair in counts.items() for value in pair))
     return crawl
 
 
-def test_what_sources_announced_is_shown(ask, run, announced):
-    """Counts of the crawl, and of the announcers of the page's host."""
-    assert ask("status")["announcements"] == {"announced": 3, "put_forward": 3, "right": 1, "wrong": 1, "distrusted": 0, "held": 0}
-    known = {"right": 1, "wrong": 1, "has_say": True, "waiting": 1}
-    assert ask("page", HOT)["announcers"] == {"waits": True, "sitemap": known}
-    assert ask("page", WARM)["announcers"] == {"waits": False, "sitemap": known}
-    assert "3 changes by sitemaps and feeds, 3 put forward (1 right, 1 wrong), 0 not acted on" in run("status").stdout
-    assert "put forward by one, not visited yet; sitemap right 1 times, wrong 1" in run("page", HOT).stdout
+def test_what_sources_told_is_shown(ask, run, signalled):
+    """Counts of the crawl, and what the sources of a page are worth to it."""
+    answer = ask("status")
+    assert answer["signals"] == {"told": 3, "moved": 2, "true": 1, "false": 1}
+    assert answer["pings"] == {"taken": 4, "unknown": 1, "refused": 2}
+    shown = run("status").stdout
+    assert "3 changes told by sources, 2 moved a deadline; after 1 a change was found, after 1 none" in shown
+    assert "4 taken, 1 of no page, 2 refused" in shown
+    honest, lying, hand = ask("page", HOT)["sources"]
+    assert (honest["name"], honest["signals"], honest["counts"]) == ("a.example sitemap", 1, True)
+    assert honest["recall"] > 0.8
+    assert honest["moves_seconds"] > 0.0
+    assert (lying["counts"], lying["moves_seconds"]) == (False, 0.0)
+    assert hand["precision"] > 0.9
+    assert ask("page", WARM)["sources"] == []
+    assert "not listened to, its signals are hardly ever true" in run("page", HOT).stdout
+
+
+def test_sources_are_listed(ask, run, signalled):
+    honest, lying = ask("sources")
+    assert (honest["name"], honest["is_ping"]) == ("a.example sitemap", False)
+    assert honest["precision"] > 0.8
+    assert lying["precision"] < 0.05
+    assert "a.example sitemap" in run("sources").stdout
 
 
 def test_a_crawl_without_sources_has_no_row_of_them(ask, run, crawl):
-    assert ask("page", HOT)["announcers"] == {"waits": False}
-    assert "announce" not in run("status").stdout + run("page", HOT).stdout
+    assert ask("page", HOT)["sources"] == []
+    assert ask("sources") == []
+    assert "signals" not in run("status").stdout
+    assert "signals since" not in run("page", HOT).stdout

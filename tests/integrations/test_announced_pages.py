@@ -127,7 +127,7 @@ def test_sources_of_an_index_inherit_its_importance() -> None:
     body = b"<sitemapindex><sitemap><loc>http://a.org/1.xml</loc><lastmod>2024-03-05</lastmod></sitemap></sitemapindex>"
     _, (request,), _ = visit(sources_of(Pages()), body)
     assert (request.meta[ANNOUNCES], request.meta["importance"]) == (True, 7.0)
-    assert request.meta[ANNOUNCED].announcer == "a.org index"
+    assert request.meta[ANNOUNCED].source == "a.org index"
 
 
 def test_start_requests_of_the_setting_and_of_the_spider() -> None:

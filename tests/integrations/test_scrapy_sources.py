@@ -1,6 +1,6 @@
-"""Sitemaps and feeds as sources, in one real crawl: what they announce is fetched at once, and one that lies loses its say.
+"""Sitemaps and feeds as sources, in one real crawl: what they tell is fetched soon, and one that lies learns to be worth nothing.
 
-The budget is spent on pages that are pinned to a short interval, so that no other page is visited soon by itself.
+The budget is spent on many pages that never change, so that no page is visited soon by itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from announcing_site import AnnouncingSite
 from crawler import crawler
 from crawls import Crawl, State
 
-from optimal_frontier.estimation.announcers import Announcer
+from optimal_frontier.cli.ping_commands import describe
+from optimal_frontier.state.source_records import all_sources
 
 SPIDER = """
 from optimal_frontier.integrations.scrapy import AnnouncedPages
@@ -25,8 +26,11 @@ class Tester(AnnouncedPages, Base):
     source_rules = [("/news/", "parse_news"), ("/(page|static)/", "parse")]
 
     def first(self):
-        for at in range(40):
-            yield Request(SITE + f"/sink?{at}", priority=-1, callback=self.ignore, meta={"importance": 1e7})
+        for at in range(200):
+            yield Request(SITE + f"/still?{at}", priority=-1, callback=self.ignore)
+
+        for at in range(4):
+            yield Request(SITE.replace("127.0.0.1", "localhost") + f"/quiet/{at}", callback=self.ignore)
 
     def ignore(self, response):
         pass
@@ -57,9 +61,9 @@ class Found:
 def announce(running: Crawl, found: Found, source: str, path: str) -> None:
     """Change a page, and note how long after the source's next visit it is fetched."""
     pages = found.site.news if path.startswith("/news") else found.site.pages
-    for version in range(5):
+    for _ in range(5):
         changed = time.monotonic()
-        pages[path] = (f"version {version}", time.time())
+        pages[path] = (f"version {changed}", time.time())
         running.until(lambda since=changed: found.site.times(path, since) and found.site.times(source, since))
         found.delays[path] = found.site.times(path, changed)[0] - found.site.times(source, changed)[0]
         if found.delays[path] > 0:
@@ -75,14 +79,16 @@ def found(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         start = crawler(tmp_path_factory.mktemp("sources"), site, redis_socket, namespace)  # type: ignore[arg-type]  # all it needs is url
         sources = [site.url("/robots.txt"), site.url("/always_now.xml", "localhost")]
         with start(SPIDER, of_SOURCES=sources, of_RULES=PINNED, of_CRAWL_RATE=60, of_MIN_INTERVAL=0.1) as running:
-            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 40 + 5 and state.plan)
-            announce(running, found, "/sitemap-1.xml.gz", "/page/0")
-            announce(running, found, "/feed", "/news/0")
-            announce(running, found, "/feed", "/news/new")
-            running.until(lambda: state.counts.get("announcements_distrusted", 0) >= 4)
+            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 100, 60.0)
+            running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 4 + 200 + 5 and state.plan, 60.0)
+            for path in ("/page/0", "/page/1", "/page/0"):
+                announce(running, found, "/sitemap-1.xml.gz", path)
+            for path in ("/news/0", "/news/1", "/news/new"):
+                announce(running, found, "/feed", path)
+            running.until(lambda: state.counts.get("signals", 0) >= 70, 60.0)
             site.damaged = True
             running.until(lambda: state.counts.get("sources_damaged", 0) >= 2)
-            running.until(lambda: state.counts.get("announcements_right", 0) >= 2)
+            running.until(lambda: state.counts.get("signals_true", 0) >= 2)
             visited = len(site.times("/feed"))
             running.until(lambda: len(site.times("/feed")) >= visited + 3)
             running.stop()
@@ -99,31 +105,26 @@ def test_every_entry_is_a_page(found: Found) -> None:
     assert all(line["lastmod"] for line in found.record)
 
 
-def test_what_is_announced_is_fetched_within_a_second_of_the_source(found: Found) -> None:
-    """A changed page of a sitemap, one of a feed, and one that is new."""
-    assert found.delays.keys() == {"/page/0", "/news/0", "/news/new"}
+def test_what_is_told_is_fetched_soon_after_the_source(found: Found) -> None:
+    """Changed pages of a sitemap, some of a feed, and one that is new. By themselves they would be visited in 4 s and more."""
+    assert found.delays.keys() == {"/page/0", "/page/1", "/news/0", "/news/1", "/news/new"}
     assert min(found.delays.values()) > 0.0
-    assert max(found.delays.values()) < 1.0
+    assert sorted(found.delays.values())[2] < 2.0
 
 
-def test_an_honest_announcer_keeps_its_say_and_a_noisy_one_loses_it(found: Found) -> None:
-    kept = {name: Announcer.parse(text) for name, text in found.state.namespace.hash("announcers").items()}
+def test_a_truthful_source_is_worth_much_and_a_lying_one_nothing(found: Found) -> None:
+    known = {name: describe(name, record) for name, record in all_sources(found.state.namespace).items()}
     honest = f"127.0.0.1:{found.site.port}"
-    assert kept[f"{honest} sitemap"].right >= 1
-    assert kept[f"{honest} feed"].right >= 1
-    assert not kept[f"{honest} sitemap"].is_silenced
-    liar = kept[f"localhost:{found.site.port} sitemap"]
-    assert liar.is_silenced
-    assert liar.right == 0
-    counts = found.state.counts
-    assert counts["put_forward"] >= counts["announcements_wrong"] + counts["announcements_right"]
-    assert counts["announcements_wrong"] < counts["announcements_distrusted"] + 32
+    liar = known[f"localhost:{found.site.port} sitemap"]
+    assert known[f"{honest} sitemap"]["precision"] > 10 * liar["precision"]
+    assert liar["signals"] > 10
+    assert liar["precision"] < 0.1
 
 
-def test_pages_that_nobody_announced_were_left_alone(found: Found) -> None:
-    """Nothing was yielded for entries that had not changed."""
-    assert all(len(found.site.times(f"/page/{at}")) <= 3 for at in range(1, 6))
-    assert found.stats["optimal_frontier/enqueued"] < 40 + 50 + found.state.counts["announced"]  # sinks, and what is read once
+def test_now_in_every_entry_costs_nothing(found: Found) -> None:
+    """But for a few visits to find that out, its pages are visited like others of that host of which nobody tells."""
+    told, quiet = (sum(len(found.site.times(f"/{kind}/{at}")) for at in range(4)) / 4 for kind in ("static", "quiet"))
+    assert told <= 1.3 * quiet + 6
 
 
 def test_a_source_is_a_page_with_a_memory_of_its_entries(found: Found) -> None:

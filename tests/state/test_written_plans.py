@@ -6,7 +6,7 @@ import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.state.messages import REST
-from optimal_frontier.state.rows import ANNOUNCED, CHECKED, DONE, UNCONDITIONAL
+from optimal_frontier.state.rows import CHECKED, DONE, SIGNALLED, UNCONDITIONAL
 
 LATER = (50.0, 2.0, 1.0, 1e9)
 
@@ -55,7 +55,7 @@ def test_pages_under_way_or_in_no_queue_or_waiting_or_unknown_keep_theirs(space:
     assert space.score(page_of("h/rest")) is space.score(page_of("h/new")) is None
 
 
-@pytest.mark.parametrize("flag", [UNCONDITIONAL, ANNOUNCED, CHECKED])
+@pytest.mark.parametrize("flag", [UNCONDITIONAL, SIGNALLED, CHECKED])
 def test_pages_that_somebody_wants_sooner_keep_their_numbers(space: TimedNamespace, flag: int) -> None:
     """The plan may have read them before that was said."""
     space.visit("h/1", wait=10.0, flags=flag)

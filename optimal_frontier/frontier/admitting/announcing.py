@@ -1,48 +1,80 @@
-"""What sources say of the last change of known pages: it is noted, and pages that have changed since they were seen are put forward.
+"""What sources say of the last change of known pages: it is noted, and is a signal where it is news.
 
-A page that is put forward is due as soon as its least interval is over (and its backoff, if it failed); a retired one comes back. Its next
-visit shows whether the announcer was right (`estimation.announcers`).
+A signal raises the doubt in the copy, so the page's deadline comes nearer by what the source has been worth (`judging.heard`). The row is
+written anew only where that moves the deadline; otherwise the signal is only remembered. Its next visit shows whether it was true.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from optimal_frontier.estimation.announcers import PROBE_EVERY, Announcer
 from optimal_frontier.frontier.admitting.revival import brought_back, due_at
-from optimal_frontier.frontier.judging.backoff import backoff_s
-from optimal_frontier.state.memory import Announced, Lastmod, Memory
+from optimal_frontier.frontier.judging.heard import CONVINCING, KnownOf, heard_of
+from optimal_frontier.frontier.judging.hubs import worth_of as worth_of_hub
+from optimal_frontier.frontier.judging.source_worths import worth_of
+from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbers_of
+from optimal_frontier.scheduling.numbers import Numbers, deadline
+from optimal_frontier.state.memory import MOST_SOURCES, Lastmod, Memory, Signals
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import revise_calls
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, HELD, RETIRED, Row
+from optimal_frontier.state.rows import ACTIVE, CHECKED, HELD, HUB, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row
+from optimal_frontier.state.source_lessons import NOTHING_KNOWN, Record, is_ping
+from optimal_frontier.state.source_records import read_sources
 
 #: Seconds by which the site's clock may differ from ours.
 CLOCKS_S: Final = 2.0
 #: A time whose resolution is longer may mean any moment in it, seconds.
 ROUGH_S: Final = 60.0
+#: A row is written anew where its deadline moves by more than this share of its wait.
+MOVED: Final = 0.05
+#: Flags of pages whose next visit is not for a signal to choose.
+_SETTLED: Final = UNCONDITIONAL | CHECKED | HELD
+#: Change rate of a page of which nothing is believed: what a source is worth to it does not depend on it.
+_ANY_RATE: Final = 1.0
+
+#: Partition -> what its deadlines go by.
+TermsOf = Callable[[int], Terms]
 
 
-class Heard(NamedTuple):
+class Word(NamedTuple):
     """What a source's word means for a page.
 
     Attributes
     ----------
     memory : Memory
         Of the page, with the word; as it was where the word is none.
-    announced : Announced or None
-        The mark of the page if it is put forward; None: the word is no news.
+    is_signal : bool
+        It tells of a change that was not told and not seen before.
     """
 
     memory: Memory
-    announced: Announced | None
+    is_signal: bool
 
 
-def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Heard:
+class Told(NamedTuple):
+    """What became of words.
+
+    Attributes
+    ----------
+    again : list of NewPage
+        Pages that are being fetched: it is to be said again when that is over.
+    unknown : list of NewPage
+        Pages that are not known there.
+    moved : int
+        Deadlines that were moved.
+    """
+
+    again: list[NewPage]
+    unknown: list[NewPage]
+    moved: int
+
+
+def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Word:
     """Judge what a source says of a page; pure.
 
     Parameters
@@ -59,119 +91,119 @@ def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Heard:
     assert new.lastmod is not None
     modified, resolution = new.lastmod
     if modified > now + resolution:
-        return Heard(memory, None)
-    before, told = memory.lastmod, Lastmod(modified, resolution, now)
+        return Word(memory, False)
+    told = Lastmod(modified, resolution, now)
     if new.announcement is None:
-        return Heard(replace(memory, lastmod=told), None)
+        return Word(replace(memory, lastmod=told), False)
+    source, unread = new.announcement
     # The word is no fair sample of ages: one that has not moved was not passed on, and a page that is found because it is new is young.
     # So it is noted as too rough to be used as one, but for the words of a source that is read for the first time.
-    is_sample = row.attempts == 0 and new.announcement.unread < 0
-    if row.attempts or is_sample:
+    is_sample = row.attempts == 0 and unread < 0
+    if (row.attempts or is_sample) and not is_ping(source):
         memory = replace(memory, lastmod=told if is_sample else told._replace(resolution=math.inf))
+    before = next((known for known in memory.signals if known.source == source), None)
+    if before is None:
+        if len(memory.signals) >= MOST_SOURCES:
+            return Word(memory, False)
+        known = Signals(source, now, modified)
+    else:
+        known = before._replace(modified=max(modified, before.modified))
     seen_by = modified + (resolution / 2 if resolution > ROUGH_S else CLOCKS_S)
-    last_seen, unread = row.b / 1e6 - row.unseen, new.announcement.unread
+    last_seen = row.b / 1e6 - row.unseen
     # A word that is new since the source was read before speaks of a change since then, whatever the site's clock says.
     is_unseen = seen_by > last_seen or (before is not None and unread >= 0 and last_seen < now - unread)
     is_page = row.state == RETIRED or (row.state == ACTIVE and row.visits > 0 and not row.flags & HELD)
-    if not (is_page and is_unseen and (before is None or modified > before.modified)):
-        return Heard(memory, None)
-    is_unsure = resolution <= ROUGH_S and modified <= last_seen
-    return Heard(memory, Announced(now, seen_by, is_unsure, new.announcement.announcer))
+    is_signal = is_page and is_unseen and (before is None or modified > before.modified)
+    if is_signal:
+        # What the last visit may have seen already does not speak against the source.
+        is_unsure = resolution <= ROUGH_S and modified <= last_seen
+        known = known._replace(n=known.n + 1, unsure=known.unsure + is_unsure)
+    others = tuple(one for one in memory.signals if one.source != source)
+    return Word(replace(memory, signals=(*others, known)) if known != before else memory, is_signal)
 
 
-def put_forward(row: Row, page: bytes, now: float) -> Row:
-    """Return the row of a page that is due as soon as its least interval and its backoff are over: since then, so it goes before others."""
-    if row.state == RETIRED:
-        return brought_back(row, now if row.visits == 0 else max(now, row.b / 1e6 + row.min_interval), ANNOUNCED)
-    wait = max(row.min_interval, backoff_s(page, row.failures) if row.failures else 0.0)
-    return due_at(row, row.b / 1e6 + wait, ANNOUNCED)
+def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms, known_of: KnownOf) -> Row | None:
+    """Return the row of a page of which signals tell, or None: they do not move it.
+
+    Parameters
+    ----------
+    row : Row
+        As stored.
+    page : bytes
+        Its identity.
+    memory : Memory
+        With the signals.
+    now : float
+        Server's time, seconds since the epoch.
+    terms : Terms
+        Price, plan and settings.
+    known_of : callable
+        Name of a source -> its record.
+
+    Notes
+    -----
+    Pages that failed keep their backoff, pinned ones their interval. A retired page, one with update times, and one from before the first
+    plan have no doubt to add to: one signal that is `CONVINCING` makes them due.
+    """
+    rate = change_rate_of(row, terms.published)
+    is_retired = row.state == RETIRED
+    if is_retired or row.flags & TIMED or rate is None:
+        any_rate = rate or _ANY_RATE
+        precisions = [worth_of(one.source, known_of(one.source), any_rate).precision(any_rate) for one in memory.signals if one.n]
+        if max(precisions, default=0.0) < CONVINCING:
+            return None
+    if is_retired:
+        return brought_back(row, now if row.visits == 0 else max(now, row.b / 1e6 + row.min_interval), SIGNALLED)
+    if row.failures or row.flags & _SETTLED or row.min_interval >= row.max_interval or row.l <= 0.0:
+        return None
+    if row.flags & TIMED or rate is None:
+        moved = due_at(row, row.b / 1e6 + row.min_interval, SIGNALLED)
+    else:
+        heard = heard_of(memory.signals, rate, known_of, row.b / 1e6 - row.unseen)
+        if heard.doubt <= 0.0 and not row.flags & SIGNALLED:
+            return None
+        yielded = worth_of_hub(memory, terms.settings) if row.flags & HUB else 0.0
+        a, s, e, longest = numbers_of(row, page, terms, yielded=yielded, heard=heard)
+        moved = row._replace(flags=row.flags | SIGNALLED, a=a, s=s, e=e, l=longest)
+    was, due = (deadline(row.b / 1e6, Numbers(one.a, one.s, one.e, one.l), terms.log_price) for one in (row, moved))
+    is_due_already = was <= now and due <= now
+    return moved if abs(due - was) > MOVED * (was - row.b / 1e6) and not is_due_already else None
 
 
-def has_say(announcer: Announcer) -> tuple[bool, Announcer, str]:
-    """Tell whether an announcer may put one more page forward; return that, the announcer after it, and the counter of why it may not."""
-    if not announcer.is_silenced:
-        return announcer.waiting < announcer.window, announcer, "announcements_held"
-    passed_over = announcer.passed_over + 1
-    if passed_over < PROBE_EVERY or announcer.waiting > 0:
-        return False, replace(announcer, passed_over=passed_over), "announcements_distrusted"
-    return True, replace(announcer, passed_over=0), ""
-
-
-def take_in(namespace: Namespace, pages: Sequence[NewPage]) -> list[NewPage]:
+def take_in(namespace: Namespace, pages: Mapping[int, Sequence[NewPage]], terms_of: TermsOf) -> Told:
     """Take in what sources say of pages that were added, or known.
 
     Parameters
     ----------
     namespace : Namespace
         Opened.
-    pages : sequence of NewPage
-        With ``lastmod``.
-
-    Returns
-    -------
-    list of NewPage
-        Pages that are being fetched and would be put forward: it is to be said again when that is over.
+    pages : mapping of int to sequence of NewPage
+        By partition; with ``lastmod``.
+    terms_of : callable
+        Partition -> what its deadlines go by.
     """
-    groups: dict[int, list[NewPage]] = {}
-    for new in pages:
-        groups.setdefault(namespace.partition_of(new.host), []).append(new)
-    announcers = _Announcers(namespace)
-    again: list[NewPage] = []
-    for partition, told in groups.items():
-        again += _take_in(namespace, partition, told, announcers)
-    announcers.store()
-    return again
+    sources = {new.announcement.source for some in pages.values() for new in some if new.announcement is not None}
+    known = read_sources(namespace, sources) if sources else {}
+    counted: Counter[str] = Counter()
+    told = Told([], [], 0)
+    for partition, some in pages.items():
+        _take_in(namespace, partition, some, terms_of(partition), known, (told, counted))
+    stored = [value for name in ("signals", "signals_moved") if counted[name] for value in (name, counted[name])]
+    if stored:
+        namespace.run([Call(0, "count", stored)])
+    return told._replace(moved=counted["signals_moved"])
 
 
-def settle(namespace: Namespace, announcer: str, verdict: int) -> None:
-    """Note what the visit of a page that was put forward has shown: 1 (right), 0 (wrong), -1 (nothing)."""
-    announcers = _Announcers(namespace)
-    before = announcers[announcer]
-    if verdict >= 0:
-        announcers[announcer] = before.after(bool(verdict))
-    else:
-        announcers[announcer] = replace(before, waiting=max(0, before.waiting - 1))
-    announcers.store()
-
-
-def drop_announcement(namespace: Namespace, announcer: str) -> None:
-    """Note that a page that was put forward is not visited any more."""
-    settle(namespace, announcer, -1)
-
-
-class _Announcers:
-    """What was found out about announcers, read once and stored once; counters go along."""
-
-    def __init__(self, namespace: Namespace) -> None:
-        self._namespace = namespace
-        self._known: dict[str, Announcer] = {}
-        self._changed: set[str] = set()
-        self.counters: Counter[str] = Counter()
-
-    def _partition(self, name: str) -> int:
-        return self._namespace.partition_of(name.partition(" ")[0])
-
-    def __getitem__(self, name: str) -> Announcer:
-        if name not in self._known:
-            partition = self._partition(name)
-            raw = self._namespace.command("HGET", self._namespace.key("announcers", partition), name, partition=partition)
-            self._known[name] = Announcer.parse(raw.decode()) if raw else Announcer()
-        return self._known[name]
-
-    def __setitem__(self, name: str, announcer: Announcer) -> None:
-        self._known[name] = announcer
-        self._changed.add(name)
-
-    def store(self) -> None:
-        for name in self._changed:
-            partition = self._partition(name)
-            self._namespace.command("HSET", self._namespace.key("announcers", partition), name, self._known[name].text, partition=partition)
-        if self.counters:
-            self._namespace.run([Call(0, "count", [value for counted in self.counters.items() for value in counted])])
-
-
-def _take_in(namespace: Namespace, partition: int, pages: Sequence[NewPage], announcers: _Announcers) -> list[NewPage]:
-    key, ids = namespace.key, [new.page for new in pages]
+def _take_in(
+    namespace: Namespace,
+    partition: int,
+    pages: Sequence[NewPage],
+    terms: Terms,
+    known: Mapping[str, Record],
+    into: tuple[Told, Counter[str]],
+) -> None:
+    told, counted = into
+    key, ids = namespace.key, list(dict.fromkeys(new.page for new in pages))
     values, memories, scores = namespace.commands(
         [
             ["HMGET", key("pages", partition), *ids],
@@ -181,44 +213,50 @@ def _take_in(namespace: Namespace, partition: int, pages: Sequence[NewPage], ann
         partition=partition,
     )
     now = namespace.now(partition)
-    again: list[NewPage] = []
-    noted: list[Any] = []
-    for new, value, raw, score in zip(pages, values, memories, scores, strict=True):
+    stored = {page: (value, Memory.unpack(raw), score) for page, value, raw, score in zip(ids, values, memories, scores, strict=True)}
+    others = {one.source for _, memory, _ in stored.values() for one in memory.signals} - known.keys()
+    records = {**known, **read_sources(namespace, others)} if others else known
+    heard: dict[bytes, tuple[Row, Memory, Memory]] = {}
+    spoken: dict[bytes, list[NewPage]] = {}
+    for new in pages:
+        value, memory, score = stored[new.page]
         if value is None:
+            told.unknown.append(new)
             continue
-        row, memory = Row.unpack(value), Memory.unpack(raw)
-        heard = hear(row, memory, new, now)
-        mark = heard.announced
-        if mark is not None:
-            # The page is said again after its lease, with the word that is stored now.
-            if score is not None and float(score) % 2 == 1:
-                again.append(new)
-                continue
-            if _is_put_forward(namespace, partition, new, row, heard, announcers):
-                continue
-        if heard.memory != memory:
-            noted += (new.page, heard.memory.pack())
+        row, before, memory = heard.get(new.page, (None, memory, memory))
+        row = Row.unpack(value) if row is None else row
+        word = hear(row, memory, new, now)
+        is_leased = score is not None and float(score) % 2 == 1
+        if is_leased and (word.is_signal or len(word.memory.signals) > len(memory.signals)):
+            # The judge writes what is remembered of it: it is said again after that, with the word that is stored now.
+            told.again.append(new)
+            continue
+        counted["signals"] += word.is_signal
+        heard[new.page] = row, before, word.memory
+        if word.is_signal:
+            spoken.setdefault(new.page, []).append(new)
+    revisions, noted = _consequences(heard, spoken, now, terms, lambda source: records.get(source, NOTHING_KNOWN))
     if noted:
         namespace.command("HSET", key("memory", partition), *noted, partition=partition)
-    return again
+    calls = revise_calls(partition, revisions)
+    for (page, *_), done in zip(revisions, [one for reply in namespace.run(calls) for one in reply] if calls else [], strict=True):
+        if done == 1:
+            counted["signals_moved"] += 1
+        else:  # it was visited, or handed out, since it was read
+            told.again.extend(spoken[page])
+            counted["signals"] -= len(spoken[page])
 
 
-def _is_put_forward(namespace: Namespace, partition: int, new: NewPage, row: Row, heard: Heard, announcers: _Announcers) -> bool:
-    mark = heard.announced
-    assert mark is not None
-    name = mark.announcer
-    announcers.counters["announced"] += 1
-    if heard.memory.announced is not None:
-        return False  # its visit is owed already
-    may, after, why = has_say(announcers[name])
-    announcers[name] = after
-    if not may:
-        announcers.counters[why] += 1
-        return False
-    memory = replace(heard.memory, announced=mark)
-    revision = (new.page, row.b, put_forward(row, new.page, mark.at), memory)
-    ((done,),) = namespace.run(revise_calls(partition, [revision]))
-    if done == 1:
-        announcers[name] = replace(after, waiting=after.waiting + 1)
-        announcers.counters["put_forward"] += 1
-    return bool(done == 1)
+def _consequences(
+    heard: Mapping[bytes, tuple[Row, Memory, Memory]], spoken: Mapping[bytes, Any], now: float, terms: Terms, known_of: KnownOf
+) -> tuple[list[tuple[bytes, float, Row, Memory | None]], list[Any]]:
+    """Return the rows that signals move, as `revise_calls` takes them, and pages with what is only remembered of them."""
+    revisions: list[tuple[bytes, float, Row, Memory | None]] = []
+    noted: list[Any] = []
+    for page, (row, before, memory) in heard.items():
+        moved = after_signal(row, page, memory, now, terms, known_of) if page in spoken else None
+        if moved is not None:
+            revisions.append((page, row.b, moved, memory))
+        elif memory != before:
+            noted += (page, memory.pack())
+    return revisions, noted

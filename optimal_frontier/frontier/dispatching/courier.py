@@ -54,7 +54,7 @@ _IDLE_S: Final = 0.5
 #: Seconds between attempts to reach Redis again, first and longest.
 _RETRY_FIRST_S: Final = 0.1
 _RETRY_LONGEST_S: Final = 2.0
-#: Moves and announcements that wait for the end of another visit are tried again after so many seconds.
+#: Moves and signals that wait for the end of another visit are tried again after so many seconds.
 _LATER_S: Final = 1.0
 
 
@@ -428,7 +428,7 @@ class Courier:
             for moving in outcome.later:
                 moving.tries += 1
                 self._later.append((now + _LATER_S, moving))
-            self._later += [(now + _LATER_S, page) for page in outcome.announced]
+            self._later += [(now + _LATER_S, page) for page in outcome.told_again]
             for lease in outcome.lost:
                 if self._live.get((lease.handout.partition, lease.handout.page)) is lease:
                     self._end(lease.handout)

@@ -1,4 +1,4 @@
-"""URL_KEYS: a thread that takes what other programs push into Redis keys, and gives it to the courier as pages."""
+"""A thread that takes what other programs push into Redis: URL_KEYS, which it gives to the courier as pages, and pings."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from optimal_frontier.errors import OptimalFrontierError, StateError, StateUnavailableError
 from optimal_frontier.frontier.dispatching.courier import Courier
+from optimal_frontier.frontier.dispatching.ping_taking import PingTaking, Words
 from optimal_frontier.settings import PREFIX
 from optimal_frontier.state.messages import NewPage
+from optimal_frontier.state.pings import RawPing
 from optimal_frontier.state.url_keys import TYPES, Entry, UrlKeys
 
 logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 #: Seconds between two looks at keys that are empty, or that another process takes from.
 LOOK_S: Final = 1.0
@@ -49,6 +52,10 @@ class Drain:
         Makes pages of entries; it raises nothing.
     run_there : callable
         Passes a function to the thread that ``convert`` belongs to, and does not wait.
+    pings : PingTaking, optional
+        Takes pings, too.
+    read_pings : callable, optional
+        Makes words of pings; it raises nothing, and belongs to the same thread.
     """
 
     def __init__(
@@ -58,11 +65,14 @@ class Drain:
         courier: Courier,
         convert: Callable[[Sequence[Entry]], Converted],
         run_there: Callable[[Callable[[], None]], Any],
+        pings: PingTaking | None = None,
+        read_pings: Callable[[Sequence[RawPing]], Words] | None = None,
     ) -> None:
         #: Whether there was nothing to take when it looked last.
         self.is_empty = False
         self._keys, self._store, self._courier = keys, store, courier
         self._convert, self._run_there = convert, run_there
+        self._pings, self._read_pings = pings, read_pings
         self._warned: set[tuple[str, str]] = set()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="optimal_frontier-urls", daemon=True)
@@ -81,15 +91,15 @@ class Drain:
         wait = 0.0
         while not self._stopping.wait(wait):
             try:
-                taken = self.look()
+                taken = self.look() + self._look_at_pings()
                 wait = max(taken / MOST_PER_S, 0.01) if taken else LOOK_S
             except StateUnavailableError:
                 wait = LOOK_S  # the courier reports outages and reconnects
             except OptimalFrontierError as error:
-                self._warn_once("", "error", "%sURL_KEYS: %s; trying again", PREFIX, error)
+                self._warn_once("", "error", "%sURL_KEYS or pings: %s; trying again", PREFIX, error)
                 wait = _AFTER_ERROR_S
             except Exception:
-                logger.exception("%sURL_KEYS: nothing can be taken; trying again", PREFIX)
+                logger.exception("%sURL_KEYS or pings: nothing can be taken; trying again", PREFIX)
                 wait = _AFTER_ERROR_S
         try:
             self._store.release_lock()
@@ -113,6 +123,12 @@ class Drain:
             return 0
         return sum(self._take(key, kind) for key, kind in waiting)
 
+    def _look_at_pings(self) -> int:
+        if self._pings is None or self._read_pings is None:
+            return 0
+        read = self._read_pings
+        return self._pings.look(self._store.take_lock, lambda pings: self._there(lambda: read(pings)))
+
     def _take(self, key: str, kind: str) -> int:
         try:
             entries = self._store.read(key, kind, BATCH)
@@ -123,7 +139,7 @@ class Drain:
             return 0
         if not entries:  # another process has taken them since
             return 0
-        converted = self._converted(entries)
+        converted = self._there(lambda: self._convert(entries))
         if converted is None or not self._stored(converted.pages):
             return 0
         refused = [(entries[at], reason) for at, reason in converted.refused.items()]
@@ -145,10 +161,10 @@ class Drain:
             )
         return len(entries)
 
-    def _converted(self, entries: Sequence[Entry]) -> Converted | None:
-        """Let entries be converted where that belongs; None if it is to stop before."""
-        answers: SimpleQueue[Converted] = SimpleQueue()
-        self._run_there(lambda: answers.put(self._convert(entries)))
+    def _there(self, read: Callable[[], _T]) -> _T | None:
+        """Let entries be read where that belongs; None if it is to stop before."""
+        answers: SimpleQueue[_T] = SimpleQueue()
+        self._run_there(lambda: answers.put(read()))
         while not self._stopping.is_set():
             try:
                 return answers.get(timeout=0.1)

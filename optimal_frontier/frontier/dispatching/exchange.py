@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
-from optimal_frontier.frontier.admitting.announcing import settle, take_in
+from optimal_frontier.frontier.admitting.announcing import take_in
 from optimal_frontier.frontier.admitting.revival import revived
 from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
 from optimal_frontier.frontier.dispatching.moving import carry_out
@@ -24,6 +24,7 @@ from optimal_frontier.frontier.dispatching.setting_aside import can_go_on, fault
 from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.recent import Recent
+from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.downloader_limits import tell_limits
 from optimal_frontier.state.messages import RELEASE, Handout, NewPage, Observation
@@ -45,6 +46,8 @@ from optimal_frontier.state.partition import (
 )
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import TRANSIENT, Row
+from optimal_frontier.state.source_lessons import Lesson
+from optimal_frontier.state.source_records import learn_calls, read_sources
 
 __all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom"]
 
@@ -69,7 +72,7 @@ _CLOSING_SHARE: Final = 0.5
 _LEAST_SHARE: Final = 1e-9
 #: Least seconds until a partition that had nothing is asked again.
 _SHORTEST_WAIT_S: Final = 0.01
-#: Most seconds until then: another process may have imported, forced or announced something.
+#: Most seconds until then: another process may have imported, forced or told something.
 LOOK_S: Final = 1.0
 #: A move onto a page that is under way is put off so often.
 MOST_TRIES: Final = 60
@@ -87,6 +90,8 @@ class _Partition:
     #: When it is worth asking by its last reply, and when it is looked at whatever that said.
     open_at: float = 0.0
     look_at: float = 0.0
+    #: By its last reply.
+    log_price: float | None = None
     #: Number of its last plan.
     plan: int = 0
     waits_for_room: bool = False
@@ -181,7 +186,7 @@ class Dispatcher:
 
         Notes
         -----
-        One round trip to each node. Retired pages that are linked to, announcements, moves and a new plan take further ones.
+        One round trip to each node. Retired pages that are linked to, words and records of sources, moves and a new plan take further ones.
         """
         outcome = Outcome()
         pipeline = _Pipeline()
@@ -402,7 +407,7 @@ class Dispatcher:
         known.open_at = now if want <= got < work.want else now + wait
         known.look_at = now + LOOK_S
         outcome.has_forgotten |= 0 <= known.forgotten < last.forgotten
-        known.forgotten, known.plan = last.forgotten, last.plan
+        known.forgotten, known.plan, known.log_price = last.forgotten, last.plan, last.log_price
 
     def _read_plan(self, partition: int) -> None:
         known, name = self._partitions[partition], self.namespace.key
@@ -434,11 +439,14 @@ class Dispatcher:
                 self.namespace.run(revise_calls(partition, [(page, row.b, back, None)], "revived=1"))
         for partition, replaced in _grouped(outcome.replaced, lambda one: one[0]).items():
             bring_back_replaced(self.namespace, partition, [page for _, page in replaced])
-        outcome.announced = take_in(self.namespace, [new for new in work.pages if new.lastmod is not None])
+        told = [new for new in work.pages if new.lastmod is not None]
+        if told:
+            outcome.told_again = take_in(
+                self.namespace, _grouped(told, lambda new: self.namespace.partition_of(new.host)), self.terms_of
+            ).again
+        self._learn_sources(outcome.handouts, counted, work)
         force_wanted(self.namespace, work.pages)
         for observation in counted:
-            if observation.announced is not None:
-                settle(self.namespace, *observation.announced)
             if observation.brings_back:
                 bring_back(self.namespace, observation.handout.partition, observation.row.host)
             if has_former_name(observation):
@@ -446,6 +454,25 @@ class Dispatcher:
         for moving in work.moves:
             if not carry_out(self.namespace, moving.move, moving.lease.present, at_last=work.is_last or moving.tries >= MOST_TRIES):
                 outcome.later.append(moving)
+
+    def terms_of(self, partition: int) -> Terms:
+        """Return what deadlines of a partition go by now, as far as this process knows."""
+        known = self._partitions[partition]
+        return Terms(known.published.log_price if known.log_price is None else known.log_price, known.published, self.settings)
+
+    def _learn_sources(self, handouts: Sequence[Handout], counted: Sequence[Observation], work: Exchange) -> None:
+        """Store what visits have taught of sources of signals, and read what is known of those of the pages that are visited next."""
+        lessons: dict[str, Lesson] = {}
+        moved = [moving.move.observation for moving in work.moves]
+        for observation in (*counted, *moved):
+            for source, lesson in observation.lessons:
+                lessons[source] = lessons[source].then(lesson) if source in lessons else lesson
+        if lessons:
+            self.namespace.run(learn_calls(self.namespace, lessons))
+        wanted = [told.source for handout in handouts for told in handout.memory.signals]
+        stale = self.recent.sources.stale(wanted) if wanted else []
+        if stale:
+            self.recent.sources.learn(read_sources(self.namespace, stale))
 
 
 def _of_size(ask: Ask, n: int) -> Ask:

@@ -11,7 +11,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from optimal_frontier.frontier.admitting.announcing import settle
 from optimal_frontier.frontier.admitting.revival import brought_back
 from optimal_frontier.frontier.dispatching.revising import Place, drop_aliases, follow, pack_alias, split_alias
 from optimal_frontier.scheduling.numbers import fixed
@@ -19,7 +18,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, Move, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import add_calls, observe_calls, revise_calls
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, RETIRED, TIMED, UNCONDITIONAL, Row, pack_tail, split_tail
+from optimal_frontier.state.rows import ACTIVE, CHECKED, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row, pack_tail, split_tail
 
 #: A page that so many name as canonical is named by mistake, and one that names another one each time goes on for ever.
 CANONICAL_ALIASES: Final = 20
@@ -27,7 +26,7 @@ CANONICAL_ALIASES: Final = 20
 MOST_ALIASES: Final = 100
 _MOST_FAILED: Final = 65_535
 #: Pages with one of these flags keep their numbers: they are not about the interval.
-_OF_ANOTHER_CAUSE: Final = UNCONDITIONAL | ANNOUNCED | CHECKED | TIMED
+_OF_ANOTHER_CAUSE: Final = UNCONDITIONAL | SIGNALLED | CHECKED | TIMED
 _TOKEN: Final = struct.Struct("<d")
 
 
@@ -140,7 +139,7 @@ def _settle_down(namespace: Namespace, move: Move, token: float, own: Memory, th
     names, given_up = _names(own, observation, (there, target.page))
     row = rebounded(observation.row, target.row)._replace(pattern=target.row.pattern, directory=target.row.directory)
     # A sitemap said it of the old one.
-    memory = replace(own, lastmod=None, aliases=names)
+    memory = replace(own, lastmod=None, signals=(), aliases=names)
     tail = pack_tail(target.stated, target.record)
     (reply,) = namespace.run([Call(there, "adopt", [target.page, target.host, row.pack(), tail, memory.pack()])])
     if reply != 1:
@@ -160,9 +159,7 @@ def _join(namespace: Namespace, move: Move, token: float, place: Place, *, at_la
     names, given_up = _names(known, observation, (place.partition, place.page), own)
     merged = merge(row, observation.row, observation.row.b / 1e6)
     memory = (
-        replace(own, lastmod=known.lastmod, announced=known.announced, aliases=names)
-        if merged.takes_over
-        else replace(known, aliases=names)
+        replace(own, lastmod=known.lastmod, signals=known.signals, aliases=names) if merged.takes_over else replace(known, aliases=names)
     )
     if row.b == 0:
         # It waits for its first visit, if that is not under way: it needs none.
@@ -223,8 +220,6 @@ def _leave(
         if said is not None:
             namespace.command("HSET", key, page, pack_alias(*to) + said[len(pack_alias(*to)) :], partition=partition)
     drop_aliases(namespace, given_up)
-    if observation.announced is not None:
-        settle(namespace, *observation.announced)
     _tell(namespace, observation)
 
 
@@ -253,8 +248,6 @@ def _observe(namespace: Namespace, observation: Observation, token: float, count
     if counter:
         observation = replace(observation, counters={**observation.counters, counter: 1})
     namespace.run(observe_calls(observation.handout.partition, [observation], [token]))
-    if observation.announced is not None:
-        settle(namespace, *observation.announced)
     return True
 
 

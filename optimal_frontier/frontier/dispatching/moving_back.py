@@ -52,7 +52,7 @@ def give_back(namespace: Namespace, settings: FrontierSettings, observation: Obs
         return False
     row = rebounded(brought_back(observation.row, namespace.now(partition)), back.row)._replace(pattern=back.row.pattern)
     # Validators are those of another address.
-    kept = replace(memory, aliases=tuple(earlier), etag=b"", last_modified=b"", size=0, lastmod=None, announced=None)
+    kept = replace(memory, aliases=tuple(earlier), etag=b"", last_modified=b"", size=0, lastmod=None, signals=())
     tail = pack_tail(back.stated, back.record)
     (reply,) = namespace.run([Call(partition, "adopt", [page, back.host, row.pack(), tail, kept.pack()])])
     if reply != 1:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from optimal_frontier.frontier.admitting.announcing import drop_announcement
 from optimal_frontier.frontier.admitting.revival import due_at, forced
 from optimal_frontier.frontier.judging.backoff import backoff_s
 from optimal_frontier.frontier.judging.gone import HELD_FAILURES
@@ -126,11 +125,7 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes], r
     words = [(page, told.get(page, "")) for page in pages]
     calls = [Call(partition, "forget", [word for pair in words[at : at + BATCH] for word in pair]) for at in range(0, len(words), BATCH)]
     calls += [Call(partition, "count", [name, by]) for name, by in counters.items() if by]
-    forgotten = sum(map(sum, namespace.run(calls)[: -(-len(pages) // BATCH)]))
-    for memory in memories:
-        if memory.announced is not None:
-            drop_announcement(namespace, memory.announced.announcer)
-    return forgotten
+    return sum(map(sum, namespace.run(calls)[: -(-len(pages) // BATCH)]))
 
 
 def force(namespace: Namespace, fingerprints: Iterable[bytes]) -> list[int]:

@@ -12,9 +12,11 @@ from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.draining import Converted, Drain
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher
 from optimal_frontier.frontier.dispatching.held_pages import bring_back
+from optimal_frontier.frontier.dispatching.ping_taking import PingTaking, Words
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.pings import RawPing
 from optimal_frontier.state.url_keys import Entry, UrlKeys
 
 
@@ -78,11 +80,16 @@ class Session:
         self.courier.start()
         self.planner.start()
 
-    def take_urls(self, convert: Callable[[Sequence[Entry]], Converted], run_there: Callable[[Callable[[], None]], Any]) -> None:
-        """Take in what is pushed into URL_KEYS from now on, if there are any; see `Drain`."""
-        if self.settings.url_keys:
-            self._drain = Drain(self.settings.url_keys, UrlKeys(self.namespace), self.courier, convert, run_there)
-            self._drain.start()
+    def take_in(
+        self,
+        convert: Callable[[Sequence[Entry]], Converted],
+        read_pings: Callable[[Sequence[RawPing]], Words],
+        run_there: Callable[[Callable[[], None]], Any],
+    ) -> None:
+        """Take in what is pushed into URL_KEYS from now on, if there are any, and pings; see `Drain`."""
+        pings = PingTaking(self.namespace, self.courier)
+        self._drain = Drain(self.settings.url_keys, UrlKeys(self.namespace), self.courier, convert, run_there, pings, read_pings)
+        self._drain.start()
 
     def close(self) -> bool:
         """Send what is left, give back every lease, disconnect; return whether that was done in time."""

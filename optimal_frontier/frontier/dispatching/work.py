@@ -144,12 +144,12 @@ class Outcome:
         Pages were forgotten since the last exchange.
     later : list of Moving
         Moves that were put off.
-    announced : list of NewPage
-        Pages under way whose announcement is to be said again.
     damaged : list of (int, bytes, str)
         Partition, identity and fault of pages that are put aside.
     forgetful : list of (int, bytes)
         Partition and identity of pages whose memory cannot be read.
+    told_again : list of NewPage
+        Pages under way of which a source told: it is to be said again.
     """
 
     handouts: list[Handout] = field(default_factory=list)
@@ -161,7 +161,7 @@ class Outcome:
     lost: list[Lease] = field(default_factory=list)
     has_forgotten: bool = False
     later: list[Moving] = field(default_factory=list)
-    announced: list[NewPage] = field(default_factory=list)
+    told_again: list[NewPage] = field(default_factory=list)
     damaged: list[tuple[int, bytes, str]] = field(default_factory=list)
     forgetful: list[tuple[int, bytes]] = field(default_factory=list)
 
@@ -171,5 +171,5 @@ class Outcome:
         self.waits_for_room |= part.waits_for_room
         self.has_forgotten |= part.has_forgotten
         self.new += part.new
-        for name in ("handouts", "trapped", "replaced", "lost", "later", "announced"):
+        for name in ("handouts", "trapped", "replaced", "lost", "later", "told_again"):
             getattr(self, name).extend(getattr(part, name))

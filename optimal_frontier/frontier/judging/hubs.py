@@ -18,7 +18,7 @@ from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory, Yielded
 from optimal_frontier.state.messages import KEEP, Observation
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, CHECKED, HUB, TIMED
+from optimal_frontier.state.rows import ACTIVE, CHECKED, HUB, SIGNALLED, TIMED
 
 
 class FoundLinks(NamedTuple):
@@ -85,7 +85,7 @@ def after_links(observation: Observation, found: FoundLinks, published: Publishe
             plain, observation.handout.page, Terms(observation.handout.log_price, published, settings), yielded=learned.worth
         )
         a, s, e, longest = at_latest(numbers, row.l) if row.flags & CHECKED else numbers
-        row = row._replace(a=a, s=s, e=e, l=longest)
+        row = row._replace(a=a, s=s, e=e, l=longest, flags=row.flags & ~SIGNALLED)
     counters = dict(observation.counters)
     if found.pages:
         counters["discovered"] = counters.get("discovered", 0) + found.pages

@@ -20,13 +20,13 @@ from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.gone import after_good, judge_gone
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.judgement import Context, Judgement
-from optimal_frontier.frontier.judging.learning import FORGOTTEN, change_bit, learn_announced_bit, learn_bit
+from optimal_frontier.frontier.judging.learning import FORGOTTEN, change_bit, learn_bit, learn_signalled_bit
 from optimal_frontier.frontier.judging.noise import after_template_change, notice
 from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED, TRUNCATED, cause_of, counters_of, outcome_of
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of
 from optimal_frontier.state.messages import DROP, RELEASE, REST, Change, Handout, Observation
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, DONE, HELD, HUB, ONCE, RETIRED, TRANSIENT, UNCONDITIONAL
+from optimal_frontier.state.rows import ACTIVE, DONE, HELD, HUB, ONCE, RETIRED, TRANSIENT, UNCONDITIONAL
 
 __all__ = ["NOTHING_KNOWN", "Context", "conditions_of", "judge", "told"]
 
@@ -279,11 +279,12 @@ def _learn(judgement: Judgement) -> None:
     prior = judgement.context.published.prior_of(row.pattern)
     if bit >= 0 and interval > 0:
         unseen = validators.unseen_s(handout, bit, interval)
-        if row.flags & ANNOUNCED:
-            fields["shape"], fields["time"] = learn_announced_bit(row, interval, unseen, bool(bit), prior)
+        heard = judgement.heard_before()
+        if heard.signals:
+            fields["shape"], fields["time"] = learn_signalled_bit(row, interval, unseen, bool(bit), prior, heard)
             return
-        said = words_of(judgement.words, age, handout.memory.lastmod, handout.at, judgement.at)
-        learned, notes = learn_bit(row, interval, unseen, bool(bit), prior, said)
+        said = words_of(judgement.words, age, handout.memory.lastmod, handout.at, judgement.at) if not heard.recalls else []
+        learned, notes = learn_bit(row, interval, unseen, bool(bit), prior, said, heard.recall)
         fields |= learned._asdict()
         if learned.relearned > row.relearned:
             judgement.count("relearned")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from optimal_frontier.frontier.judging import announcements
+from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, heard_of, lessons_of
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent
+from optimal_frontier.frontier.judging.source_worths import LESSONS_EVERY, is_known_well
 from optimal_frontier.frontier.judging.update_times import Republished, numbers_of_timed, republished
 from optimal_frontier.frontier.judging.visits import Visit
-from optimal_frontier.frontier.judging.waits import Terms, numbers_of, pinned_lateness, second_look_of
+from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbers_of, pinned_lateness, second_look_of
 from optimal_frontier.scheduling.numbers import Numbers, fixed
 from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.host_words import HostWords
@@ -19,17 +21,18 @@ from optimal_frontier.state.messages import KEEP, REST, Change, Handout, Observa
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import (
     ACTIVE,
-    ANNOUNCED,
     CHECKED,
     DONE,
     FAR_S,
     HUB,
     LEAST_IMPORTANCE,
     MOST_IMPORTANCE,
+    SIGNALLED,
     TIMED,
     UNCONDITIONAL,
     Row,
 )
+from optimal_frontier.state.source_lessons import Lesson
 
 #: Where the fields of a row stand.
 _PLACE: Final = {name: at for at, name in enumerate(Row._fields)}
@@ -138,7 +141,7 @@ class Judgement:
 
     def observation(self) -> Observation:
         """Put the parts together, with the numbers of the next deadline."""
-        settled = self._settle_announcement()
+        lessons = self._settle_signals()
         fields, handout = self.fields, self.handout
         if self.again:
             fields["flags"] |= CHECKED
@@ -172,36 +175,57 @@ class Judgement:
             self.is_canonical,
             self.brings_back,
             self.flag,
-            settled,
+            lessons,
         )
 
-    def _settle_announcement(self) -> tuple[str, int] | None:
-        mark = self.handout.memory.announced
-        if mark is None:
-            return None
-        failures = self.fields.get("failures", 0)
-        verdict = announcements.verdict_of(mark, self.handout.at, self.at, self.outcome, self.bit, failures)
-        if verdict is None and self.fields["state"] == ACTIVE:
-            self.fields["flags"] |= ANNOUNCED
-            self.remembered["announced"] = mark._replace(at=self.at)
-            return None
-        self.remembered["announced"] = None
-        if verdict in (0, 1):
-            self.count("announcements_right" if verdict else "announcements_wrong")
-        return mark.announcer, -1 if verdict is None else verdict
+    def heard_before(self) -> Heard:
+        """What sources had said of the page when it was visited."""
+        signals = self.handout.memory.signals
+        if not signals:
+            return SILENCE
+        rate = change_rate_of(self.handout.row, self.context.published)
+        return heard_of(signals, rate, self.context.recent.sources, self.at - self.interval)
+
+    def _settle_signals(self) -> Sequence[tuple[str, Lesson]]:
+        """Forget the signals that a good response answers; return what it teaches of their sources."""
+        signals, row = self.handout.memory.signals, self.handout.row
+        if not signals or self.outcome != "ok":
+            return ()
+        self.remembered["signals"] = after_good(signals)
+        if self.bit < 0:
+            return ()
+        n = sum(told.n for told in signals)
+        if n:
+            self.count("signals_true" if self.bit else "signals_false", n)
+        known = self.context.recent.sources
+        if row.visits % LESSONS_EVERY:
+            # Of a source that is known well, some visits say as much as all.
+            signals = tuple(told for told in signals if not is_known_well(known(told.source)))
+        believed = (row.shape, row.time) if row.shape > 0.0 else self.context.published.prior_of(row.pattern)
+        return lessons_of(signals, self.at - self.interval, self.interval, bool(self.bit), believed, known)
 
     def _scheduled(self, row: Row) -> Row:
         """Return the row with its numbers."""
         terms = Terms(self.handout.log_price, self.context.published, self.context.settings)
-        numbers = self._numbers(row, terms)
+        heard = self._heard(row)
+        numbers = self._numbers(row, terms, heard)
         if numbers.a == math.inf and self.bit >= 0:
             # Before it is given up.
             wait = second_look_of(row, terms, self.interval)
             if wait < numbers.l:
                 return _with_fields(row, fixed(wait)._asdict() | {"flags": row.flags | CHECKED})
-        return _with_fields(row, numbers._asdict())
+        flags = {"flags": row.flags | SIGNALLED} if heard.recalls else {}
+        return _with_fields(row, numbers._asdict() | flags)
 
-    def _numbers(self, row: Row, terms: Terms) -> Numbers:
+    def _heard(self, row: Row) -> Heard:
+        """What sources say of the page from now on, where its deadline goes by doubt."""
+        signals = self.remembered.get("signals", self.handout.memory.signals)
+        is_apart = row.failures or row.flags & (TIMED | HUB | CHECKED) or row.min_interval >= row.max_interval
+        if not signals or is_apart:
+            return SILENCE
+        return heard_of(signals, change_rate_of(row, self.context.published), self.context.recent.sources)
+
+    def _numbers(self, row: Row, terms: Terms, heard: Heard) -> Numbers:
         handout = self.handout
         timetable = self.rule.update_times
         if timetable is not None and row.visits and not row.gone:
@@ -209,7 +233,7 @@ class Judgement:
             return numbers_of_timed(page, row, handout.page, terms)
         late = pinned_lateness(handout.row, row.b) if row.min_interval >= row.max_interval else 0.0
         yielded = worth_of(handout.memory, terms.settings) if row.flags & HUB else 0.0
-        return numbers_of(row, handout.page, terms, late=late, yielded=yielded)
+        return numbers_of(row, handout.page, terms, late=late, yielded=yielded, heard=heard)
 
 
 def _with_fields(row: Row, fields: dict[str, Any]) -> Row:

@@ -6,11 +6,12 @@ import math
 from typing import Final, NamedTuple
 
 from optimal_frontier.detection import is_changed
-from optimal_frontier.estimation.announced import update_announced
 from optimal_frontier.estimation.bursts import Bursts, follow_bursts
 from optimal_frontier.estimation.change_points import watch_one
+from optimal_frontier.estimation.signalled import update_signalled
 from optimal_frontier.frontier.judging.ages import Note, Word, learn
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
+from optimal_frontier.frontier.judging.heard import Heard
 from optimal_frontier.state.rows import FAR_S, Row
 
 #: Of a page that knows nothing but its bit: the change rate is about 1 over the time of the first interval.
@@ -46,9 +47,9 @@ def change_bit(row: Row, found: Fingerprint) -> int:
 
 
 def learn_bit(
-    row: Row, interval: float, unseen: float, changed: bool, prior: tuple[float, float] | None, words: list[Word]
+    row: Row, interval: float, unseen: float, changed: bool, prior: tuple[float, float] | None, words: list[Word], recall: float = 0.0
 ) -> tuple[Learned, list[Note]]:
-    """Take in a visit that gave a bit, and whose time was chosen without knowing of the change.
+    """Take in a visit that gave a bit, and that no signal has caused.
 
     Parameters
     ----------
@@ -65,6 +66,8 @@ def learn_bit(
         Shape and time (s) of what is believed of a page without a bit.
     words : list of Word
         What is said of the last change.
+    recall : float
+        Share of the changes that sources would have told of. They were silent, so those did not come; the bit is about the others.
 
     Returns
     -------
@@ -76,6 +79,9 @@ def learn_bit(
     prior = prior or (_FIRST_SHAPE, interval)
     known = _known(row, prior, unseen)
     interval += unseen
+    if recall > 0.0:
+        # As if that share of the time had shown no change, see `estimation.signalled`.
+        known, interval = (known[0], known[1] + recall * interval), (1.0 - recall) * interval
     watch = (row.watch_shape, row.watch_time, row.evidence)
     (recent_shape, recent_time, evidence), is_other = watch_one(watch, *known, *prior, interval, changed)
     chance = -math.expm1(-known[0] * math.log1p(interval / known[1]))
@@ -90,10 +96,16 @@ def learn_bit(
     return stored, notes
 
 
-def learn_announced_bit(row: Row, interval: float, unseen: float, changed: bool, prior: tuple[float, float] | None) -> tuple[float, float]:
-    """Take in the bit of a visit that an announcement caused: shape and time (s) after it. Its time is no fair sample, so nothing else."""
+def learn_signalled_bit(
+    row: Row, interval: float, unseen: float, changed: bool, prior: tuple[float, float] | None, heard: Heard
+) -> tuple[float, float]:
+    """Take in the bit of a visit before which signals came: shape and time (s) after it.
+
+    Habits, bursts and words of the last change are left alone: they are about visits whose times have nothing to do with changes.
+    """
     prior = prior or (_FIRST_SHAPE, interval)
-    shape, time = update_announced(*_known(row, prior, unseen), interval + unseen, changed)
+    known = _known(row, prior, unseen)
+    shape, time = update_signalled(*known, interval + unseen, changed, heard.signals, heard.recall, heard.false_rate)
     return min(shape, FAR_S), min(time, FAR_S)
 
 

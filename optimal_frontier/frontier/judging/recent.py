@@ -7,6 +7,7 @@ from typing import Final
 
 from optimal_frontier.frontier.judging.block_pages import BlockPages
 from optimal_frontier.frontier.judging.moves import Moves
+from optimal_frontier.frontier.judging.source_worths import SourceWorths
 from optimal_frontier.frontier.judging.template_events import TemplateEvents
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.messages import Handout
@@ -26,6 +27,8 @@ class Recent:
         Contents that are no page's own.
     moves : Moves
         Where permanent redirects lead.
+    sources : SourceWorths
+        What sources of signals are worth.
     templates : TemplateEvents
         What changed on most pages of a host at once.
     """
@@ -33,6 +36,7 @@ class Recent:
     def __init__(self) -> None:
         self.blocks = BlockPages()
         self.moves = Moves()
+        self.sources = SourceWorths()
         self.templates = TemplateEvents()
         self._words: OrderedDict[str, tuple[float, HostWords]] = OrderedDict()
 

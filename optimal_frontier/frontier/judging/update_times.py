@@ -17,7 +17,7 @@ from optimal_frontier.scheduling.numbers import Numbers, fixed
 from optimal_frontier.scheduling.update_deadlines import passed, visit_deadline
 from optimal_frontier.settings import Timetable
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.rows import ANNOUNCED, CHECKED, FAR_S, Row
+from optimal_frontier.state.rows import CHECKED, FAR_S, Row
 
 #: Rows hold waits in 32 bits: a visit at an update time comes later by what they may be short.
 _ROUNDING: Final = 2.0**-23
@@ -107,7 +107,7 @@ def numbers_of_timed(page: Republished, row: Row, identity: bytes, terms: Terms)
     """
     now = row.b / 1e6
     shortest = shortest_wait(row)
-    if row.flags & (CHECKED | ANNOUNCED) and not row.failures:
+    if row.flags & CHECKED and not row.failures:
         return fixed(shortest)
     longest = min(row.max_interval * terms.published.stretch, FAR_S)
     if row.failures:

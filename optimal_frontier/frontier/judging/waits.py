@@ -7,6 +7,7 @@ in `update_times`.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from optimal_frontier.estimation import posterior_median
 from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.frontier.judging.backoff import wait_after_failures
+from optimal_frontier.frontier.judging.heard import SILENCE, Heard
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, CAUSES, ITEM
 from optimal_frontier.scheduling.discovery import discovery_rate, wait_with_discovery, waits_with_discovery
 from optimal_frontier.scheduling.exploration import NEVER_S, Exploring
@@ -29,14 +31,15 @@ from optimal_frontier.scheduling.numbers import (
     wait_at_price,
     waits_at_price,
 )
+from optimal_frontier.scheduling.signals import wait_with_sources
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, FAR_S, HELD, TIMED, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import ACTIVE, CHECKED, FAR_S, HELD, SIGNALLED, TIMED, UNCONDITIONAL, Row
 
 #: A pinned page may come back after this share of its interval, so that a visit that was late does not push all later ones.
 PINNED_SLACK: Final = 0.5
 #: Flags of pages whose numbers do not come from the price.
-_APART: Final = UNCONDITIONAL | ANNOUNCED | CHECKED | TIMED | HELD
+_APART: Final = UNCONDITIONAL | SIGNALLED | CHECKED | TIMED | HELD
 #: Causes of failures in a row whose last visit was good.
 _AFTER_A_VISIT: Final = frozenset({CAUSES.index(CALLBACK), CAUSES.index(ITEM)})
 #: Relative error of what a row holds in 32 bits.
@@ -61,7 +64,9 @@ class Terms(NamedTuple):
     settings: FrontierSettings
 
 
-def numbers_of(row: Row, page: bytes, terms: Terms, since: float = 0.0, late: float = 0.0, yielded: float = 0.0) -> Numbers:
+def numbers_of(
+    row: Row, page: bytes, terms: Terms, since: float = 0.0, late: float = 0.0, yielded: float = 0.0, heard: Heard = SILENCE
+) -> Numbers:
     """Return the numbers of a page.
 
     Parameters
@@ -78,17 +83,19 @@ def numbers_of(row: Row, page: bytes, terms: Terms, since: float = 0.0, late: fl
         Of a pinned page: seconds by which its visit came late, see `pinned_lateness`.
     yielded : float
         Importance of the new pages that it yields a second, see `hubs.worth_of`.
+    heard : Heard
+        What sources of signals say of it.
     """
     if row.failures and row.cause in _AFTER_A_VISIT:
-        planned = numbers_of(row._replace(failures=0, cause=0), page, terms, since, late, yielded)
+        planned = numbers_of(row._replace(failures=0, cause=0), page, terms, since, late, yielded, heard)
         return at_latest(planned, wait_after_failures(page, row.failures, shortest_wait(row), 0, None))
     published = terms.published
     longest = min(row.max_interval * published.stretch, FAR_S)
     if row.failures:
-        interval = interval_of(row, terms, yielded) if row.gone else None
+        interval = interval_of(row, terms, yielded, heard) if row.gone else None
         wait = wait_after_failures(page, row.failures, shortest_wait(row), row.gone, interval)
         return fixed(min(wait, longest))
-    if row.flags & (CHECKED | ANNOUNCED):
+    if row.flags & CHECKED:
         return fixed(shortest_wait(row))
     if row.min_interval >= row.max_interval:
         return fixed(longest - min(max(late, 0.0), (1.0 - PINNED_SLACK) * longest))
@@ -99,9 +106,12 @@ def numbers_of(row: Row, page: bytes, terms: Terms, since: float = 0.0, late: fl
     draw = draw_of(page, row.attempts) if is_memoryless else 1.0
     if exploring.is_even:
         return fixed(min(max(exploring.interval * draw, row.min_interval), longest))
-    wait, slope = _wait(row, terms, yielded)
+    wait, slope = _wait(row, terms, yielded, heard)
     if is_memoryless and wait < math.inf:
         wait, slope = wait * draw, slope * draw
+    if heard.doubt > 0.0 and wait < math.inf:
+        # The visit keeps its place among those that are due by how long it has been, so this may be in the past.
+        wait -= heard.seconds(change_rate_of(row, published) or math.inf, is_silence_told=_is_silence_told(terms, yielded))
     return numbers_at(max(wait, since), slope, terms.log_price, row.min_interval, exploring.longest(page, longest))
 
 
@@ -146,7 +156,7 @@ def numbers_of_rows(
 
     Notes
     -----
-    Not by the price go pages that failed, are pinned, have update times, were put forward, are checked, are held, or are wanted.
+    Not by the price go pages that failed, are pinned, have update times, are signalled, checked, are held, or are wanted.
     About 0.5 us for each of the others, memoryless 1.5 us.
     """
     priced = goes_by_price(rows)
@@ -212,7 +222,7 @@ def pinned_lateness(before: Row, b: float) -> float:
     if before.visits == 0 or before.failures:
         return 0.0
     since = (b - before.b) / 1e6
-    if before.flags & (CHECKED | ANNOUNCED):
+    if before.flags & CHECKED:
         return since
     is_regular = before.e == before.l and before.l >= (PINNED_SLACK - _ROUNDING) * before.max_interval
     return max(since - before.l, 0.0) if is_regular else 0.0
@@ -221,13 +231,20 @@ def pinned_lateness(before: Row, b: float) -> float:
 def change_rate_of(row: Row, published: Published) -> float | None:
     """Return the believed change rate (1/s): the posterior median, or that of the prior of its pattern; None before the first plan."""
     if row.shape > 0.0:
-        return median_one(row.shape, row.time)
+        return _median(row.shape, row.time)
     prior = published.prior_of(row.pattern)
     return None if prior is None else median_one(*prior)
 
 
-def interval_of(row: Row, terms: Terms, yielded: float = 0.0) -> float | None:
-    """Return the mean interval (s) at which a page without update times is revisited while it does not fail; None before the first plan."""
+@lru_cache(maxsize=64)
+def _median(shape: float, time: float) -> float:
+    """The same few are asked for several times while a visit is judged."""
+    return median_one(shape, time)
+
+
+def interval_of(row: Row, terms: Terms, yielded: float = 0.0, heard: Heard = SILENCE) -> float | None:
+    """Return the interval (s) at which a page without update times is revisited while it does not fail, and its sources are silent; None
+    before the first plan."""
     published = terms.published
     longest = min(row.max_interval * published.stretch, FAR_S)
     if row.min_interval >= row.max_interval:
@@ -235,7 +252,7 @@ def interval_of(row: Row, terms: Terms, yielded: float = 0.0) -> float | None:
     if published.number == 0:
         return None
     exploring = Exploring.of(published.exploration, published.prior_time)
-    wait = exploring.interval if exploring.is_even else _wait(row, terms, yielded)[0]
+    wait = exploring.interval if exploring.is_even else _wait(row, terms, yielded, heard)[0]
     return min(max(wait, row.min_interval), longest)
 
 
@@ -245,7 +262,12 @@ def discovery_of(yielded: float, terms: Terms) -> float:
     return discovery_rate(yielded, terms.settings.objective, newcomer_rate)
 
 
-def _wait(row: Row, terms: Terms, yielded: float) -> tuple[float, float]:
+def _is_silence_told(terms: Terms, yielded: float) -> bool:
+    """Whether waits grow by the silence of sources: not of hubs, nor of memoryless visits, which go by all changes."""
+    return yielded <= 0.0 and terms.settings.policy != "poisson"
+
+
+def _wait(row: Row, terms: Terms, yielded: float, heard: Heard) -> tuple[float, float]:
     published, settings = terms.published, terms.settings
     rate = change_rate_of(row, published)
     if rate is None:
@@ -254,6 +276,8 @@ def _wait(row: Row, terms: Terms, yielded: float) -> tuple[float, float]:
     if yielded > 0.0:
         discovery = discovery_of(yielded, terms)
         wait, slope = wait_with_discovery(log_price, row.importance, rate, discovery, settings.objective, settings.policy)
+    elif heard.recalls and _is_silence_told(terms, yielded):
+        wait, slope = wait_with_sources(log_price, row.importance, rate, heard.recalls, heard.false_rates, settings.objective)
     else:
         wait, slope = wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)
     # Visits to a host at its limit do not answer to the price of the crawl.

@@ -84,8 +84,6 @@ def export_schema_3(namespace: Namespace) -> Iterator[Line]:
         url = raw[20:].decode("utf-8", "surrogateescape")
         yield {"alias": name[:PAGE_BYTES].hex(), "partition": 0, "url": url, "of": raw[:PAGE_BYTES].hex(), "at": 0}
     yield from _hosts(namespace, names)
-    for name, text in scan_hash(namespace, "announcers", 0):
-        yield {"announcer": name.decode(), "told": text.decode()}
     for _, name, at in scan_zsets(namespace, ["flagged"], 0):
         yield {"flagged": name.decode(), "at": at}
     slot_of: dict[int, bytes] = {}

@@ -22,7 +22,6 @@ from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import (
     ACTIVE,
-    ANNOUNCED,
     CHECKED,
     DONE,
     HEAD_BYTES,
@@ -30,6 +29,7 @@ from optimal_frontier.state.rows import (
     HUB,
     LEAST_IMPORTANCE,
     MOST_IMPORTANCE,
+    SIGNALLED,
     TAIL_BYTES,
     TIMED,
     UNCONDITIONAL,
@@ -126,13 +126,14 @@ class BoundsRevision:
         new = row._replace(state=ACTIVE, min_interval=shortest, max_interval=longest, importance=importance, flags=flags)
         if not is_freed and row.flags & (UNCONDITIONAL | HELD):  # somebody has said when, or not until its callback is there
             return new
+        new = new._replace(flags=flags & ~SIGNALLED)  # these numbers go by the price; its next visit hears its sources again
         if rule.update_times is not None and row.visits and not row.gone:
             timed = republished(rule.update_times, self._memory(page))
             a, s, e, longest = numbers_of_timed(timed, new, page, self.terms)
         else:
             yielded = worth_of(self._memory(page), settings) if row.flags & HUB else 0.0
             a, s, e, longest = numbers_of(new, page, self.terms, since=max(0.0, self.now - row.b / 1e6), yielded=yielded)
-        if row.flags & (CHECKED | ANNOUNCED) == CHECKED and row.l > shortest_wait(row) and rule.update_times is None:
+        if row.flags & CHECKED and row.l > shortest_wait(row) and rule.update_times is None:
             # A second look keeps its time, within the new bounds.
             a, s, e, longest = fixed(min(max(row.l, new.min_interval), new.max_interval))
         return new._replace(a=a, s=s, e=e, l=longest)

@@ -17,7 +17,7 @@ from optimal_frontier.settings import FrontierSettings, Timetable
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.records import url_of_record
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, HEAD_BYTES, HELD, TAIL_BYTES, TIMED, Row, split_tail
+from optimal_frontier.state.rows import ACTIVE, CHECKED, HEAD_BYTES, HELD, SIGNALLED, TAIL_BYTES, TIMED, Row, split_tail
 
 #: Pages read in one round trip.
 _BATCH: Final = 100
@@ -95,7 +95,7 @@ class RepublishedPages:
             known = self._known[page]
             row = known.row._replace(importance=float(pages["importance"][at]))
             bought = bought_times(known.page, row, terms)
-            if bought == known.bought or row.failures or row.gone or row.l == 0 or row.flags & (ANNOUNCED | CHECKED | HELD):
+            if bought == known.bought or row.failures or row.gone or row.l == 0 or row.flags & (SIGNALLED | CHECKED | HELD):
                 continue
             known.bought = bought
             numbers = numbers_of_timed(known.page, row, page, terms)

@@ -59,6 +59,7 @@ from optimal_frontier.integrations.scrapy.incoming import IncomingRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.integrations.scrapy.local_requests import LocalRequests
 from optimal_frontier.integrations.scrapy.log_in import LogIn
+from optimal_frontier.integrations.scrapy.pinged_pages import PingedPages
 from optimal_frontier.integrations.scrapy.pushed_requests import PushedRequests
 from optimal_frontier.integrations.scrapy.slot_limits import SlotLimits
 from optimal_frontier.integrations.scrapy.sources import Sources
@@ -181,7 +182,8 @@ class OptimalScheduler(BaseScheduler):
             self._manager.start()
             self.gate.begin_start()
             self._idling = Idling(self.crawler, self._session.courier, self._is_over)
-            self._session.take_urls(PushedRequests(self.crawler, self._requests, self.backend), self._call)
+            pushed = PushedRequests(self.crawler, self._requests, self.backend)
+            self._session.take_in(pushed, PingedPages(self.crawler), self._call)
         except OptimalFrontierError as error:
             self._refuse(str(error))
             return

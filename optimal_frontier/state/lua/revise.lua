@@ -1,4 +1,4 @@
--- Rewrites heads of pages that are in no hands: somebody wants them now, has announced them, brings them back.
+-- Rewrites heads of pages that are in no hands: somebody wants them now, brings them back, a signal moves them.
 -- ARGV[1]  counters ("name=by name=by"), of each page that is rewritten;  then per page 3 values: page (12 bytes) and "<d" b of the head that
 --          the new one was made from; head; memory ("": leave it, "-": nothing is remembered)
 -- Returns  per page 1 (done), 0 (it is not known, or was visited since), 2 (under way, or waiting for its first visit). A page that is to be

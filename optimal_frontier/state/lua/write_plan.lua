@@ -1,7 +1,7 @@
 -- Writes numbers that a plan has made anew.
 -- ARGV[1]  fence;  ARGV[2]  per page: page (12 bytes), "<dffff" b, a, s, e, l
 -- Returns  how many were written, -1 if another planner has taken over. Pages that were visited since, or are under way, keep their own
---          numbers, which are newer; so do those that are put forward, checked or forced. Variadic; idempotent.
+--          numbers, which are newer; so do those that are signalled, checked or forced. Variadic; idempotent.
 if call('GET', P .. 'fence') ~= ARGV[1] then return -1 end
 local ids, size = {}, PAGE + ${NUMBERS_BYTES}
 for i = 1, #ARGV[2], size do ids[#ids + 1] = sub(ARGV[2], i, i + PAGE - 1) end

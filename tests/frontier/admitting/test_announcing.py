@@ -1,273 +1,282 @@
-"""What sources announce, on a clock that the test sets: pages are put forward once, and their bits are checks."""
+"""What sources say of pages, on a clock that the test sets: what is a signal, and what a signal does to a deadline."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from clocked_namespace import START, ClockedNamespace, fingerprint, page_of
+from clocked_namespace import START, ClockedNamespace, fingerprint, page_of, settings_of
 
-from optimal_frontier.estimation.announcers import PROBE_EVERY, SILENCED_AT, Announcer
-from optimal_frontier.frontier.admitting.announcing import settle, take_in
-from optimal_frontier.frontier.dispatching.revising import forget
-from optimal_frontier.frontier.judging.announcements import verdict_of
+from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, SignalVisit
+from optimal_frontier.frontier.admitting.announcing import Told, take_in
+from optimal_frontier.frontier.judging.source_worths import record_in
+from optimal_frontier.frontier.judging.waits import Terms
+from optimal_frontier.scheduling.numbers import Numbers, deadline
+from optimal_frontier.state.memory import MOST_SOURCES, Signals
 from optimal_frontier.state.messages import RELEASE, Announcement, Handout
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, RETIRED
+from optimal_frontier.state.published import Published
+from optimal_frontier.state.rows import ACTIVE, CHECKED, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL
+from optimal_frontier.state.source_lessons import NUMBERS, Lesson, Record
+from optimal_frontier.state.source_records import all_sources, learn_calls
 
 SITEMAP = "h sitemap"
+#: A price at which a page of these tests is visited every 1,000 s or so, and a page that changes once in 1,000 s.
+TERMS = Terms(5.5, Published(number=1, time=START, log_price=5.5, prior_time=1000.0), settings_of())
+RATE = {"shape": 30.0, "time": 30_000.0}
 
 
-def announce(
-    store: ClockedNamespace, *names: str, at: float | None = None, resolution: float = 60.0, unread: float = 100.0, by: str = SITEMAP
-) -> int:
-    """A source, read before so many seconds ago, says that pages changed; return how many were put forward."""
+def learned(told: int, silent: int, unchanged: int) -> Record:
+    """What visits teach of a source: signals before each that found a change, and before the silent and the unchanged ones."""
+    known = SignalSource()
+    for _ in range(60):
+        for signals, changed in ((told, True), (silent, True), (unchanged, False)):
+            known = known.after(SignalVisit(1000.0, signals, changed, 0.001), KINDS["sitemap"])
+    return record_in(known)
+
+
+TRUE, DOUBTFUL, LYING = learned(1, 1, 0), learned(2, 1, 1), learned(200, 200, 200)
+
+
+def knows(store: ClockedNamespace, known: Record, name: str = SITEMAP) -> None:
+    """So much is known of a source."""
+    store.run(learn_calls(store, {name: Lesson(0.0, known)}))
+
+
+def tell(
+    store: ClockedNamespace,
+    *names: str,
+    at: float | None = None,
+    resolution: float = 60.0,
+    unread: float = 100.0,
+    by: str | None = SITEMAP,
+    terms: Terms = TERMS,
+) -> Told:
+    """A source, read before so many seconds ago, says that pages changed."""
     modified = store.now() if at is None else at
-    before = store.counts().get("put_forward", 0)
-    take_in(store, [page_of(name, lastmod=(modified, resolution), announcement=Announcement(by, unread)) for name in names])
-    return store.counts().get("put_forward", 0) - before
+    announcement = None if by is None else Announcement(by, unread)
+    pages = [page_of(name, lastmod=(modified, resolution), announcement=announcement) for name in names]
+    return take_in(store, {0: pages}, lambda _: terms)
 
 
-def announcer(store: ClockedNamespace, name: str = SITEMAP) -> Announcer:
-    return Announcer.parse(store.hash("announcers")[name])
+def signals(store: ClockedNamespace, name: str = "h/0", by: str = SITEMAP) -> int:
+    """How many signals of a source are remembered of a page."""
+    return sum(told.n for told in store.remembered(name).signals if told.source == by)
 
 
 def known_pages(store: ClockedNamespace, n: int = 1, **values: float) -> list[str]:
     """Pages that were fetched, to be revisited after 1,000 s."""
     names = [f"h/{at}" for at in range(n)]
-    store.visit(*names, **values)
+    store.visit(*names, **{**RATE, **values})
     store.advance(100.0)
     return names
 
 
-def due_pages(store: ClockedNamespace, n: int = 100) -> list[Handout]:
-    """Hand out what is due, and give back what was handed out before its deadline."""
-    due = []
-    for handout in store.dispatch(n):
-        if handout.row.b / 1e6 + handout.row.a <= store.now():
-            due.append(handout)
+def due_in(store: ClockedNamespace, name: str = "h/0") -> float:
+    """Seconds until a page is due."""
+    row = store.row(name)
+    return deadline(row.b / 1e6, Numbers(row.a, row.s, row.e, row.l), TERMS.log_price) - store.now()
+
+
+def handed_out(store: ClockedNamespace, name: str = "h/0") -> Handout:
+    """The handout of a page; all others are given back."""
+    mine = None
+    for handout in store.dispatch(100):
+        if handout.page == fingerprint(name)[:12]:
+            mine = handout
         else:
             store.end(handout, RELEASE)
-    return due
+    assert mine is not None
+    return mine
 
 
-def judged(store: ClockedNamespace, handout: Handout, bit: int, **values: object) -> None:
-    """End the visit of a page that was put forward, as the judge does."""
-    mark = handout.memory.announced
-    assert mark is not None
-    verdict = verdict_of(mark, handout.at, store.now(), "ok", bit, 0)
-    memory = replace(handout.memory, announced=mark if verdict is None else None)
-    assert store.end(handout, flags=handout.row.flags & ~ANNOUNCED, memory=memory, **values)
-    if verdict is not None:
-        settle(store, mark.announcer, verdict)
-
-
-def test_an_announced_page_is_due_at_once(store: ClockedNamespace) -> None:
+def test_a_signal_of_a_truthful_source_makes_a_page_due(store: ClockedNamespace) -> None:
     known_pages(store, 2)
-    assert due_pages(store) == []
-    assert announce(store, "h/0") == 1
-    (handout,) = due_pages(store)
-    assert handout.page == fingerprint("h/0")[:12]
-    assert handout.row.flags & ANNOUNCED
-    assert handout.memory.announced is not None
-    counts = store.counts()
-    assert counts["announced"] == counts["put_forward"] == 1
+    knows(store, TRUE)
+    assert tell(store, "h/0").moved == 1
+    assert due_in(store) < 0 < due_in(store, "h/1")
+    assert store.row("h/0").flags & SIGNALLED
+    assert signals(store) == 1
+    assert store.counts()["signals"] == store.counts()["signals_moved"] == 1
 
 
-def test_what_was_said_or_seen_before_is_no_news(store: ClockedNamespace) -> None:
+def test_a_signal_of_a_source_that_lies_moves_nothing_and_is_remembered(store: ClockedNamespace) -> None:
+    known_pages(store)
+    knows(store, LYING)
+    before = store.row("h/0")
+    assert tell(store, "h/0").moved == 0
+    assert store.row("h/0") == before
+    assert signals(store) == 1
+
+
+def test_a_doubtful_source_brings_a_page_nearer_and_more_signals_nearer_still(store: ClockedNamespace) -> None:
+    known_pages(store, wait=947.0)  # as at this price
+    due = [due_in(store)]
+    knows(store, DOUBTFUL)
+    for _ in range(2):
+        store.advance(1.0)
+        tell(store, "h/0")
+        due.append(due_in(store))
+    assert due[0] > due[1] > 0.0 > due[2]
+
+
+def test_what_was_said_or_seen_before_is_no_signal(store: ClockedNamespace) -> None:
     """The same word again; an older one; one of a change that the last visit has seen; one of the future; of an unknown page."""
     known_pages(store)
-    assert announce(store, "h/0", at=START - 500.0, unread=-1.0) == 0
+    tell(store, "h/0", at=START - 500.0, unread=-1.0)
+    assert signals(store) == 0
     said = store.now() - 5.0
-    assert announce(store, "h/0", at=said) == 1
-    assert announce(store, "h/0", at=said) == 0
-    assert announce(store, "h/0", at=said - 50.0) == 0
-    assert announce(store, "h/0", at=said + 1e6) == 0
-    assert announce(store, "h/unknown") == 0
-    assert store.counts()["put_forward"] == 1
+    for at in (said, said, said - 50.0, said + 1e6):
+        tell(store, "h/0", at=at)
+    assert signals(store) == 1
+    assert [new.page for new in tell(store, "h/unknown").unknown] == [fingerprint("h/unknown")[:12]]
+    assert store.counts()["signals"] == 1
+
+
+def test_each_source_is_heard_for_itself(store: ClockedNamespace) -> None:
+    """Two that tell of the same change are two signals; of more than `MOST_SOURCES` the later ones are not heard."""
+    known_pages(store)
+    said = store.now()
+    for by in (SITEMAP, "h feed", *(f"{at} feed" for at in range(MOST_SOURCES))):
+        tell(store, "h/0", at=said, by=by)
+    kept = store.remembered("h/0").signals
+    assert [told.source for told in kept[:2]] == [SITEMAP, "h feed"]
+    assert [told.n for told in kept] == [1] * MOST_SOURCES
+
+
+def test_who_names_a_page_watches_it_from_then_on(store: ClockedNamespace) -> None:
+    known_pages(store)
+    tell(store, "h/0", at=START - 500.0, unread=-1.0)
+    assert store.remembered("h/0").signals == (Signals(SITEMAP, pytest.approx(store.now(), abs=0.01), START - 500.0),)  # type: ignore[arg-type]
 
 
 def test_a_move_since_the_source_was_read_is_news_whatever_the_clock_of_the_site(store: ClockedNamespace) -> None:
     """The site's clock is an hour slow; the page was not seen since the source was read before."""
     known_pages(store)
-    announce(store, "h/0", at=START - 9000.0)
-    assert announce(store, "h/0", at=store.now() - 3600.0, unread=50.0) == 1
+    tell(store, "h/0", at=START - 9000.0)
+    tell(store, "h/0", at=store.now() - 3600.0, unread=50.0)
+    assert signals(store) == 1
 
 
-def test_where_the_clocks_leave_it_open_the_mark_says_so(store: ClockedNamespace) -> None:
-    """Seen a second after the change that is announced; a rough word has no such excuse."""
+def test_where_the_clocks_leave_it_open_a_signal_is_unsure(store: ClockedNamespace) -> None:
+    """Seen a second after the change that is told of; a rough word has no such excuse."""
     known_pages(store, 2)
     seen = store.row("h/0").b / 1e6
-    announce(store, "h/0", at=seen - 1.0)
-    announce(store, "h/1", at=seen - 1.0, resolution=86400.0, by="h feed")
-    for handout in due_pages(store):
-        judged(store, handout, 0)
-    assert announcer(store) == Announcer()
-    assert announcer(store, "h feed").wrong == 1
+    tell(store, "h/0", at=seen - 1.0)
+    tell(store, "h/1", at=seen - 1.0, resolution=86400.0)
+    assert [store.remembered(name).signals[0].unsure for name in ("h/0", "h/1")] == [1, 0]
 
 
-def test_a_page_that_was_seen_since_is_not_put_forward(store: ClockedNamespace) -> None:
-    known_pages(store)
-    assert announce(store, "h/0", at=START - 50.0, unread=1000.0) == 0
-
-
-def test_least_interval_and_backoff_stand(store: ClockedNamespace) -> None:
+def test_least_interval_stands(store: ClockedNamespace) -> None:
     known_pages(store, min_interval=150.0)
-    announce(store, "h/0")
-    assert due_pages(store) == []
-    store.advance(51.0)
-    assert len(due_pages(store)) == 1
+    knows(store, TRUE)
+    tell(store, "h/0")
+    assert due_in(store) == pytest.approx(50.0, abs=0.1)
 
 
-def test_the_backoff_of_a_page_that_failed_stands(store: ClockedNamespace) -> None:
-    known_pages(store, failures=9, unseen=500.0)
-    assert announce(store, "h/0") == 1
-    row = store.row("h/0")
-    assert 256.0 <= row.a <= 512.0
-    assert row.e == row.l == row.a
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"failures": 9, "unseen": 500.0},
+        {"min_interval": 1000.0, "max_interval": 1000.0},
+        {"flags": CHECKED},
+        {"flags": UNCONDITIONAL, "a": 0.0, "e": 0.0, "l": 0.0},
+    ],
+)
+def test_pages_whose_next_visit_is_settled_are_left_alone(store: ClockedNamespace, values: dict[str, float]) -> None:
+    """They fail, are pinned, are checked, or are wanted now; the signal is remembered."""
+    known_pages(store, **values)
+    knows(store, TRUE)
+    before = store.row("h/0")
+    assert tell(store, "h/0").moved == 0
+    assert store.row("h/0") == before
+    assert signals(store) == 1
 
 
-def test_a_page_in_flight_is_put_forward_after_its_lease(store: ClockedNamespace) -> None:
-    """`take_in` says which ones are to be said again."""
+@pytest.mark.parametrize(("known", "is_moved"), [(TRUE, True), (LYING, False)])
+@pytest.mark.parametrize("values", [{"flags": TIMED}, {"shape": 0.0, "time": 0.0}])
+def test_pages_without_doubt_go_by_whether_the_source_convinces(
+    store: ClockedNamespace, known: Record, is_moved: bool, values: dict[str, float]
+) -> None:
+    """Those with update times, and those of which nothing is believed before the first plan."""
+    known_pages(store, **values)
+    knows(store, known)
+    terms = TERMS if "flags" in values else Terms(0.0, Published(), settings_of())
+    assert tell(store, "h/0", terms=terms).moved == is_moved
+    assert (due_in(store) < 0) == is_moved
+
+
+def test_a_page_in_flight_is_told_after_its_lease(store: ClockedNamespace) -> None:
     known_pages(store)
-    announce(store, "h/0")
-    (handout,) = due_pages(store)
+    knows(store, TRUE)
+    store.advance(1000.0)
+    handout = handed_out(store)
     store.advance(1.0)
-    word = page_of("h/0", lastmod=(store.now() + 30.0, 60.0), announcement=Announcement(SITEMAP, 100.0))
-    assert take_in(store, [word]) == [word]
-    judged(store, handout, 1)
-    assert (announcer(store).right, announcer(store).waiting) == (1, 0)
-    assert take_in(store, [word]) == []
-    assert announcer(store).waiting == 1
-    store.advance(2.0)
-    (handout,) = due_pages(store)
-    judged(store, handout, 1)
-    assert (announcer(store).right, announcer(store).waiting) == (2, 0)
+    (again,) = tell(store, "h/0").again
+    assert store.remembered("h/0").signals == ()
+    store.advance(5.0)
+    store.end(handout, **RATE)
+    store.advance(5.0)
+    assert take_in(store, {0: [again]}, lambda _: TERMS).moved == 0  # seen meanwhile
+    assert tell(store, "h/0").moved == 1
 
 
-def test_a_visit_under_way_that_has_seen_the_change_was_enough(store: ClockedNamespace) -> None:
+def test_a_convincing_source_brings_back_a_retired_page(store: ClockedNamespace) -> None:
     known_pages(store)
-    announce(store, "h/0")
-    (handout,) = due_pages(store)
-    store.advance(20.0)
-    word = page_of("h/0", lastmod=(store.now() - 10.0, 60.0), announcement=Announcement(SITEMAP, 5.0))
-    assert take_in(store, [word]) == [word]
-    judged(store, handout, 1)
-    assert take_in(store, [word]) == []
-    assert announcer(store) == Announcer(right=1, window=40.0)
-    store.advance(2.0)
-    assert due_pages(store) == []
-
-
-def test_a_retired_page_is_revived_and_has_not_failed(store: ClockedNamespace) -> None:
-    known_pages(store)
-    store.advance(3000.0)
-    store.retire("h/0", cause=2)
-    assert store.counts()["retired"] == 1
-    store.advance(10.0)
-    assert announce(store, "h/0") == 1
-    assert store.counts()["retired"] == 0
-    row = store.row("h/0")
-    assert (row.state, row.failures, row.gone, row.cause) == (ACTIVE, 0, 0, 0)
-    store.advance(2.0)
-    (handout,) = due_pages(store)
-    judged(store, handout, 0)
-    assert announcer(store).wrong == 1
-
-
-def test_an_announcer_that_is_wrong_too_often_loses_its_say(store: ClockedNamespace) -> None:
-    known_pages(store)
-    expected = Announcer()
-    for at in range(40):
-        store.advance(500.0)
-        was_forward = announce(store, "h/0")
-        assert was_forward == (not expected.is_silenced)
-        if not was_forward:
-            break
-        (handout,) = due_pages(store)
-        judged(store, handout, int(at % 7 == 0), wait=1e6)
-        expected = expected.after(at % 7 == 0)
-        assert announcer(store) == expected
-    assert expected.is_silenced
-    assert expected.score == SILENCED_AT
-
-
-def test_a_liar_is_probed_now_and_then_and_has_its_say_back_when_it_is_right(store: ClockedNamespace) -> None:
-    known_pages(store, wait=1e9)
-    forward = []
-    for at in range(SILENCED_AT * (PROBE_EVERY + 1)):
-        store.advance(500.0)
-        forward.append(announce(store, "h/0"))
-        if forward[-1]:
-            judged(store, due_pages(store)[0], int(at >= SILENCED_AT), wait=1e9)
-    assert forward[:SILENCED_AT] == [1] * SILENCED_AT
-    probes = [at - SILENCED_AT + 1 for at, was in enumerate(forward) if was][SILENCED_AT:]
-    assert probes == [PROBE_EVERY * k for k in range(1, SILENCED_AT + 1)]
-    assert (announcer(store).right, announcer(store).wrong) == (SILENCED_AT, SILENCED_AT)
-    assert store.counts()["announcements_distrusted"] == SILENCED_AT * (PROBE_EVERY - 1)
-    assert not announcer(store).is_silenced
-
-
-def test_announcers_are_judged_one_by_one(store: ClockedNamespace) -> None:
-    known_pages(store, wait=1e9)
-    for _ in range(SILENCED_AT):
-        settle(store, SITEMAP, 0)
-    assert announce(store, "h/0") == 0
+    store.advance(1000.0)
+    store.retire("h/0", **RATE)
     store.advance(500.0)
-    assert announce(store, "h/0", by="h feed") == 1
-
-
-def test_no_more_pages_wait_than_the_window_allows(store: ClockedNamespace) -> None:
-    names = known_pages(store, 50)
-    assert announce(store, *names) == 32
-    assert store.counts()["announcements_held"] == 18
-    for handout in due_pages(store)[:10]:
-        judged(store, handout, 1)
-    assert announcer(store).window == pytest.approx(32 * 1.25**10)
-    forgotten = next(name for name in names if store.remembered(name).announced is not None)
-    forget(store, [fingerprint(forgotten)])
-    assert announcer(store).waiting == 21
-
-
-def test_a_page_found_as_news_keeps_no_lastmod_before_its_first_visit(store: ClockedNamespace) -> None:
-    """That it is young says nothing of its rate. At the first reading of a source the entries are of all ages."""
-    store.add(page_of("h/old"), page_of("h/new"))
-    assert announce(store, "h/old", unread=-1.0) == announce(store, "h/new") == 0
-    handouts = {handout.page: handout for handout in store.dispatch(5)}
-    assert handouts[fingerprint("h/new")[:12]].memory.lastmod is None
-    told = handouts[fingerprint("h/old")[:12]].memory.lastmod
-    assert told is not None
-    assert told == pytest.approx((START, 60.0, START), abs=0.01)
-
-
-def test_what_is_announced_is_no_sample_of_ages(store: ClockedNamespace) -> None:
-    """What has not moved is not passed on: the ages of the rest would make every page look quick."""
-    known_pages(store)
-    announce(store, "h/0")
-    told = store.remembered("h/0").lastmod
-    assert told is not None
-    assert told.resolution == float("inf")
-
-
-def test_a_word_without_an_announcer_is_noted_as_it_is(store: ClockedNamespace) -> None:
-    """Each time anew: that nothing has changed until now is news, too. Not what lies in the future."""
-    known_pages(store)
-    for modified in (START - 5.0, START - 5.0, START + 1e6):
-        store.advance(10.0)
-        take_in(store, [page_of("h/0", lastmod=(modified, 60.0))])
-    told = store.remembered("h/0").lastmod
-    assert told is not None
-    assert told == pytest.approx((START - 5.0, 60.0, store.now() - 10.0), abs=0.01)
-    assert "announced" not in store.counts()
-
-
-def test_a_page_that_waits_for_its_first_visit_is_handed_out_once(store: ClockedNamespace) -> None:
-    store.add(page_of("h/new"))
-    assert announce(store, "h/new") == 0
-    assert [handout.page for handout in store.dispatch(5)] == [fingerprint("h/new")[:12]]
+    knows(store, LYING)
+    assert tell(store, "h/0").moved == 0
+    store.advance(1.0)
+    knows(store, TRUE)
+    assert tell(store, "h/0").moved == 1
+    assert store.row("h/0").state == ACTIVE
+    assert handed_out(store).row.flags & SIGNALLED
 
 
 def test_retired_pages_of_before_their_first_visit_are_due_now(store: ClockedNamespace) -> None:
     store.visit("h/0", visits=0, failed=2, state=RETIRED, gone=2, op=3, counters={"fetched": 0, "retired": 1})
     store.advance(10.0)
-    assert announce(store, "h/0") == 1
+    knows(store, TRUE)
+    tell(store, "h/0")
     assert store.score("h/0") == pytest.approx(store.now() * 1e6, abs=10)
+
+
+def test_a_page_found_as_news_keeps_no_lastmod_before_its_first_visit(store: ClockedNamespace) -> None:
+    """That it is young says nothing of its rate. At the first reading of a source the entries are of all ages."""
+    store.add(page_of("h/old"), page_of("h/new"))
+    tell(store, "h/old", unread=-1.0)
+    tell(store, "h/new")
+    handouts = {handout.page: handout for handout in store.dispatch(5)}
+    assert handouts[fingerprint("h/new")[:12]].memory.lastmod is None
+    told = handouts[fingerprint("h/old")[:12]].memory.lastmod
+    assert told == pytest.approx((START, 60.0, START), abs=0.01)
+    assert signals(store, "h/old") == signals(store, "h/new") == 0
+
+
+def test_what_is_told_is_no_sample_of_ages(store: ClockedNamespace) -> None:
+    """What has not moved is not passed on: the ages of the rest would make every page look quick."""
+    known_pages(store)
+    tell(store, "h/0")
+    told = store.remembered("h/0").lastmod
+    assert told is not None
+    assert told.resolution == float("inf")
+
+
+def test_a_word_without_a_source_is_noted_as_it_is(store: ClockedNamespace) -> None:
+    """Each time anew: that nothing has changed until now is news, too. Not what lies in the future."""
+    known_pages(store)
+    for modified in (START - 5.0, START - 5.0, START + 1e6):
+        store.advance(10.0)
+        tell(store, "h/0", at=modified, by=None)
+    told = store.remembered("h/0").lastmod
+    assert told == pytest.approx((START - 5.0, 60.0, store.now() - 10.0), abs=0.01)
+    assert "signals" not in store.counts()
+
+
+def test_two_processes_that_learn_at_once_lose_nothing(store: ClockedNamespace) -> None:
+    """Records are added to, not replaced: in any order, and joined before or after."""
+    one, other = Lesson(0.5, (1.0,) * NUMBERS), Lesson(0.5, (-2.0,) * NUMBERS)
+    store.run(learn_calls(store, {SITEMAP: one}))
+    store.run(learn_calls(store, {SITEMAP: other}))
+    store.run(learn_calls(store, {"h feed": one.then(other)}))
+    known = all_sources(store)
+    assert known[SITEMAP] == known["h feed"] == (-1.5,) * NUMBERS

@@ -216,7 +216,7 @@ def test_a_move_keeps_its_lease_until_it_is_made(courier, fake, monkeypatch):
 def test_what_is_announced_of_a_page_under_way_is_said_again(courier, fake, monkeypatch):
     monkeypatch.setattr(module, "_LATER_S", 0.01)
     said = page_of("a/1", lastmod=(1.0, 60.0), announcement=Announcement("a feed", 5.0))
-    fake.answers = [lambda _: Outcome(announced=[said]), lambda _: Outcome()]
+    fake.answers = [lambda _: Outcome(told_again=[said]), lambda _: Outcome()]
     courier.add([said])
     eventually(lambda: not fake.answers)
     assert [exchange.pages for _, exchange in fake.exchanges if exchange.pages] == [[said], [said]]

@@ -14,7 +14,7 @@ from optimal_frontier.estimation.update_probabilities import stated_beta
 from optimal_frontier.frontier.judging.update_times import Republished, numbers_of_timed
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of, numbers_of_rows
 from optimal_frontier.settings import Timetable
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, LAYOUT, Row
+from optimal_frontier.state.rows import ACTIVE, CHECKED, LAYOUT, SIGNALLED, Row
 
 #: What 32 bits leave of a bound.
 ROUNDED = 1.0 + 1e-6
@@ -36,7 +36,7 @@ def rows(draw: st.DrawFn) -> Row:
         host=1,
         state=ACTIVE,
         b=AT * 1e6 + draw(st.floats(0, 1e12)),
-        flags=draw(st.sampled_from([0, 0, ANNOUNCED, CHECKED])),
+        flags=draw(st.sampled_from([0, 0, SIGNALLED, CHECKED])),
         min_interval=longest * draw(st.sampled_from([1.0, 1.0 - 1e-6, 0.5, 1e-4])),
         max_interval=longest,
         importance=draw(st.floats(1e-3, 1e3)),

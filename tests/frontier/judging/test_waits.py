@@ -16,7 +16,7 @@ from optimal_frontier.scheduling import LOAD
 from optimal_frontier.scheduling.exploration import EPSILON, Exploring
 from optimal_frontier.scheduling.numbers import Numbers
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, ANNOUNCED, CHECKED, FAR_S, LAYOUT, RETIRED, TIMED, Row
+from optimal_frontier.state.rows import ACTIVE, CHECKED, FAR_S, LAYOUT, RETIRED, SIGNALLED, TIMED, Row
 
 
 def terms(log_price: float = -3.0, published: Published | None = None, **settings: object) -> Terms:
@@ -100,9 +100,8 @@ def test_whatever_is_set_can_be_stored():
 
 
 def test_a_page_that_is_wanted_soon_waits_for_its_least_interval():
-    for flag in (CHECKED, ANNOUNCED):
-        assert numbers_of(row(flags=flag, min_interval=7.0), PAGE, terms()) == (7.0, 0.0, 7.0, 7.0)
-        assert numbers_of(row(flags=flag, min_interval=60.0, max_interval=60.0), PAGE, terms()).a == 30.0
+    assert numbers_of(row(flags=CHECKED, min_interval=7.0), PAGE, terms()) == (7.0, 0.0, 7.0, 7.0)
+    assert numbers_of(row(flags=CHECKED, min_interval=60.0, max_interval=60.0), PAGE, terms()).a == 30.0
 
 
 PIN = context(RULES=[{"host": "h", "interval": 60.0}])
@@ -206,7 +205,7 @@ def many_rows(n: int) -> list[Row]:
         value = {
             "host": int(rng.integers(1, 4)),
             "state": RETIRED if rng.random() < 0.1 else ACTIVE,
-            "flags": int(rng.choice([0, 0, 0, 0, CHECKED, ANNOUNCED, TIMED])),
+            "flags": int(rng.choice([0, 0, 0, 0, CHECKED, SIGNALLED, TIMED])),
             "b": (AT - float(rng.uniform(0, 500))) * 1e6,
             "a": 30.0,
             "s": 5.0,
@@ -243,9 +242,9 @@ def test_many_pages_get_the_numbers_of_one(settings: dict[str, object], publishe
 
 
 def test_what_does_not_go_by_the_price():
-    """Failed, never seen, gone from the queue, pinned, checked, put forward, with update times, wanted now."""
+    """Failed, never seen, gone from the queue, pinned, checked, signalled, with update times, wanted now."""
     apart = [{"failures": 1}, {"visits": 0}, {"state": RETIRED}, {"min_interval": 9.0, "max_interval": 9.0}, {"l": 0.0}]
-    apart += [{"flags": flag} for flag in (CHECKED, ANNOUNCED, TIMED)]
+    apart += [{"flags": flag} for flag in (CHECKED, SIGNALLED, TIMED)]
     rows = [row(l=5.0), *(row(**({"l": 5.0} | values)) for values in apart)]
     table = np.frombuffer(b"".join(value.pack() for value in rows), LAYOUT)
     assert goes_by_price(table).tolist() == [True] + [False] * len(apart)

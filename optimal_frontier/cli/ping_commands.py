@@ -1,0 +1,112 @@
+"""``ping``: tell a crawl that pages have changed. ``sources``: what the word of each source of signals has been worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, Final
+
+import click
+
+from optimal_frontier.cli.output import NOTHING, duration, number, printable, show_json, show_table
+from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.frontier.admitting.pinged import check_source, check_url
+from optimal_frontier.frontier.judging.heard import LEAST_PRECISION
+from optimal_frontier.frontier.judging.source_worths import source_of, worth_of
+from optimal_frontier.scheduling.signals import evidence, unannounced
+from optimal_frontier.state.pings import write_pings
+from optimal_frontier.state.source_lessons import Record, is_ping
+from optimal_frontier.state.source_records import all_sources
+
+#: Pings that are sent at once.
+_BATCH: Final = 1000
+
+
+@click.command()
+@click.argument("urls", nargs=-1, metavar="[URL]...")
+@click.option("--source", metavar="NAME", help="Who says so; what its word is worth is learned by this name.")
+@click.option("--file", type=click.File("rb"), help="A file of URLs, one a line; - is the standard input.")
+@click.pass_obj
+def ping(options: Options, urls: tuple[str, ...], source: str | None, file: IO[bytes] | None) -> None:
+    """Say that pages have changed. A crawl that runs visits them as soon as that is worth it; one that starts later, then.
+
+    A ping is the word of its source, and counts for what that has been worth; without --source it is taken for that of a person, who is
+    believed. It makes no pages: of a URL that is not known it is counted and dropped. `force` fetches pages whatever they are worth.
+    """
+    if not urls and file is None:
+        raise click.UsageError("which pages? Give URLs, or --file")
+    try:
+        if source is not None:
+            check_source(source)
+        for url in urls:
+            check_url(url)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
+    sent = skipped = 0
+    waiting = list(urls)
+    with opened_namespace(find_workplace(options)) as namespace:
+        for line in _lines(file):
+            try:
+                check_url(line)
+            except ValueError:
+                skipped += 1
+                continue
+            waiting.append(line)
+            if len(waiting) >= _BATCH:
+                sent += write_pings(namespace, waiting, source)
+                waiting = []
+        sent += write_pings(namespace, waiting, source)
+    left = f"; {number(skipped)} lines are no URLs" if skipped else ""
+    click.echo(f"{number(sent)} {'ping' if sent == 1 else 'pings'} sent{left}")
+
+
+def _lines(file: IO[bytes] | None) -> Iterator[str]:
+    for raw in file or ():
+        line = raw.decode("utf-8", "replace").strip()
+        if line and not line.startswith("#"):
+            yield line
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def sources(options: Options, as_json: bool) -> None:
+    """List the sources of signals, and what the word of each has been worth.
+
+    CHANGES is how many were expected of the pages that it watches, SIGNALS how many it has sent; old ones fade. RECALL is the share of
+    changes that it tells of, TRUE the share of its signals that are, and one signal MOVES the next visit nearer by so much, all for a page
+    that changes as often as those that it watches do. A source whose signals are hardly ever true is not listened to.
+    """
+    with opened_namespace(find_workplace(options)) as namespace:
+        known = all_sources(namespace)
+    facts = [describe(name, record) for name, record in sorted(known.items())]
+    if as_json:
+        show_json(facts)
+    else:
+        show_table(("source", "changes", "signals", "recall", "true", "moves"), map(_row, facts))
+
+
+def describe(name: str, record: Record) -> dict[str, Any]:
+    """Return the fields of ``sources --json`` of one source. Times in seconds, rates per second."""
+    known, _, _ = source_of(name, record)
+    rate = known.changes / known.time if known.time > 0 else 0.0
+    facts: dict[str, Any] = {
+        "name": name,
+        "is_ping": is_ping(name),
+        "changes": known.changes,
+        "signals": known.signals,
+        "change_rate": rate or None,
+    }
+    values: dict[str, Any] = dict.fromkeys(("recall", "precision", "false_rate", "moves_seconds"))
+    if rate > 0:
+        worth = worth_of(name, record, rate)
+        precision = worth.precision(rate)
+        moves = evidence(rate, *worth) / unannounced(rate, [worth.recall]) if precision >= LEAST_PRECISION else 0.0
+        values = {"recall": worth.recall, "precision": precision, "false_rate": worth.false_rate, "moves_seconds": moves}
+    return facts | values
+
+
+def _row(facts: dict[str, Any]) -> Sequence[str]:
+    counts = (number(round(facts[name], 1)) for name in ("changes", "signals"))
+    shares = (NOTHING if facts[name] is None else f"{facts[name]:.0%}" for name in ("recall", "precision"))
+    return [printable(facts["name"]), *counts, *shares, duration(facts["moves_seconds"])]

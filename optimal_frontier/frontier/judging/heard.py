@@ -1,0 +1,134 @@
+"""What the sources of signals say of a page, weighed by what each has been worth: how much is unannounced, how much doubt signals add.
+
+A source that has named a page watches it from then on, so its silence says something too. Signals count until the next good response,
+which shows whether they were true: `lessons_of`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from optimal_frontier.estimation.signal_sources import SignalVisit
+from optimal_frontier.frontier.judging.source_worths import lesson_of, worth_of
+from optimal_frontier.scheduling.signals import evidence, unannounced
+from optimal_frontier.state.memory import Signals
+from optimal_frontier.state.source_lessons import Lesson, Record
+
+#: A source whose signals are true less often than this is as good as none: neither its signals nor its silence count.
+LEAST_PRECISION: Final = 0.05
+#: From this share of true signals on a source may bring back a retired page, and put forward one whose deadline is no matter of doubt.
+CONVINCING: Final = 0.5
+
+#: Name of a source -> its record.
+KnownOf = Callable[[str], Record]
+
+
+class Heard(NamedTuple):
+    """What the sources say of a page that changes at a believed rate.
+
+    Attributes
+    ----------
+    recalls, false_rates : tuple of float
+        Of each source that has watched it since it was seen, and counts: the share of changes that it tells of, and signals per second that
+        no change caused.
+    signals : int
+        How many came since the last good response from the source whose signals say most: several sources tell of one change.
+    false_rate : float
+        Of that source.
+    doubt : float
+        By how much they lower the logarithm of the chance that the copy is fresh.
+    """
+
+    recalls: tuple[float, ...] = ()
+    false_rates: tuple[float, ...] = ()
+    signals: int = 0
+    false_rate: float = 0.0
+    doubt: float = 0.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the changes that at least one source tells of."""
+        return 1.0 - math.prod(1.0 - recall for recall in self.recalls)
+
+    def seconds(self, change_rate: float, *, is_silence_told: bool = True) -> float:
+        """Return by how much the signals bring the next visit nearer, seconds; of a wait that goes by unannounced changes, or by all."""
+        return self.doubt / unannounced(change_rate, self.recalls if is_silence_told else ()) if self.doubt > 0.0 else 0.0
+
+
+#: Of a page that nobody watches.
+SILENCE: Final = Heard()
+
+
+def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: KnownOf, seen: float = math.inf) -> Heard:
+    """Weigh what the sources say.
+
+    Parameters
+    ----------
+    signals : sequence of Signals
+        Of the page, as remembered.
+    change_rate : float or None
+        Believed, 1/s; None: nothing is believed, and nobody counts.
+    known_of : callable
+        Name of a source -> its record.
+    seen : float
+        When the page was last seen, seconds since the epoch: a source that named it for the first time after that was not silent before.
+    """
+    if not signals or change_rate is None or change_rate <= 0.0:
+        return SILENCE
+    recalls, false_rates, doubt, most = [], [], 0.0, (0.0, 0, 0.0)
+    for told in signals:
+        worth = worth_of(told.source, known_of(told.source), change_rate)
+        if worth.precision(change_rate) < LEAST_PRECISION:
+            continue
+        if told.since <= seen:
+            recalls.append(worth.recall)
+            false_rates.append(worth.false_rate)
+        if told.n:
+            more = told.n * evidence(change_rate, *worth)
+            doubt, most = doubt + more, max(most, (more, told.n, worth.false_rate))
+    return Heard(tuple(recalls), tuple(false_rates), *most[1:], doubt) if recalls or doubt else SILENCE
+
+
+def lessons_of(
+    signals: Sequence[Signals], seen_before: float, interval: float, changed: bool, believed: tuple[float, float] | None, known_of: KnownOf
+) -> list[tuple[str, Lesson]]:
+    """Return what a visit that gave a bit teaches of each source.
+
+    Parameters
+    ----------
+    signals : sequence of Signals
+        Of the page, as remembered before the visit.
+    seen_before : float
+        When it was last seen, seconds since the epoch.
+    interval : float
+        Seconds since then.
+    changed : bool
+        The bit.
+    believed : tuple of float or None
+        Shape and time (s) of what was believed of the change rate before the visit; None teaches nothing.
+    known_of : callable
+        Name of a source -> its record.
+
+    Notes
+    -----
+    A source that named the page since its last visit for the first time, and told of no change, says nothing: it may have been silent
+    only since then. What a page that has not changed was told of while it was being seen is left out.
+    """
+    if believed is None or interval <= 0.0:
+        return []
+    shape, rate = believed[0], believed[0] / believed[1]
+    lessons = []
+    for told in signals:
+        n = told.n if changed else max(0, told.n - told.unsure)
+        if told.since > seen_before and not n:
+            continue
+        visit = SignalVisit(interval, n, changed, rate, shape)
+        lessons.append((told.source, lesson_of(told.source, known_of(told.source), visit)))
+    return lessons
+
+
+def after_good(signals: Sequence[Signals]) -> tuple[Signals, ...]:
+    """Return what is remembered of signals after a good response: which sources watch the page."""
+    return tuple(told._replace(n=0, unsure=0) if told.n else told for told in signals)
