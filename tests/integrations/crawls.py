@@ -49,11 +49,14 @@ SETTINGS: dict[str, Any] = {
 }
 
 _PROGRAM = '''
-import json, os, sys, warnings
+import json, logging, os, sys, warnings
 import scrapy
 from scrapy import Request, Spider, signals
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import IgnoreRequest, ScrapyDeprecationWarning
+
+# Where there is no network Scrapy's cookies log a traceback, the first time on a machine: it could not fetch the list of public suffixes.
+logging.getLogger("tldextract").setLevel(logging.ERROR)
 
 class Recorded:
     """Keeps a record of what callbacks saw, and of the stats at the end."""
