@@ -275,6 +275,6 @@ class State:
         """Move the time of the server on, as the scripts see it: it stands still until the server's clock has caught up."""
         key = self.key("d")
         kept = self.namespace.command("GET", key)
-        now, _, *rest = _SEVEN.unpack(kept)
+        now, _, *rest = _SEVEN.unpack_from(kept)
         now = max(now, self.namespace.now() * 1e6)
-        self.namespace.command("SET", key, _SEVEN.pack(now + seconds * 1e6, _TOKENS, *rest))
+        self.namespace.command("SET", key, _SEVEN.pack(now + seconds * 1e6, _TOKENS, *rest) + kept[_SEVEN.size :])

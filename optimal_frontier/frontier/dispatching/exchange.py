@@ -11,7 +11,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from optimal_frontier.frontier.admitting.announcing import settle, take_in
@@ -19,7 +19,8 @@ from optimal_frontier.frontier.admitting.revival import revived
 from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
 from optimal_frontier.frontier.dispatching.moving import carry_out
 from optimal_frontier.frontier.dispatching.revising import bring_back, force_wanted
-from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom
+from optimal_frontier.frontier.dispatching.server_watch import ServerWatch, local_clock
+from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom, Start, Turn
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.settings import FrontierSettings
@@ -32,19 +33,25 @@ from optimal_frontier.state.partition import (
     FULL_PATTERN,
     NEW,
     REPLACED,
+    NO_BELIEF,
     Ask,
+    Belief,
     add_calls,
     dispatch_call,
+    draw_call,
+    hold_call,
     observe_calls,
     parse_dispatch,
     renew_call,
     renewed,
     revise_calls,
+    starts_call,
+    turns_call,
 )
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import TRANSIENT, Row
 
-__all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom"]
+__all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom", "Start", "Turn"]
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -64,6 +71,8 @@ SOON_PLANS: Final = 3.0
 _CLOSING_SHARE: Final = 0.5
 #: Budget of a partition that has no share by the last plan, as a share of CRAWL_RATE: 0 would be no limit.
 _LEAST_SHARE: Final = 1e-9
+#: A fetch that begins so soon after its handout, or its turn, began with it, seconds.
+_START_SLACK_S: Final = 0.015
 #: Least seconds until a partition that had nothing is asked again.
 _SHORTEST_WAIT_S: Final = 0.01
 #: Most seconds until then: another process may have imported, forced or announced something.
@@ -123,22 +132,62 @@ class Dispatcher:
         Opened.
     settings : FrontierSettings
         Parsed settings.
+    watch : ServerWatch, optional
+        Of a crawler that lives for long, and tells when its fetches begin.
     """
 
-    def __init__(self, namespace: Namespace, settings: FrontierSettings) -> None:
+    def __init__(self, namespace: Namespace, settings: FrontierSettings, watch: ServerWatch | None = None) -> None:
         self.namespace = namespace
         self.settings = settings
+        self.watch = watch
+        #: Opens the namespace as this process has opened it.
+        self.join: Callable[[], None] = namespace.open
         self.lease_s = min(settings.lease_seconds, LONGEST_LEASE_S)
         #: What judging remembers from visit to visit.
         self.recent = Recent()
-        self._partitions = [_Partition() for _ in range(namespace.partitions)]
+        self._partitions: list[_Partition] = []
         #: Each process starts elsewhere, so that many do not go from partition to partition together.
         self._turn = secrets.randbelow(namespace.partitions)
         self._numbers: dict[str, tuple[int, int]] = {}
         #: Hosts without a number, until pages are added.
         self._unknown: set[str] = set()
+        #: Where the local clock stood when the round trip under way began.
+        self._sent = 0.0
+        self.forget()
         #: Under which it tells what its downloader admits.
         self._name = secrets.token_bytes(8)
+
+    def forget(self) -> None:
+        """Forget what the server has told: it is another one."""
+        self._partitions = [_Partition() for _ in range(self.namespace.partitions)]
+        self._turn %= self.namespace.partitions
+        self._numbers.clear()
+        self._unknown.clear()
+        self.namespace.host_names.forget()
+        if self.watch is not None:
+            self.watch.forget()
+
+    @property
+    def pause_s(self) -> float:
+        """Least seconds between two starts of fetches of a host whose starts are told; 0: they are not."""
+        rate = self.settings.host_max_rate
+        return 0.0 if self.watch is None else max(self.settings.host_delay, 1.0 / rate if rate is not None else 0.0)
+
+    def _belief(self, partition: int) -> Belief:
+        return NO_BELIEF if self.watch is None else self.watch.belief(partition)
+
+    def reopen(self) -> bool:
+        """Join the namespace of a server that is another one, made anew where it is not there; return whether it is another one too.
+
+        Raises
+        ------
+        StateError
+            See `Namespace.open`.
+        """
+        before = self.namespace.run_id
+        self.join()
+        self.forget()
+        return self.namespace.run_id != before
 
     def published(self, partition: int) -> Published:
         """Return the last plan of a partition, as far as this process has read it."""
@@ -167,9 +216,11 @@ class Dispatcher:
             pipeline.run(self.namespace)  # nodes run side by side
         self._renew(pipeline, work, outcome)
         self._observe(pipeline, work, counted)
-        self._tell(pipeline, work)
+        self._tell(pipeline, work, outcome)
         asked = self._ask(pipeline, work, outcome)
+        self._sent = local_clock()
         pipeline.run(self.namespace)
+        outcome.is_other_server = self.watch is not None and self.watch.is_other
         if work.pages:
             self._unknown.clear()
         for partition in asked:
@@ -243,14 +294,35 @@ class Dispatcher:
             pipeline.add(observe_calls(partition, observations, [lease.present for _, lease in ended]), read)
             self._partitions[partition].open_at = 0.0
 
-    def _tell(self, pipeline: _Pipeline, work: Exchange) -> None:
+    def _tell_starts(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> None:
+        """Say when fetches began, and take the turns of others."""
+        of, now = self.namespace.partition_of, time.monotonic()
+        for partition, starts in _grouped(work.starts, lambda start: of(start.host)).items():
+            latest = self.watch.latest(partition) if self.watch is not None else 0.0
+            told = [(start.host, max(0.0, latest - (now - start.at)) if start.at else 0.0) for start in starts]
+            pipeline.add([starts_call(partition, max(0.0, self.pause_s - _START_SLACK_S), told)])
+        for partition, turns in _grouped(work.turns, lambda turn: of(turn.host)).items():
+
+            def read(replies: list[Any], turns: list[Turn] = turns) -> None:
+                got = time.monotonic()
+                for turn, wait in zip(turns, replies[0], strict=True):
+                    if wait < 0:
+                        outcome.turns.append(turn)
+                    else:
+                        turn.at = got + wait / 1e6
+
+            hosts = [turn.host for turn in turns]
+            pipeline.add([turns_call(partition, self.pause_s, self.lease_s, hosts, self._belief(partition))], read)
+
+    def _tell(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> None:
         of = self.namespace.partition_of
-        pipeline.add([Call(of(host), "hold_host", [host, repr(seconds)]) for host, seconds in work.holds])
+        pipeline.add([hold_call(of(host), host, seconds, self._belief(of(host))) for host, seconds in work.holds])
         if work.counters:
             pipeline.add([Call(0, "count", [value for counted in work.counters.items() for value in counted])])
         for partition, hosts in _grouped(work.draws, of).items():
             fetches = sum(work.draws[host] for host in hosts)
-            pipeline.add([Call(partition, "draw_tokens", [repr(self._budget(partition)), fetches])])
+            pipeline.add([draw_call(partition, self._budget(partition), fetches, self._belief(partition))])
+        self._tell_starts(pipeline, work, outcome)
         if work.limits is not None:
             tell_limits(self.namespace, self._name, work.limits)
         for partition, names in _grouped(work.flags, lambda name: of(name.decode("utf-8", "replace").rpartition(" ")[0])).items():
@@ -311,7 +383,9 @@ class Dispatcher:
                     room[number] = slot.room
         period = 1.0 / settings.host_max_rate if settings.host_max_rate is not None else 0.0
         share = self._first_visit_share(partition, budget)
-        return Ask(0, work.per_host, self.lease_s, budget, share, settings.host_delay, period, room)
+        awaited = self.lease_s if self.pause_s > 0 else 0.0
+        belief = self._belief(partition)
+        return Ask(0, work.per_host, self.lease_s, budget, share, settings.host_delay, period, room, awaited, belief)
 
     def _learn_numbers(self, partition: int, hosts: Iterable[str]) -> None:
         """Look up the numbers of hosts of which this process was handed out nothing yet; unknown ones are asked for once."""
@@ -361,6 +435,9 @@ class Dispatcher:
                 self._numbers.clear()
             self._numbers[handout.host] = partition, handout.row.host
         last, got = told[-1], len(handouts)
+        if self.watch is not None:
+            for reply in told:
+                self.watch.note(partition, reply, self._sent)
         # Slots that are full, or became so with these handouts, are not in the wait: `ask` says when one opens.
         is_full = bool(work.slots) or (work.per_host > 0 and got > 0)
         known.waits_for_room = got >= want or is_full
@@ -407,7 +484,7 @@ class Dispatcher:
 
 
 def _of_size(ask: Ask, n: int) -> Ask:
-    return Ask(n, ask.per_host, ask.lease, ask.budget, ask.share, ask.host_delay, ask.host_period, ask.room)
+    return replace(ask, n=n)
 
 
 def _grouped(values: Iterable[_T], key: Callable[[_T], int]) -> dict[int, list[_T]]:

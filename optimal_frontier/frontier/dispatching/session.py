@@ -12,6 +12,7 @@ from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.draining import Converted, Drain
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher
 from optimal_frontier.frontier.dispatching.held_pages import bring_back
+from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.namespace import Namespace
@@ -65,7 +66,8 @@ class Session:
             self.namespace = Namespace(self.connection, settings.namespace)
             self.namespace.open(spider=spider, partitions=settings.partitions, former=settings.former_namespace)
             claim_identity(self.namespace, identity)
-            self.dispatcher = Dispatcher(self.namespace, settings)
+            self.dispatcher = Dispatcher(self.namespace, settings, ServerWatch(self.namespace))
+            self.dispatcher.join = lambda: self._join(spider, identity)
         except BaseException:
             self.connection.close()
             raise
@@ -74,7 +76,8 @@ class Session:
         complete_when = self.is_complete if settings.close_after is not None else None
         self.courier = Courier(self.dispatcher, wake, complete_when, longest_s=longest_s)
         self._has_method = has_method
-        self.planner = PlannerThread(Planner(self.namespace, settings), self.courier.look_again, self._bring_back)
+        self._plan = lambda: Planner(self.namespace, settings)
+        self.planner = PlannerThread(self._plan(), self.courier.look_again, self._bring_back)
         self.courier.start()
         self.planner.start()
 
@@ -93,6 +96,12 @@ class Session:
         self.connection.close()
         return done
 
+    def _join(self, spider: str, identity: str) -> None:
+        """Join the namespace on a server that lost it; a planner that starts afresh has nothing in mind of the other one."""
+        self.namespace.open(spider=spider, partitions=self.namespace.partitions)
+        claim_identity(self.namespace, identity)
+        self.planner.planner = self._plan()
+
     def _bring_back(self) -> None:
         if self._has_method is not None and bring_back(self.namespace, self._has_method):
             self.courier.look_again()
@@ -101,4 +110,4 @@ class Session:
         """Tell whether CLOSE_AFTER is reached: every page first visited, each that is revisited fetched that often; URL_KEYS empty."""
         if self.settings.close_after is None or (self.settings.url_keys and (self._drain is None or not self._drain.is_empty)):
             return False
-        return self._completion.look()
+        return self.namespace.is_there() and self._completion.look()
