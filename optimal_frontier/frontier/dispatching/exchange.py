@@ -20,6 +20,7 @@ from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
 from optimal_frontier.frontier.dispatching.moving import carry_out
 from optimal_frontier.frontier.dispatching.revising import bring_back, force_wanted
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch, local_clock
+from optimal_frontier.frontier.dispatching.starts import add_starts
 from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom, Start, Turn
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.recent import Recent
@@ -45,8 +46,6 @@ from optimal_frontier.state.partition import (
     renew_call,
     renewed,
     revise_calls,
-    starts_call,
-    turns_call,
 )
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import TRANSIENT, Row
@@ -71,8 +70,8 @@ SOON_PLANS: Final = 3.0
 _CLOSING_SHARE: Final = 0.5
 #: Budget of a partition that has no share by the last plan, as a share of CRAWL_RATE: 0 would be no limit.
 _LEAST_SHARE: Final = 1e-9
-#: A fetch that begins so soon after its handout, or its turn, began with it, seconds.
-_START_SLACK_S: Final = 0.015
+#: Seconds after which a partition is looked at whose requests nobody wants: whether it is the one it was, and that somebody lives.
+_WATCH_S: Final = 5.0
 #: Least seconds until a partition that had nothing is asked again.
 _SHORTEST_WAIT_S: Final = 0.01
 #: Most seconds until then: another process may have imported, forced or announced something.
@@ -93,6 +92,7 @@ class _Partition:
     #: When it is worth asking by its last reply, and when it is looked at whatever that said.
     open_at: float = 0.0
     look_at: float = 0.0
+    asked_at: float = 0.0
     #: Number of its last plan.
     plan: int = 0
     waits_for_room: bool = False
@@ -170,8 +170,12 @@ class Dispatcher:
     @property
     def pause_s(self) -> float:
         """Least seconds between two starts of fetches of a host whose starts are told; 0: they are not."""
+        return 0.0 if self.watch is None else max(self.settings.host_delay, self._host_period)
+
+    @property
+    def _host_period(self) -> float:
         rate = self.settings.host_max_rate
-        return 0.0 if self.watch is None else max(self.settings.host_delay, 1.0 / rate if rate is not None else 0.0)
+        return 0.0 if rate is None else 1.0 / rate
 
     def _belief(self, partition: int) -> Belief:
         return NO_BELIEF if self.watch is None else self.watch.belief(partition)
@@ -294,26 +298,6 @@ class Dispatcher:
             pipeline.add(observe_calls(partition, observations, [lease.present for _, lease in ended]), read)
             self._partitions[partition].open_at = 0.0
 
-    def _tell_starts(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> None:
-        """Say when fetches began, and take the turns of others."""
-        of, now = self.namespace.partition_of, time.monotonic()
-        for partition, starts in _grouped(work.starts, lambda start: of(start.host)).items():
-            latest = self.watch.latest(partition) if self.watch is not None else 0.0
-            told = [(start.host, max(0.0, latest - (now - start.at)) if start.at else 0.0) for start in starts]
-            pipeline.add([starts_call(partition, max(0.0, self.pause_s - _START_SLACK_S), told)])
-        for partition, turns in _grouped(work.turns, lambda turn: of(turn.host)).items():
-
-            def read(replies: list[Any], turns: list[Turn] = turns) -> None:
-                got = time.monotonic()
-                for turn, wait in zip(turns, replies[0], strict=True):
-                    if wait < 0:
-                        outcome.turns.append(turn)
-                    else:
-                        turn.at = got + wait / 1e6
-
-            hosts = [turn.host for turn in turns]
-            pipeline.add([turns_call(partition, self.pause_s, self.lease_s, hosts, self._belief(partition))], read)
-
     def _tell(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> None:
         of = self.namespace.partition_of
         pipeline.add([hold_call(of(host), host, seconds, self._belief(of(host))) for host, seconds in work.holds])
@@ -322,7 +306,8 @@ class Dispatcher:
         for partition, hosts in _grouped(work.draws, of).items():
             fetches = sum(work.draws[host] for host in hosts)
             pipeline.add([draw_call(partition, self._budget(partition), fetches, self._belief(partition))])
-        self._tell_starts(pipeline, work, outcome)
+        if self.watch is not None:
+            add_starts(pipeline.add, work, outcome, self.watch, self.settings.host_delay, self._host_period, self.lease_s)
         if work.limits is not None:
             tell_limits(self.namespace, self._name, work.limits)
         for partition, names in _grouped(work.flags, lambda name: of(name.decode("utf-8", "replace").rpartition(" ")[0])).items():
@@ -347,6 +332,7 @@ class Dispatcher:
             if work.looks_again or (work.has_room and known.waits_for_room):
                 known.open_at = 0.0
         if work.want <= 0:
+            self._look_after(pipeline, now)
             return []
         count, partitions = len(self._partitions), self._partitions
         order = [(self._turn + step) % count for step in range(count)]
@@ -362,7 +348,21 @@ class Dispatcher:
             self._ask_for(pipeline, partition, work.want // len(asked), work, outcome)
         return asked
 
+    def _look_after(self, pipeline: _Pipeline, now: float) -> None:
+        watch = self.watch
+        for partition, known in enumerate(self._partitions if watch is not None else ()):
+            if now >= known.asked_at + _WATCH_S:
+                known.asked_at = now
+
+                def read(replies: list[Any], partition: int = partition) -> None:
+                    assert watch is not None  # or there were no partitions
+                    watch.note(partition, parse_dispatch(partition, replies[0], self.namespace.host_names), self._sent)
+
+                ask = Ask(0, lease=self.lease_s, budget=self._budget(partition), belief=self._belief(partition))
+                pipeline.add([dispatch_call(partition, ask)], read)
+
     def _ask_for(self, pipeline: _Pipeline, partition: int, want: int, work: Exchange, outcome: Outcome) -> None:
+        self._partitions[partition].asked_at = time.monotonic()
         if time.monotonic() >= self._partitions[partition].next_flags:
             self._flag(pipeline, partition, [])
         ask = self._terms(work, partition)
@@ -381,11 +381,10 @@ class Dispatcher:
                 of, number = self._numbers.get(host, (-1, 0))
                 if of == partition:
                     room[number] = slot.room
-        period = 1.0 / settings.host_max_rate if settings.host_max_rate is not None else 0.0
         share = self._first_visit_share(partition, budget)
         awaited = self.lease_s if self.pause_s > 0 else 0.0
         belief = self._belief(partition)
-        return Ask(0, work.per_host, self.lease_s, budget, share, settings.host_delay, period, room, awaited, belief)
+        return Ask(0, work.per_host, self.lease_s, budget, share, settings.host_delay, self._host_period, room, awaited, belief)
 
     def _learn_numbers(self, partition: int, hosts: Iterable[str]) -> None:
         """Look up the numbers of hosts of which this process was handed out nothing yet; unknown ones are asked for once."""

@@ -53,7 +53,7 @@ class ServerWatch:
     """
 
     def __init__(self, namespace: Namespace) -> None:
-        self._namespace = namespace
+        self.namespace = namespace
         self._known: dict[int, _Known] = {}
         self.is_other = False
         namespace.bounded = self.bounded
@@ -62,9 +62,9 @@ class ServerWatch:
         """Return what goes with a call."""
         known = self._known.get(partition)
         if known is None:
-            return Belief(0.0, 0.0, self._namespace.run_id)
+            return Belief(0.0, 0.0, self.namespace.run_id)
         since = local_clock() - known.received
-        return Belief(known.at + since * 1e6, (BELIEVED_S + known.received - known.sent) * 1e6, self._namespace.run_id)
+        return Belief(known.at + since * 1e6, (BELIEVED_S + known.received - known.sent) * 1e6, self.namespace.run_id)
 
     def latest(self, partition: int) -> float:
         """Return what the server's time is at most, seconds since the epoch; 0: it is not known."""
@@ -80,13 +80,13 @@ class ServerWatch:
         """Take in a reply to a call that was sent at a time of the local clock."""
         known = self._known.setdefault(partition, _Known())
         known.at, known.sent, known.received = told.now * 1e6, sent, local_clock()
-        self.is_other |= told.dispatches < known.dispatches or (told.run not in (0.0, self._namespace.run_id))
+        self.is_other |= told.dispatches < known.dispatches or (told.run not in (0.0, self.namespace.run_id))
         known.dispatches = told.dispatches + 1
         off = told.server_time - told.now
         if abs(off) > BELIEVED_S and not known.is_off:
             logger.warning(
                 "the clock of %s has jumped, to %.0f s %s the time of the crawl, which goes on as before",
-                self._namespace.connection.spec.display,
+                self.namespace.connection.spec.display,
                 abs(off),
                 "ahead of" if off > 0 else "behind",
             )

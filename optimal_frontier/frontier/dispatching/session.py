@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.admitting.identity import SCRAPYS, claim_identity
 from optimal_frontier.frontier.dispatching.completion import Completion
 from optimal_frontier.frontier.dispatching.courier import Courier
@@ -98,7 +99,10 @@ class Session:
 
     def _join(self, spider: str, identity: str) -> None:
         """Join the namespace on a server that lost it; a planner that starts afresh has nothing in mind of the other one."""
-        self.namespace.open(spider=spider, partitions=self.namespace.partitions)
+        try:
+            self.namespace.open(spider=spider, partitions=self.namespace.partitions)
+        except ConfigurationError:  # another crawler was first, and has made another number of partitions
+            self.namespace.open(spider=spider)
         claim_identity(self.namespace, identity)
         self.planner.planner = self._plan()
 
