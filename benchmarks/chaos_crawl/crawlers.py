@@ -15,7 +15,7 @@ import os
 BOT_NAME = "chaos"
 SPIDER_MODULES = ["chaos_project.spiders"]
 ADDONS = {{"optimal_frontier.Addon": 500}}
-USER_AGENT = os.environ["CRAWLER"]
+USER_AGENT = os.environ.get("CRAWLER", "none")
 LOG_LEVEL = "INFO"
 TELNETCONSOLE_ENABLED = False
 ROBOTSTXT_OBEY = False
@@ -25,7 +25,7 @@ CONCURRENT_REQUESTS = 16
 CONCURRENT_REQUESTS_PER_DOMAIN = 4
 RETRY_TIMES = 2
 REFERER_ENABLED = False
-OPTIMAL_FRONTIER_REDIS_URL = os.environ["REDIS_URL"]
+OPTIMAL_FRONTIER_REDIS_URL = os.environ.get("REDIS_URL", "embedded")
 OPTIMAL_FRONTIER_NAMESPACE = "{namespace}"
 OPTIMAL_FRONTIER_CRAWL_RATE = {rate}
 OPTIMAL_FRONTIER_HOST_DELAY = {delay}

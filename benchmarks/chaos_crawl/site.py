@@ -1,11 +1,15 @@
-"""The site of a chaos crawl: pages that link to others on many hosts, and a record of every fetch."""
+"""The site of a chaos crawl, a process of its own: pages that link to others on many hosts, and a record of every fetch."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import subprocess
+import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 #: Links of a page; seconds that an answer takes; every so many pages is reached by a redirect, or fails at first.
 LINKS, ANSWER_S, REDIRECTED, FAILING = 6, 0.01, 23, 37
@@ -24,25 +28,22 @@ class Fetch:
 
 
 @dataclass
-class Site:
+class _Site:
     """``pages`` pages over ``hosts`` hosts, 127.0.0.1 and those behind it."""
 
     pages: int
     hosts: int
     port: int = 0
-    fetches: list[Fetch] = field(default_factory=list)
+    record: Path = Path()
     _failed: set[str] = field(default_factory=set)
 
-    def url(self, page: int, kind: str = "p") -> str:
-        """Return the URL of a page, or of what redirects to it."""
-        number = page % self.hosts
-        return f"http://127.0.{number // 250}.{1 + number % 250}:{self.port}/{kind}/{page}"
-
-    async def serve(self) -> asyncio.Server:
-        """Serve until the result is closed."""
+    async def serve(self) -> None:
+        """Serve until the process is ended; say the port first."""
         server = await asyncio.start_server(self._connection, "0.0.0.0", self.port, backlog=1000)  # noqa: S104  # loopback has many hosts
         self.port = server.sockets[0].getsockname()[1]
-        return server
+        print(self.port, flush=True)
+        self._out = self.record.open("a", buffering=1)
+        await server.serve_forever()
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
@@ -50,7 +51,6 @@ class Site:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
                 headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
                 fetch = Fetch(headers["host"], head[0].split(" ")[1], headers.get("user-agent", ""), time.monotonic())
-                self.fetches.append(fetch)
                 await asyncio.sleep(ANSWER_S)
                 status, extra, text = self._answer(fetch.path)
                 fetch.status = status
@@ -59,16 +59,49 @@ class Site:
                 )
                 await writer.drain()
                 fetch.done = time.monotonic()
+                self._out.write(json.dumps(asdict(fetch)) + "\n")
         writer.close()
 
     def _answer(self, path: str) -> tuple[int, str, str]:
         _, kind, number = path.split("/")
         page = int(number)
         if kind == "r":
-            return 302, f"Location: {self.url(page)}\r\n", ""
+            return 302, f"Location: {url_of(page, 'p', self.hosts, self.port)}\r\n", ""
         if page % FAILING == 1 and path not in self._failed:
             self._failed.add(path)
             return 500, "", "at first it fails"
         children = range(page * LINKS + 1, min(page * LINKS + 1 + LINKS, self.pages))
-        links = "".join(f'<a href="{self.url(child, "r" if child % REDIRECTED == 2 else "p")}">{child}</a>' for child in children)
+        links = "".join(f'<a href="{url_of(child, "r" if child % REDIRECTED == 2 else "p", self.hosts, self.port)}">{child}</a>' for child in children)
         return 200, "", f"<html><body><p>page {page}</p>{links}</body></html>"
+
+
+def url_of(page: int, kind: str, hosts: int, port: int) -> str:
+    """Return the URL of a page ("p"), or of what redirects to it ("r")."""
+    number = page % hosts
+    return f"http://127.0.{number // 250}.{1 + number % 250}:{port}/{kind}/{page}"
+
+
+class Site:
+    """The site, as the harness sees it."""
+
+    def __init__(self, pages: int, hosts: int, record: Path) -> None:
+        self._record = record
+        record.touch()
+        command = [sys.executable, __file__, str(pages), str(hosts), str(record)]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        assert self._process.stdout is not None  # piped
+        self.start_url = url_of(0, "p", hosts, int(self._process.stdout.readline()))
+
+    @property
+    def fetches(self) -> list[Fetch]:
+        """What it has answered so far."""
+        return [Fetch(**json.loads(line)) for line in self._record.read_text().splitlines()]
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_Site(int(sys.argv[1]), int(sys.argv[2]), record=Path(sys.argv[3])).serve())

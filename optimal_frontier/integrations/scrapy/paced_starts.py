@@ -13,7 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.hosts import host_of
-from optimal_frontier.integrations.scrapy.compatibility import is_closing, pause
+from optimal_frontier.integrations.scrapy.compatibility import call_later, is_closing, pause
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.state.messages import Handout
 
@@ -71,7 +71,8 @@ class PacedStarts:
                 self._give_back(request)
                 raise
             self._check(request)
-        self._courier.note_start(host)
+        # What is written now goes out when the loop comes round: a request or two later, if it is busy.
+        call_later(0.0, lambda: call_later(0.0, lambda: self._courier.note_start(host)))
 
     def _check(self, request: Any) -> None:
         lease: Lease | None = request.meta.get(LEASE)
