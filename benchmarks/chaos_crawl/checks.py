@@ -12,6 +12,8 @@ from optimal_frontier.state.rows import Row
 
 #: Seconds by which a gap may be shorter than a host's delay; the share of gaps that may be shorter still.
 SLACK_S, MOST_SHORT = 0.02, 0.001
+#: What was handed out before a wipe may begin so long after it, seconds.
+UNDER_WAY_S = 1.0
 #: A window of the budget, seconds, and fetches in it that were handed out before and began late: the crawlers' concurrency.
 WINDOW_S = 5.0
 
@@ -25,7 +27,7 @@ def short_gaps(fetches: Sequence[Fetch], delay_s: float, wipes: Sequence[float])
         after - before
         for times in by_host.values()
         for before, after in pairwise(sorted(times))
-        if not any(before - delay_s <= wipe <= after for wipe in wipes)
+        if not any(before - UNDER_WAY_S <= wipe <= after for wipe in wipes)
     ]
     return sum(gap < delay_s - SLACK_S for gap in gaps), len(gaps), min(gaps, default=0.0)
 

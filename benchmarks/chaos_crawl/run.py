@@ -55,11 +55,13 @@ async def run(plan: Plan, folder: Path) -> int:
             crawler.start()
         while len(site.fetches) < 10:
             await asyncio.sleep(0.5)
+        supervisor = asyncio.create_task(_supervise(crawlers))
         made = await trouble(world, plan.seconds, plan.only)
         found = await _found(server, plan.pages, REST_S + 2 * plan.pages / rate)
         rested = time.monotonic()
         await asyncio.sleep(STANDSTILL_S)
         is_alive = {one.name for one in crawlers} == {fetch.crawler for fetch in site.fetches if fetch.at > rested}
+        supervisor.cancel()
         ended = [await asyncio.to_thread(crawler.stop) for crawler in crawlers]
         checked = await asyncio.to_thread(_check, folder, server)
         rows = _rows(server)
@@ -92,6 +94,15 @@ async def run(plan: Plan, folder: Path) -> int:
         + (f"WRONG: {'; '.join(wrong)}" if wrong else "all is well")
     )
     return int(bool(wrong))
+
+
+async def _supervise(crawlers: list[Crawler]) -> None:
+    """Start crawlers again that have ended: at a start without a server they refuse."""
+    while True:
+        await asyncio.sleep(2)
+        for crawler in crawlers:
+            if not crawler.is_running:
+                crawler.start()
 
 
 async def _found(server: Server, pages: int, patience_s: float) -> int:

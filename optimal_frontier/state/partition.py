@@ -171,7 +171,7 @@ class Dispatched:
     server_time : float
         What the server's own clock says, seconds since the epoch.
     run : float
-        Of the namespace, as the partition had it before this call; 0: it had none.
+        Of the namespace, as the last crawler that called had it; 0: none has.
     dispatches : int
         Calls of crawlers before this one.
     handouts : list of Handout

@@ -366,6 +366,8 @@ class Courier:
     def _begin_anew(self, carried: Exchange) -> None:
         """Go on with a server that has lost something: tell it again what this process holds, and have the caller begin again."""
         is_empty = self.dispatcher.reopen()
+        if is_empty is None:
+            return
         with self._condition:
             ended = [observation for observation, _ in (*carried.ended, *self._next.ended)]
             held = [lease.handout for lease in self._live.values()]

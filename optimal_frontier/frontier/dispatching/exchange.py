@@ -180,18 +180,28 @@ class Dispatcher:
     def _belief(self, partition: int) -> Belief:
         return NO_BELIEF if self.watch is None else self.watch.belief(partition)
 
-    def reopen(self) -> bool:
-        """Join the namespace of a server that is another one, made anew where it is not there; return whether it is another one too.
+    def reopen(self) -> bool | None:
+        """Join the namespace of a server that may be another one, made anew where it is not there.
+
+        Returns
+        -------
+        bool or None
+            Whether the namespace is another one; None: nothing has changed, it is others who have to learn.
 
         Raises
         ------
         StateError
             See `Namespace.open`.
         """
-        before = self.namespace.run_id
+        assert self.watch is not None  # who else would know
+        before, is_behind = self.namespace.run_id, self.watch.is_behind
+        self.watch.is_doubted = False
         self.join()
+        is_empty = self.namespace.run_id != before
+        if not is_empty and not is_behind:
+            return None
         self.forget()
-        return self.namespace.run_id != before
+        return is_empty
 
     def published(self, partition: int) -> Published:
         """Return the last plan of a partition, as far as this process has read it."""
@@ -224,7 +234,7 @@ class Dispatcher:
         asked = self._ask(pipeline, work, outcome)
         self._sent = local_clock()
         pipeline.run(self.namespace)
-        outcome.is_other_server = self.watch is not None and self.watch.is_other
+        outcome.is_other_server = self.watch is not None and (self.watch.is_behind or self.watch.is_doubted)
         if work.pages:
             self._unknown.clear()
         for partition in asked:

@@ -48,14 +48,16 @@ class ServerWatch:
 
     Attributes
     ----------
-    is_other : bool
-        The server is not the one it was, in one partition at least.
+    is_behind : bool
+        The server has lost something, in one partition at least.
+    is_doubted : bool
+        Somebody has another namespace of this name in mind: one that was there before, or the one that is there by now.
     """
 
     def __init__(self, namespace: Namespace) -> None:
         self.namespace = namespace
         self._known: dict[int, _Known] = {}
-        self.is_other = False
+        self.is_behind = self.is_doubted = False
         namespace.bounded = self.bounded
 
     def belief(self, partition: int) -> Belief:
@@ -78,11 +80,17 @@ class ServerWatch:
 
     def note(self, partition: int, told: Dispatched, sent: float) -> None:
         """Take in a reply to a call that was sent at a time of the local clock."""
-        known = self._known.setdefault(partition, _Known())
-        known.at, known.sent, known.received = told.now * 1e6, sent, local_clock()
-        self.is_other |= told.dispatches < known.dispatches or (told.run not in (0.0, self.namespace.run_id))
+        known, received = self._known.setdefault(partition, _Known()), local_clock()
+        now, off = told.now, told.server_time - told.now
+        if abs(off) <= BELIEVED_S + received - sent:
+            now, off = told.server_time, 0.0  # what the call has taken on its way is no jump
+        expected = known.at / 1e6 + received - known.received
+        # While the server's clock is off, the time is kept from when it was right: by each reply it would lose what that took.
+        if not known.at or abs(off) <= BELIEVED_S or abs(now - expected) > BELIEVED_S:
+            known.at, known.sent, known.received = now * 1e6, sent, received
+        self.is_behind |= told.dispatches < known.dispatches
+        self.is_doubted |= told.run not in (0.0, self.namespace.run_id)
         known.dispatches = told.dispatches + 1
-        off = told.server_time - told.now
         if abs(off) > BELIEVED_S and not known.is_off:
             logger.warning(
                 "the clock of %s has jumped, to %.0f s %s the time of the crawl, which goes on as before",
@@ -95,4 +103,4 @@ class ServerWatch:
     def forget(self) -> None:
         """Begin with another server."""
         self._known.clear()
-        self.is_other = False
+        self.is_behind = self.is_doubted = False

@@ -99,12 +99,14 @@ class Session:
 
     def _join(self, spider: str, identity: str) -> None:
         """Join the namespace on a server that lost it; a planner that starts afresh has nothing in mind of the other one."""
+        before = self.namespace.run_id
         try:
             self.namespace.open(spider=spider, partitions=self.namespace.partitions)
         except ConfigurationError:  # another crawler was first, and has made another number of partitions
             self.namespace.open(spider=spider)
         claim_identity(self.namespace, identity)
-        self.planner.planner = self._plan()
+        if self.namespace.run_id != before:
+            self.planner.planner = self._plan()
 
     def _bring_back(self) -> None:
         if self._has_method is not None and bring_back(self.namespace, self._has_method):

@@ -5,7 +5,7 @@
 --          within how many us the server's clock is believed, run of the namespace (0: unknown)
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
 -- Returns  {"<dddddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, hosts known, the
---          server's own time, run and dispatches as they were found (0, 0: this server has none of it); then lists: pages, lateness (us; below 0: early), stored values, memories (or nil), and words (or nil) of each host in the order of
+--          server's own time, run of the last caller, dispatches before this one (0, 0: this server has none of it); then lists: pages, lateness (us; below 0: early), stored values, memories (or nil), and words (or nil) of each host in the order of
 --          these pages}. O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
 local min, max, number, format = math.min, math.max, tonumber, string.format
@@ -188,6 +188,6 @@ local opens = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
 if opens and tonumber(opens) > now then wait = min(wait, opens - now) elseif firsts[1] then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end
 d[1], d[2], d[3], d[4] = now, budget > 0 and tokens - got or 1, discovery, L
-if run > 0 then d[8], d[9] = found > 0 and found or run, dispatches + 1 end
+if run > 0 then d[8], d[9] = run, dispatches + 1 end
 write_state(d)
 return {pk('<dddddddddd', now, wait, L, d[6], d[7], until_, call('HLEN', P .. 'hosts'), told, found, dispatches), ids, late, values, memories, words}
