@@ -2,9 +2,9 @@
 
     python benchmarks/chaos.py --seconds 120 --crawlers 2 --pages 1000 --hosts 40 --seed 1
 
-A site on loopback (a host for each address of 127.0.0.0/8) records every fetch; crawlers are `scrapy crawl` processes, and talk to a redis-server
-of their own through a proxy that cuts, delays and swallows. What goes wrong is drawn from the seed; the last line sums it up, and the exit
-code says whether it is as it must be. The parts are in `chaos_crawl/`.
+A site on loopback (a host for each address of 127.0.0.0/8) records every fetch; crawlers are `scrapy crawl` processes, and talk to a
+redis-server of their own through a proxy that cuts, delays and swallows. What goes wrong is drawn from the seed; the last line sums it
+up, and the exit code says whether it is as it must be. The parts are in `chaos_crawl/`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from chaos_crawl.site import Fetch
-
 from optimal_frontier.state.rows import Row
 
 #: Seconds by which a gap may be shorter than a host's delay; the share of gaps that may be shorter still.
@@ -19,7 +18,7 @@ WINDOW_S = 5.0
 
 
 def short_gaps(fetches: Sequence[Fetch], delay_s: float, wipes: Sequence[float]) -> tuple[int, int, float]:
-    """Return gaps between fetches of a host that are too short, all gaps, and the shortest; what a wiped server forgot counts for nothing."""
+    """Return gaps between fetches of a host that are too short, all gaps, and the shortest; a wiped server has forgotten some."""
     by_host: dict[str, list[float]] = {}
     for fetch in fetches:
         by_host.setdefault(fetch.host, []).append(fetch.at)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 NAMESPACE = "chaos"
 
-_SETTINGS = '''
+_SETTINGS = """
 import os
 BOT_NAME = "chaos"
 SPIDER_MODULES = ["chaos_project.spiders"]
@@ -31,9 +31,9 @@ OPTIMAL_FRONTIER_CRAWL_RATE = {rate}
 OPTIMAL_FRONTIER_HOST_DELAY = {delay}
 OPTIMAL_FRONTIER_RESOLVE_INTERVAL = 2
 OPTIMAL_FRONTIER_MIN_INTERVAL = 1
-'''
+"""
 
-_SPIDER = '''
+_SPIDER = """
 import os
 from scrapy import Request, Spider
 from optimal_frontier.state import namespace as module
@@ -55,7 +55,7 @@ class Chaos(Spider):
     def parse(self, response):
         for link in response.css("a::attr(href)").getall():
             yield Request(link)
-'''
+"""
 
 
 def write_project(folder: Path, rate: float, delay: float) -> None:
@@ -80,9 +80,11 @@ class Crawler:
         self.is_stopped = False
 
     def start(self) -> None:
-        """Start it."""
+        """Start it, unless it runs."""
+        if self.is_running:
+            return
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603
+            self._process = subprocess.Popen(
                 [sys.executable, "-m", "scrapy", "crawl", "chaos"], cwd=self.folder, stdout=log, stderr=log, env=self._environment
             )
         self.is_stopped = False

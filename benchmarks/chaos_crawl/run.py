@@ -12,13 +12,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import redis
+
 from chaos_crawl.checks import MOST_SHORT, WINDOW_S, counted_twice, fetched_twice_at_once, fullest_window, short_gaps
 from chaos_crawl.crawlers import NAMESPACE, Crawler, write_project
 from chaos_crawl.proxy import Proxy
 from chaos_crawl.server import Server
 from chaos_crawl.site import Site
 from chaos_crawl.troubles import World, trouble
-
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import Row, split_tail
 
@@ -49,7 +49,7 @@ async def run(plan: Plan, folder: Path) -> int:
     write_project(folder, rate, DELAY_S)
     url = f"redis://127.0.0.1:{port}/0"
     crawlers = [Crawler(folder, f"crawler-{number}", url, site.start_url) for number in range(plan.crawlers)]
-    world = World(server, proxy, crawlers, random.Random(plan.seed))  # noqa: S311  # the same troubles again
+    world = World(server, proxy, crawlers, random.Random(plan.seed))  # the same troubles again
     try:
         for crawler in crawlers:
             crawler.start()
@@ -135,5 +135,5 @@ def _check(folder: Path, server: Server) -> str:
     """Return what `optimal-frontier check` finds; empty: nothing."""
     server.client.delete(f"{NAMESPACE}:{{0}}:chaos")
     command = [sys.executable, "-m", "optimal_frontier.cli", "--redis-url", f"unix://{server.socket}", "--namespace", NAMESPACE, "check"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
     return "" if done.returncode == 0 else (done.stdout + done.stderr)[-1500:]

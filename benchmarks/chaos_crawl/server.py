@@ -9,9 +9,6 @@ from pathlib import Path
 
 import redis
 
-#: Stands in front of every script: the server's clock is as many seconds ahead as the key says. `${HOOK}` is where scripts ask for the time.
-AHEAD = "chaos:ahead"
-
 
 class Server:
     """A server with an append-only file on a unix socket in ``folder``."""
@@ -27,8 +24,8 @@ class Server:
         data = self.folder / "data"
         data.mkdir(exist_ok=True)
         with (self.folder / "redis.log").open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603
-                ["redis-server", "--port", "0", "--unixsocket", self.socket, "--dir", str(data), "--appendonly", "yes", "--save", ""],  # noqa: S607
+            self._process = subprocess.Popen(
+                ["redis-server", "--port", "0", "--unixsocket", self.socket, "--dir", str(data), "--appendonly", "yes", "--save", ""],
                 stdout=log,
                 stderr=log,
             )

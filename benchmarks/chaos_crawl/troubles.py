@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import redis
+
 from chaos_crawl.crawlers import NAMESPACE, Crawler
 from chaos_crawl.proxy import Proxy
 from chaos_crawl.server import Server

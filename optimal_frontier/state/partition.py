@@ -149,7 +149,8 @@ class Ask:
 
 def dispatch_call(partition: int, ask: Ask) -> Call:
     """Return the call that hands out requests; `parse_dispatch` reads its reply."""
-    said = _ASK.pack(min(ask.n, BATCH), ask.per_host, ask.lease, ask.budget, ask.share, ask.host_delay, ask.host_period, ask.awaited, *ask.belief)
+    paced = ask.host_delay, ask.host_period, ask.awaited
+    said = _ASK.pack(min(ask.n, BATCH), ask.per_host, ask.lease, ask.budget, ask.share, *paced, *ask.belief)
     return Call(partition, "dispatch", [said, b"".join(_ROOM.pack(host, max(0, left)) for host, left in ask.room.items())])
 
 
@@ -197,7 +198,8 @@ def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispat
     header, pages, lateness, values, memories, words = reply
     now, wait, log_price, plan, forgotten, token, known_hosts, own, run, dispatches = _STATE.unpack(header)
     at = now / 1e6
-    result = Dispatched(at, wait / 1e6 if wait < FAR_US else math.inf, log_price, int(plan), int(forgotten), own / 1e6, run, int(dispatches), [], [])
+    wait_s, counts = wait / 1e6 if wait < FAR_US else math.inf, (int(plan), int(forgotten))
+    result = Dispatched(at, wait_s, log_price, *counts, own / 1e6, run, int(dispatches), [], [])
     numbers = [_HOST.unpack_from(value)[0] if len(value) >= _HOST.size else 0 for value in values]
     host_of = names.look_up(partition, numbers, int(known_hosts))
     said: dict[int, HostWords] = {}

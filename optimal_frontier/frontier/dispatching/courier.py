@@ -234,8 +234,9 @@ class Courier:
     def holds(self, handout: Handout) -> bool:
         """Tell whether a lease is held still, as far as this process can know: it may have slept for longer than one lasts."""
         lease = self._live.get((handout.partition, handout.page))
-        is_same = lease is not None and lease.handout.token == handout.token
-        return is_same and time.monotonic() - lease.renewed_at < _SURE_SHARE * self.dispatcher.lease_s
+        if lease is None or lease.handout.token != handout.token:
+            return False
+        return time.monotonic() - lease.renewed_at < _SURE_SHARE * self.dispatcher.lease_s
 
     def trap(self, reason: str, url: str) -> None:
         """Count a link that is not followed; see `traps.REASONS`."""

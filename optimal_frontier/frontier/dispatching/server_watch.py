@@ -1,8 +1,8 @@
 """Notices a server that is not the one it was: wiped, restored, replaced; and one whose clock has jumped.
 
-Every call of a crawler for requests counts in its partition, and the reply says how many were counted before it. Fewer than this crawler has
-seen: the server has lost something. The time goes on as the crawlers' own clocks have it, as long as the server's is more than a few seconds
-off: it is believed again when it comes back, or when no crawler was there.
+Every call of a crawler for requests counts in its partition, and the reply says how many were counted before it. Fewer than this crawler
+has seen: the server has lost something. The time goes on as the crawlers' own clocks have it, as long as the server's is more than a few
+seconds off: it is believed again when it comes back, or when no crawler was there.
 """
 
 from __future__ import annotations

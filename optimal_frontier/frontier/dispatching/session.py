@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ class Session:
             self.namespace.open(spider=spider, partitions=settings.partitions, former=settings.former_namespace)
             claim_identity(self.namespace, identity)
             self.dispatcher = Dispatcher(self.namespace, settings, ServerWatch(self.namespace))
-            self.dispatcher.join = lambda: self._join(spider, identity)
+            self.dispatcher.join = partial(self._join, spider, identity)
         except BaseException:
             self.connection.close()
             raise
@@ -77,8 +78,7 @@ class Session:
         complete_when = self.is_complete if settings.close_after is not None else None
         self.courier = Courier(self.dispatcher, wake, complete_when, longest_s=longest_s)
         self._has_method = has_method
-        self._plan = lambda: Planner(self.namespace, settings)
-        self.planner = PlannerThread(self._plan(), self.courier.look_again, self._bring_back)
+        self.planner = PlannerThread(Planner(self.namespace, settings), self.courier.look_again, self._bring_back)
         self.courier.start()
         self.planner.start()
 
@@ -106,7 +106,7 @@ class Session:
             self.namespace.open(spider=spider)
         claim_identity(self.namespace, identity)
         if self.namespace.run_id != before:
-            self.planner.planner = self._plan()
+            self.planner.planner = type(self.planner.planner)(self.namespace, self.settings)
 
     def _bring_back(self) -> None:
         if self._has_method is not None and bring_back(self.namespace, self._has_method):

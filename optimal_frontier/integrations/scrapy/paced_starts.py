@@ -1,7 +1,7 @@
 """The last look at a request before it is sent: whether its lease is held, and whether its host has a turn for it.
 
-What the frontier hands out comes with a turn of its host. Everything else (redirects, retries, robots.txt, requests from memory) takes one. A
-host that paces is told when each fetch begins, in whichever process.
+What the frontier hands out comes with a turn of its host. Everything else (redirects, retries, robots.txt, requests from memory) takes
+one. A host that paces is told when each fetch begins, in whichever process.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _LOOK_S: Final = 0.005
 #: Longest wait for Redis to give one, seconds, and for the turn itself.
 _ANSWER_S: Final = 30.0
 _LONGEST_S: Final = 180.0
+#: Rounds of the loop in which a request is on its way from here to the network.
+_ROUNDS: Final = 4
 
 
 class PacedStarts:
@@ -71,8 +73,14 @@ class PacedStarts:
                 self._give_back(request)
                 raise
             self._check(request)
-        # What is written now goes out when the loop comes round: a request or two later, if it is busy.
-        call_later(0.0, lambda: call_later(0.0, lambda: self._courier.note_start(host)))
+        self._note_sent(host, _ROUNDS)
+
+    def _note_sent(self, host: str, rounds: int) -> None:
+        """Say that a fetch has begun when the loop has come round so often: connecting and writing take a round each."""
+        if rounds:
+            call_later(0.0, lambda: self._note_sent(host, rounds - 1))
+        else:
+            self._courier.note_start(host)
 
     def _check(self, request: Any) -> None:
         lease: Lease | None = request.meta.get(LEASE)
