@@ -12,6 +12,7 @@ local min, max, number, format = math.min, math.max, tonumber, string.format
 local n, per_host, lease, budget, share, delay, period, awaited, expected, within, run = up('<I4I4ddddddddd', ARGV[1])
 local d = read_state()
 local now, told = clock(d[1], expected, within)
+if d[1] == 0 then d[1] = now end
 local discovery, L, step, found, dispatches = d[3], d[4], d[5], d[8], d[9]
 -- After a time in which nobody could renew them leases are spared for as long as one lasts, so that their owners can.
 if run > 0 and dispatches > 0 and now - d[1] > lease * 5e5 then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
