@@ -14,8 +14,9 @@ local d = read_state()
 local now, told = clock(d[1], expected, within)
 if d[1] == 0 then d[1] = now end
 local discovery, L, step, found, dispatches = d[3], d[4], d[5], d[8], d[9]
--- After a time in which nobody could renew them leases are spared for as long as one lasts, so that their owners can.
-if run > 0 and dispatches > 0 and now - d[1] > lease * 5e5 then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
+-- After a time in which nobody could renew them leases are spared for as long as one lasts, so that their owners can. Live crawlers call
+-- every 5 s at least.
+if run > 0 and dispatches > 0 and now - d[1] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
 local grace
 local function is_spared()
   if grace == nil then grace = run > 0 and call('EXISTS', P .. 'grace') == 1 end
