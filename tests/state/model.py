@@ -52,9 +52,8 @@ class Partition:
     free_at: dict[str, float] = field(default_factory=dict)
     tokens: float = 1.0
     asked_at: float = 0.0
-    #: Calls of crawlers that said which run they are of, when the last of them was, and until when leases are spared.
+    #: Calls of crawlers that said which run they are of.
     dispatches: int = 0
-    spared_until: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
 
     def count(self, name: str, by: int = 1) -> None:
