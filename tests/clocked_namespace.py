@@ -45,7 +45,7 @@ class ClockedNamespace(Namespace):
     def set_time(self, at: float) -> float:
         for k in range(self.partitions):
             kept = self.command("GET", self.key("d", k), partition=k)
-            state = _STATE.unpack(kept)[1:] if kept else (1.0, 0.0, 0.0, 0.001, 0.0, 0.0)
+            state = _STATE.unpack_from(kept)[1:] if kept else (1.0, 0.0, 0.0, 0.001, 0.0, 0.0)
             self.command("SET", self.key("d", k), _STATE.pack(at * 1e6, *state), partition=k)
         return at
 

@@ -61,7 +61,7 @@ class JudgedCrawl:
         """Set the time of all partitions."""
         for k in range(self.namespace.partitions):
             stored = self.namespace.command("GET", self.key("d", k), partition=k)
-            fields = list(_D.unpack(stored)) if stored else [0.0, 1.0, 0.0, 0.0, 0.001, 0.0, 0.0]
+            fields = list(_D.unpack_from(stored)) if stored else [0.0, 1.0, 0.0, 0.0, 0.001, 0.0, 0.0]
             fields[0] = round(at * 1e6)
             self.namespace.command("SET", self.key("d", k), _D.pack(*fields), partition=k)
         self.time = at

@@ -84,7 +84,8 @@ class TimedNamespace(Namespace):
         return self._micros / 1e6
 
     def state(self, k: int = 0) -> PartitionState:
-        return PartitionState(*_STATE.unpack(self.command("GET", self.key("d", k), partition=k)))
+        kept = self.command("GET", self.key("d", k), partition=k)
+        return PartitionState(*(_STATE.unpack_from(kept) if kept else (0.0, *_FRESH[1:])))
 
     def write_state(self, state: PartitionState, k: int = 0) -> None:
         self.command("SET", self.key("d", k), _STATE.pack(*state), partition=k)

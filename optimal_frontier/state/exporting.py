@@ -97,8 +97,8 @@ def export_lines(namespace: Namespace) -> Iterator[Line]:
 def _partition(namespace: Namespace, k: int) -> Line:
     d, priors = namespace.commands([["GET", namespace.key(name, k)] for name in ("d", "priors")], partition=k)
     line: Line = {"partition": k, "stats": _sorted(namespace.counts(k)), "plan": _sorted(namespace.hash("plan", k))}
-    if d is not None and len(d) == _D.size:
-        line["d"] = [to_number(value) for value in _D.unpack(d)]
+    if d is not None and len(d) >= _D.size:
+        line["d"] = [to_number(value) for value in _D.unpack_from(d)]
     if priors:
         line["priors"] = to_text(priors)
     return line
@@ -128,8 +128,8 @@ def _hosts(namespace: Namespace, k: int) -> Iterator[Line]:
             line: Line = {"host": names[number]}
             if said:
                 line["words"] = to_text(said)
-            if free is not None and len(free) == _OPENS.size:
-                line["opens"] = list(_OPENS.unpack(free))
+            if free is not None and len(free) >= _OPENS.size:
+                line["opens"] = list(_OPENS.unpack_from(free))
             if gone:
                 line["retired"] = [page.hex() for page in gone]
             if number in extra:

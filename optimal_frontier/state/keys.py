@@ -17,7 +17,7 @@ class Key(NamedTuple):
 
 #: Of each partition.
 KEYS: Final = (
-    Key("meta", "hash", "schema, spider, identity, partitions, opened (s)", "fixed", "open"),
+    Key("meta", "hash", "schema, spider, identity, partitions, opened (s), run: a random number of this namespace", "fixed", "open"),
     Key(
         "pages",
         "hash",
@@ -49,12 +49,13 @@ KEYS: Final = (
     Key(
         "opens",
         "hash",
-        "H in 4 bytes -> when it is free, and its last turn that is taken (two doubles, us)",
+        "H in 4 bytes -> when it is free, its last turn that is taken, until when the start of a fetch is awaited (three doubles, us)",
         "hosts",
-        "dispatch, hold_host",
+        "dispatch, hold_host, note_starts, take_turns",
     ),
-    Key("hosts", "hash", "host name -> H", "hosts", "add_pages, adopt"),
-    Key("hosts:names", "hash", "H -> host name", "hosts", "add_pages, adopt"),
+    Key("grace", "string", "while it is there, leases that ran out are spared: nobody could renew them; expires", "fixed", "dispatch"),
+    Key("hosts", "hash", "host name -> H", "hosts", "add_pages, adopt, take_turns"),
+    Key("hosts:names", "hash", "H -> host name", "hosts", "add_pages, adopt, take_turns"),
     Key(
         "hosts:words",
         "hash",
@@ -89,7 +90,7 @@ KEYS: Final = (
     Key(
         "d",
         "string",
-        "seven doubles: time (us), tokens, discovery, log price, step of it, number of the plan, pages forgotten",
+        "nine doubles: time (us), tokens, discovery, log price, step of it, number of the plan, pages forgotten, run, dispatches",
         "fixed",
         "dispatch, publish_plan, draw_tokens, forget",
     ),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from redis.exceptions import NoScriptError, RedisError
@@ -19,6 +20,8 @@ from optimal_frontier.state.scripts import source
 SCHEMA: Final = "4"
 #: Stands in its place while an import fills the namespace.
 UNFINISHED: Final = "import"
+#: What `Namespace.open` and crawlers put there; a hash with no more than that is what a wiped server has got since.
+_OURS: Final = frozenset({b"opened", b"partitions", b"run", b"spider", b"identity"})
 #: Ends the name under which a migration writes, beside the namespace.
 BESIDE: Final = "~migration"
 #: Redirections by a cluster that are followed for one call.
@@ -49,12 +52,19 @@ class Namespace:
     ----------
     partitions : int
         How many there are; 1 until it is opened.
+    run_id : float
+        A random number that was written when the namespace was created, so that another one of its name is known for another; 0 until it
+        is opened.
+    bounded : callable
+        Partition and what its server's clock says (us) -> that, or what it should say. A crawler that lives for long sets it.
     """
 
     def __init__(self, connection: Connection, name: str) -> None:
         self.connection = connection
         self.name = name
         self.partitions = 1
+        self.run_id = 0.0
+        self.bounded: Callable[[int, float], float] = _as_told
         #: Of hosts that were handed out.
         self.host_names = HostNames(self._names_of)
         self._digests: dict[str, str] = {}
@@ -101,8 +111,8 @@ class Namespace:
                     f"the key {self.key(name)} holds a {actual}, where optimal_frontier keeps a {expected}; nothing was changed. "
                     f"Choose another OPTIMAL_FRONTIER_NAMESPACE than {self.name!r}, or remove that key"
                 )
-        is_new = found[0] == "none"
         meta = self.key("meta")
+        is_new = found[0] == "none" or set(self.command("HKEYS", meta)) <= _OURS
         if is_new and not create:
             return
         if is_new:
@@ -119,7 +129,7 @@ class Namespace:
                     ["HSETNX", meta, "partitions", partitions or 1],
                 ]
             )
-        schema, stored = self.command("HMGET", meta, "schema", "partitions")
+        schema, stored, run = self.command("HMGET", meta, "schema", "partitions", "run")
         if schema is not None and schema.decode() == UNFINISHED:
             raise SchemaMismatchError(
                 f"an import into namespace {self.name!r} has not ended, so there is only a part of it: let it end, or run the same "
@@ -137,6 +147,10 @@ class Namespace:
                 f"OPTIMAL_FRONTIER_PARTITIONS = {partitions}: expected {self.partitions}, which namespace {self.name!r} was made with; "
                 "a new number needs a new OPTIMAL_FRONTIER_NAMESPACE, or an export and import"
             )
+        if run is None and create:
+            self.command("HSETNX", meta, "run", 1 + secrets.randbelow(2**52))
+            run = self.command("HGET", meta, "run")
+        self.run_id = float(run or 0)
         if spider is None:
             return
         self.command("HSETNX", meta, "spider", spider)
@@ -146,6 +160,10 @@ class Namespace:
                 f"namespace {self.name!r} belongs to the spider {owner!r}, this one is {spider!r}; "
                 "give it an OPTIMAL_FRONTIER_NAMESPACE of its own"
             )
+
+    def is_there(self) -> bool:
+        """Tell whether it is still the namespace that was opened: a server that was wiped, or another one, has none or another."""
+        return float(self.command("HGET", self.key("meta"), "run") or 0) == self.run_id
 
     def _owner_of(self, name: str) -> str | None:
         spider = self.command("HGET", Namespace(self.connection, name).key("meta"), "spider")
@@ -245,7 +263,8 @@ class Namespace:
     def now(self, partition: int = 0) -> float:
         """Return the time of a partition, seconds since the epoch: its server's, and never before that of its last dispatch."""
         (seconds, micros), kept = self.commands([["TIME"], ["GETRANGE", self.key("d", partition), 0, 7]], partition=partition)
-        return max(int(seconds) + int(micros) / 1e6, struct.unpack("<d", kept)[0] / 1e6 if kept else 0.0)
+        told = self.bounded(partition, int(seconds) * 1e6 + int(micros))
+        return max(told, struct.unpack("<d", kept)[0] if kept else 0.0) / 1e6
 
     def _by_client(self, partitions: Sequence[tuple[int, int]]) -> Iterable[tuple[Any, list[int]]]:
         chosen: dict[int, tuple[Any, list[int]]] = {}
@@ -264,6 +283,10 @@ class Namespace:
 
     def _names_of(self, partition: int, numbers: list[int]) -> list[bytes | None]:
         return list(self.command("HMGET", self.key("hosts:names", partition), *numbers, partition=partition))
+
+
+def _as_told(_: int, clock: float) -> float:
+    return clock
 
 
 def namespaces_of(connection: Connection, bot_name: str) -> list[str]:

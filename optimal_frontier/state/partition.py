@@ -7,7 +7,7 @@ import struct
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -27,9 +27,12 @@ BATCH: Final = 64
 FAR_US: Final = 9e15
 
 _META: Final = struct.Struct("<dII")
-_ASK: Final = struct.Struct("<IIddddd")
+_ASK: Final = struct.Struct("<II9d")
 _ROOM: Final = struct.Struct("<II")
-_STATE: Final = struct.Struct("<7d")
+_STATE: Final = struct.Struct("<10d")
+_BELIEF: Final = struct.Struct("<dd")
+_TURN: Final = struct.Struct("<dddd")
+_PAUSE: Final = struct.Struct("<d")
 _SIZES: Final = struct.Struct("<4H")
 _INDEX: Final = struct.Struct("<H")
 _RENEWAL: Final = struct.Struct("<dd")
@@ -86,6 +89,27 @@ def add_calls(partition: int, pages: Sequence[NewPage]) -> list[Call]:
     return calls
 
 
+class Belief(NamedTuple):
+    """What a crawler takes for true of its server.
+
+    Attributes
+    ----------
+    expected : float
+        What the server's time should be by the crawler's own clock, microseconds since the epoch; 0: it cannot tell.
+    within : float
+        By how many microseconds the server's clock may differ from that and is believed all the same.
+    run : float
+        Of the namespace; 0: the caller does not live long enough to care.
+    """
+
+    expected: float = 0.0
+    within: float = 0.0
+    run: float = 0.0
+
+
+NO_BELIEF: Final = Belief()
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
     """What is wanted of a partition. Times in seconds, rates per second.
@@ -107,6 +131,10 @@ class Ask:
         Least seconds between two requests to a host, and mean seconds.
     room : mapping of int to int
         Hosts (by number) that take fewer requests now, and how many.
+    awaited : float
+        How long a host stays shut at most for a fetch whose start was not told; 0: starts are not told.
+    belief : Belief
+        What the caller knows of the server.
     """
 
     n: int
@@ -117,11 +145,14 @@ class Ask:
     host_delay: float = 0.0
     host_period: float = 0.0
     room: Mapping[int, int] = field(default_factory=dict)
+    awaited: float = 0.0
+    belief: Belief = NO_BELIEF
 
 
 def dispatch_call(partition: int, ask: Ask) -> Call:
     """Return the call that hands out requests; `parse_dispatch` reads its reply."""
-    said = _ASK.pack(min(ask.n, BATCH), ask.per_host, ask.lease, ask.budget, ask.share, ask.host_delay, ask.host_period)
+    paced = ask.host_delay, ask.host_period, ask.awaited
+    said = _ASK.pack(min(ask.n, BATCH), ask.per_host, ask.lease, ask.budget, ask.share, *paced, *ask.belief)
     return Call(partition, "dispatch", [said, b"".join(_ROOM.pack(host, max(0, left)) for host, left in ask.room.items())])
 
 
@@ -140,6 +171,12 @@ class Dispatched:
         Number of the last plan.
     forgotten : int
         Pages forgotten so far: what was known to be stored may not be any more when it grows.
+    server_time : float
+        What the server's own clock says, seconds since the epoch.
+    run : float
+        Of the namespace, as the last crawler that called had it; 0: none has.
+    dispatches : int
+        Calls of crawlers before this one.
     handouts : list of Handout
     damaged : dict of bytes to str
         Pages that are leased and cannot be read, and why.
@@ -152,6 +189,9 @@ class Dispatched:
     log_price: float
     plan: int
     forgotten: int
+    server_time: float
+    run: float
+    dispatches: int
     handouts: list[Handout]
     damaged: dict[bytes, str]
     forgetful: list[bytes]
@@ -161,9 +201,10 @@ def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispat
     """Read the reply of a dispatch; names of hosts that are not known yet are asked for."""
     received = time.monotonic()
     header, pages, lateness, values, memories, words = reply
-    now, wait, log_price, plan, forgotten, token, known_hosts = _STATE.unpack(header)
+    now, wait, log_price, plan, forgotten, token, known_hosts, own, run, dispatches = _STATE.unpack(header)
     at = now / 1e6
-    result = Dispatched(at, wait / 1e6 if wait < FAR_US else math.inf, log_price, int(plan), int(forgotten), [], {}, [])
+    wait_s, counts = wait / 1e6 if wait < FAR_US else math.inf, (int(plan), int(forgotten))
+    result = Dispatched(at, wait_s, log_price, *counts, own / 1e6, run, int(dispatches), [], {}, [])
     numbers = [_HOST.unpack_from(value)[0] if len(value) >= _HOST.size else 0 for value in values]
     host_of = names.look_up(partition, numbers, int(known_hosts))
     said: dict[int, HostWords] = {}
@@ -195,6 +236,30 @@ def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispat
             Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, said[number], memory, value)
         )
     return result
+
+
+def hold_call(partition: int, host: str, seconds: float, belief: Belief = NO_BELIEF) -> Call:
+    """Return the call that keeps requests from a host for a while."""
+    return Call(partition, "hold_host", [host, repr(seconds), _BELIEF.pack(belief.expected, belief.within)])
+
+
+def draw_call(partition: int, budget: float, fetches: int, belief: Belief = NO_BELIEF) -> Call:
+    """Return the call that pays for fetches that are no dispatch."""
+    return Call(partition, "draw_tokens", [repr(budget), fetches, _BELIEF.pack(belief.expected, belief.within)])
+
+
+def starts_call(partition: int, pause: float, starts: Sequence[tuple[str, float]]) -> Call:
+    """Return the call that tells when fetches began: host, and server's time (s; 0: it never did).
+
+    ``pause`` are the least seconds between two starts.
+    """
+    told = [value for host, began in starts for value in (host, _PAUSE.pack(began * 1e6))]
+    return Call(partition, "note_starts", [_PAUSE.pack(pause * 1e6), *told])
+
+
+def turns_call(partition: int, pause: float, awaited: float, hosts: Sequence[str], belief: Belief = NO_BELIEF) -> Call:
+    """Return the call that takes turns of hosts; it yields of each the microseconds until then, or -1: ask again."""
+    return Call(partition, "take_turns", [_TURN.pack(pause * 1e6, awaited * 1e6, belief.expected, belief.within), *hosts])
 
 
 def observe_calls(partition: int, observations: Sequence[Observation], tokens: Sequence[float], *, is_logged: bool = False) -> list[Call]:

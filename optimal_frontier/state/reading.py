@@ -218,7 +218,7 @@ def read_published(namespace: Namespace, partition: int) -> tuple[Published, flo
         "MGET", *(namespace.key(name, partition) for name in ("d", "priors", "prices")), partition=partition
     )
     published = Published.parse(namespace.hash("plan", partition), priors, prices)
-    return published, published.log_price if d is None else _D.unpack(d)[3]
+    return published, published.log_price if d is None else _D.unpack_from(d)[3]
 
 
 def find_page(namespace: Namespace, page: bytes, host: str) -> tuple[int, bytes] | None:
@@ -309,7 +309,7 @@ def read_page(namespace: Namespace, page: bytes, host: str) -> PageReading | Non
         HostWords.unpack(words),
         memory,
         None if score is None else float(score),
-        _OPENS.unpack(opens)[0] / 1e6 if opens else 0.0,
+        _OPENS.unpack_from(opens)[0] / 1e6 if opens else 0.0,
         log_price,
         published,
         _former_urls(namespace, memory.aliases),
@@ -344,9 +344,9 @@ def _siblings(priors: bytes | None, pattern: int) -> int:
 
 def _time_and_price(clock: tuple[int, int], d: bytes | None) -> tuple[float, float | None]:
     now = int(clock[0]) + int(clock[1]) / 1e6
-    if d is None or len(d) != _D.size:
+    if d is None or len(d) < _D.size:
         return now, None
-    at, _, _, log_price, *_ = _D.unpack(d)
+    at, _, _, log_price, *_ = _D.unpack_from(d)
     return max(now, at / 1e6), log_price
 
 

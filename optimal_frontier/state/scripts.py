@@ -20,7 +20,7 @@ _LUA_CODES: Final = {"I": "I4", "H": "I2", "B": "B", "d": "d", "f": "f"}
 #: Parts in front of a script: that of all, and that of scripts that add, move and forget pages.
 _SHARED: Final = "_rows"
 _OF_PAGES: Final = "_pages"
-_WITH_PAGES: Final = frozenset({"add_pages", "adopt", "become_alias", "forget", "revise"})
+_WITH_PAGES: Final = frozenset({"add_pages", "adopt", "become_alias", "forget", "revise", "take_turns"})
 
 
 def _at(name: str) -> int:

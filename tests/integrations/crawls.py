@@ -49,11 +49,14 @@ SETTINGS: dict[str, Any] = {
 }
 
 _PROGRAM = '''
-import json, os, sys, warnings
+import json, logging, os, sys, warnings
 import scrapy
 from scrapy import Request, Spider, signals
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import IgnoreRequest, ScrapyDeprecationWarning
+
+# Where there is no network Scrapy's cookies log a traceback, the first time on a machine: it could not fetch the list of public suffixes.
+logging.getLogger("tldextract").setLevel(logging.ERROR)
 
 class Recorded:
     """Keeps a record of what callbacks saw, and of the stats at the end."""
@@ -272,6 +275,6 @@ class State:
         """Move the time of the server on, as the scripts see it: it stands still until the server's clock has caught up."""
         key = self.key("d")
         kept = self.namespace.command("GET", key)
-        now, _, *rest = _SEVEN.unpack(kept)
+        now, _, *rest = _SEVEN.unpack_from(kept)
         now = max(now, self.namespace.now() * 1e6)
-        self.namespace.command("SET", key, _SEVEN.pack(now + seconds * 1e6, _TOKENS, *rest))
+        self.namespace.command("SET", key, _SEVEN.pack(now + seconds * 1e6, _TOKENS, *rest) + kept[_SEVEN.size :])

@@ -32,10 +32,10 @@ class Page:
     def host(self) -> str:
         return self.name.partition("/")[0]
 
-    def is_eligible(self, now: float, log_price: float) -> bool:
+    def is_eligible(self, now: float, log_price: float, is_spared: bool = False) -> bool:
         """Whether it may be handed out, if its host is open."""
         if self.where is Where.LEASED:
-            return self.token <= now
+            return self.token <= now and not is_spared
         return self.where is Where.FIRST or (self.where is Where.QUEUED and self.row.b + self.row.e * 1e6 <= now)
 
     def due(self, log_price: float) -> float:
@@ -52,6 +52,8 @@ class Partition:
     free_at: dict[str, float] = field(default_factory=dict)
     tokens: float = 1.0
     asked_at: float = 0.0
+    #: Calls of crawlers that said which run they are of.
+    dispatches: int = 0
     counts: dict[str, int] = field(default_factory=dict)
 
     def count(self, name: str, by: int = 1) -> None:
@@ -72,13 +74,19 @@ class Partition:
         return 1
 
     def refill(self, now: float, budget: float) -> None:
+        self.asked_at = self.asked_at or now
         if budget > 0:
             self.tokens = min(max(1.0, 0.1 * budget), self.tokens + budget * (now - self.asked_at) / 1e6)
         self.asked_at = now
 
-    def may_go(self, now: float, log_price: float) -> list[bytes]:
+    def may_go(self, now: float, log_price: float, is_spared: bool = False) -> list[bytes]:
         """All that may be handed out now."""
-        return [key for key, page in self.pages.items() if page.is_eligible(now, log_price) and self.free_at.get(page.host, 0.0) <= now]
+        free = self.free_at
+        return [key for key, page in self.pages.items() if page.is_eligible(now, log_price, is_spared) and free.get(page.host, 0.0) <= now]
+
+    def time_of(self, clock: float, expected: float, within: float) -> float:
+        """The time of a call: the server's clock, unless the caller knows better; it never runs back."""
+        return max(self.asked_at, expected if expected and abs(clock - expected) > within else clock)
 
     def hand_out(self, key: bytes, token: float, now: float, delay: float) -> None:
         page = self.pages[key]

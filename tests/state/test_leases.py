@@ -6,7 +6,7 @@ import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.state.messages import DROP, KEEP, RELEASE, REST
-from optimal_frontier.state.partition import renewed
+from optimal_frontier.state.partition import Belief, renewed
 
 
 def test_a_token_is_the_odd_time_until_which_the_lease_holds(space: TimedNamespace) -> None:
@@ -94,3 +94,20 @@ def test_a_renewed_token_is_odd_and_later(lease_s: float) -> None:
     token = 2_000_000_000_000_001.0
     assert renewed(token, lease_s) % 2 == 1
     assert renewed(token, lease_s) > token
+
+
+def test_leases_are_spared_after_an_outage(space: TimedNamespace) -> None:
+    """The first call after a time in which nobody could renew them gives everybody the time to; then they run out."""
+    crawlers = {"lease": 10.0, "belief": Belief(0.0, 0.0, 7.0)}
+    space.add(new_page("a/1"))
+    (first,) = space.dispatch(**crawlers)
+    space.advance(4.0)
+    assert space.dispatch(**crawlers) == []
+    space.advance(6.5)
+    assert space.dispatch(**crawlers) == [], "it has run out, and is spared"
+    assert 9_000 < space.command("PTTL", space.key("grace")) <= 10_000
+    space.command("DEL", space.key("grace"))  # as it will be gone by then
+    space.advance(5.0)
+    (again,) = space.dispatch(**crawlers)
+    assert again.page == first.page
+    assert space.counts()["leases_expired"] == 1

@@ -13,12 +13,14 @@ from model import Page, Partition, Where
 from timed_namespace import START, TimedNamespace, new_page, open_namespace, page_of
 
 from optimal_frontier.state.messages import DROP, KEEP, RELEASE, REST, Handout
-from optimal_frontier.state.partition import renewed
+from optimal_frontier.state.partition import Belief, renewed
 from optimal_frontier.state.rows import ACTIVE, DONE, ONCE, RETIRED, TRANSIENT, Row, split_tail
 
 HOSTS = ("a", "b", "c")
 NAMES = [f"{host}/{i}" for host in HOSTS for i in range(5)]
 SOCKET: list[str] = []
+#: Which namespace it is to those who say so, and how long a lease is, seconds.
+RUN, LEASE_S = 12345.0, 20.0
 
 numbers = st.sampled_from([(0.0, 0.0, 0.0, 1e9), (5.0, 2.0, 0.0, 1e9), (5.0, 2.0, 8.0, 1e9), (30.0, 10.0, 1.0, 60.0), (7.0, 0.0, 7.0, 7.0)])
 
@@ -73,15 +75,26 @@ class Crawl(RuleBasedStateMachine):
         delay=st.sampled_from([0.0, 0.0, 2.0]),
         budget=st.sampled_from([0.0, 0.0, 1.0, 30.0]),
         share=st.sampled_from([0.0, 0.3, 1.0]),
+        ahead=st.sampled_from([None, None, None, 0.0, 1.0, 3600.0, -3600.0]),
     )
-    def dispatch(self, k: int, n: int, per_host: int, delay: float, budget: float, share: float):  # type: ignore[no-untyped-def]
-        model, now = self.models[k], self.space.at
+    def dispatch(self, k: int, n: int, per_host: int, delay: float, budget: float, share: float, ahead: float | None):  # type: ignore[no-untyped-def]
+        """By a caller who does not say what time it is, or whose server's clock is ahead of what it knows by so many seconds."""
+        model = self.models[k]
+        belief = Belief() if ahead is None else Belief(max(1.0, self.space.at - ahead * 1e6), 3e6, RUN)
+        now = model.time_of(self.space.at, belief.expected, belief.within)
+        is_outage = ahead is not None and model.dispatches > 0 and now - model.asked_at > LEASE_S / 2 * 1e6
+        # Redis' own clock ends it, which the test does not move.
+        is_spared = is_outage or (ahead is not None and self.space.command("EXISTS", self.space.key("grace", k), partition=k) == 1)
         model.refill(now, budget)
         want = min(n, int(model.tokens + 1e-9)) if budget > 0 else n
         price = self.space.state(k).log_price
-        may_go = model.may_go(now, price)
-        told = self.space.ask(n, k=k, per_host=per_host, host_delay=delay, budget=budget, share=share, lease=20.0)
+        may_go = model.may_go(now, price, is_spared)
+        terms: dict[str, Any] = {"per_host": per_host, "host_delay": delay, "budget": budget, "share": share, "lease": LEASE_S}
+        told = self.space.ask(n, k=k, belief=belief, **terms)
         assert not told.damaged
+        assert told.now * 1e6 == pytest.approx(now, abs=1.0)
+        assert (told.run, told.dispatches) == (RUN if model.dispatches else 0.0, model.dispatches)
+        model.dispatches += ahead is not None
         handed = [handout.page for handout in told.handouts]
         assert len(set(handed)) == len(handed) <= want
         assert set(handed) <= set(may_go)
@@ -179,6 +192,14 @@ class Crawl(RuleBasedStateMachine):
             free[host] = max(free.get(host, 0.0), self.space.at + seconds * 1e6)
         else:
             assert not self.models[k].known_of(host)
+
+    @rule(k=st.sampled_from([0, 1]))
+    def wipe(self, k: int) -> None:
+        """The server loses a partition: nothing of it is left, and it says so."""
+        keys = self.space.command("KEYS", self.space.prefix(k) + "*", partition=k)
+        self.space.commands([["DEL", key] for key in keys if not key.endswith((b"clock", b"meta"))], partition=k)
+        self.models[k] = Partition()
+        self.space.host_names.forget()
 
     @rule(seconds=st.sampled_from([0.1, 1.0, 5.0, 21.0, 100.0]))
     def wait(self, seconds: float) -> None:

@@ -7,6 +7,8 @@ from itertools import pairwise
 import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
 
+from optimal_frontier.state.partition import starts_call, turns_call
+
 HOSTS = "abcd"
 
 
@@ -129,3 +131,41 @@ def test_a_lost_lease_of_a_shut_host_waits_for_its_turn_and_stays_lost(space: Ti
     space.advance(6.0)
     assert space.names(1) == ["a/1"]
     assert space.counts()["leases_expired"] == 1
+
+
+def test_a_host_stays_shut_until_its_fetch_has_begun_and_its_delay_after(space: TimedNamespace) -> None:
+    """However late it begins; one that never begins, or nobody tells of, keeps it shut no longer than that."""
+    space.add(*(new_page(f"a/{i}") for i in range(5)))
+    terms = {"host_delay": 1.0, "awaited": 15.0}
+    assert len(space.dispatch(**terms)) == 1
+    space.advance(3.0)
+    assert space.dispatch(**terms) == []
+    begun = space.now()
+    space.run([starts_call(0, 1.0, [("a", begun)])])
+    space.advance(0.9)
+    assert space.dispatch(**terms) == []
+    space.advance(0.1)
+    assert len(space.dispatch(**terms)) == 1
+    space.run([starts_call(0, 1.0, [("a", 0.0), ("nowhere", 5.0)])])
+    space.advance(1.0)
+    assert len(space.dispatch(**terms)) == 1, "it never began"
+    space.advance(15.1)
+    assert len(space.dispatch(**terms)) == 1, "nobody told"
+
+
+def test_turns_come_after_one_another_and_handouts_after_them(space: TimedNamespace) -> None:
+    space.add(*(new_page(f"a/{i}") for i in range(3)))
+    terms = {"host_delay": 1.0, "awaited": 15.0}
+    assert len(space.dispatch(**terms)) == 1
+
+    def take(*hosts: str) -> list[float]:
+        return [float(wait) for wait in space.run([turns_call(0, 1.0, 15.0, hosts)])[0]]
+
+    assert take("a", "new") == [-1.0, 0.0], "the fetch that was handed out has not begun"
+    space.run([starts_call(0, 1.0, [("a", space.now())])])
+    assert take("a") == [pytest.approx(1e6)]
+    space.advance(1.0)
+    assert space.dispatch(**terms) == [], "the turn is another fetch's"
+    space.run([starts_call(0, 1.0, [("a", space.now())])])
+    space.advance(1.0)
+    assert len(space.dispatch(**terms)) == 1

@@ -22,8 +22,9 @@ from typing import Final
 from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.admitting.traps import TrapLog
-from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Ended, Exchange, Lease, Moving, Outcome, SlotRoom
+from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Ended, Exchange, Lease, Moving, Outcome, SlotRoom, Start, Turn
 from optimal_frontier.frontier.dispatching.found_links import with_links
+from optimal_frontier.frontier.dispatching.pages_again import pages_again
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.state.downloader_limits import DownloaderLimits
 from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
@@ -35,6 +36,8 @@ logger = logging.getLogger(__name__)
 #: Longest time between two renewals of a lease, seconds; and as a share of the lease.
 HEARTBEAT_S: Final = 5.0
 _HEARTBEAT_SHARE: Final = 1 / 3
+#: The share of a lease for which it is held for sure, unless the server says otherwise.
+_SURE_SHARE: Final = 0.97
 #: Seconds after which to look again whatever the last reply said: another process may have planned, forced or added something.
 _LONGEST_WAIT_S: Final = 1.0
 #: Seconds for which acknowledged work is kept, in case the server lost it.
@@ -54,6 +57,10 @@ _IDLE_S: Final = 0.5
 #: Seconds between attempts to reach Redis again, first and longest.
 _RETRY_FIRST_S: Final = 0.1
 _RETRY_LONGEST_S: Final = 2.0
+#: Seconds until a turn is asked for again.
+_TURN_AGAIN_S: Final = 0.02
+#: Seconds after a change of the server in which a crawl is not complete: what was lost is on its way.
+_ANEW_S: Final = 5.0
 #: Moves and signals that wait for the end of another visit are tried again after so many seconds.
 _LATER_S: Final = 1.0
 
@@ -113,6 +120,8 @@ class Courier:
         self.failure: OptimalFrontierError | None = None
         #: Grows when pages were forgotten or the connection was lost: what was known to be stored may not be any more.
         self.generation = 0
+        #: Grows when the server lost what it knew: what a crawl begins with is to be sent again.
+        self.beginnings = 0
         #: Grows with every exchange after which no partition has anything to hand out.
         self.idle_exchanges = 0
         #: Nothing can be handed out now, and no page waits for its first visit.
@@ -125,7 +134,7 @@ class Courier:
         #: Collected for the next exchange.
         self._next = Exchange()
         self._live: dict[tuple[int, bytes], Lease] = {}
-        self._later: list[tuple[float, Moving | NewPage]] = []
+        self._later: list[tuple[float, Moving | NewPage | Turn]] = []
         self._next_dispatch = 0.0
         #: Requests a second that were handed out of late, while all that was asked for is given; else 0.
         self._speed = 0.0
@@ -202,6 +211,32 @@ class Courier:
         with self._condition:
             self._next.holds.append((host, seconds))
             self._condition.notify()
+
+    @property
+    def pause_s(self) -> float:
+        """Least seconds between two starts of fetches of a host; 0: starts need not be told."""
+        return self.dispatcher.pause_s
+
+    def note_start(self, host: str, *, is_never: bool = False) -> None:
+        """Say that a fetch of a host begins now, or that the one that was handed out or had a turn never will."""
+        with self._condition:
+            self._next.starts.append(Start(host, 0.0 if is_never else time.monotonic()))
+            self._condition.notify()
+
+    def take_turn(self, host: str) -> Turn:
+        """Ask for the next turn of a host, for a fetch that was not dispatched; the caller looks at it until it has a time."""
+        turn = Turn(host)
+        with self._condition:
+            self._next.turns.append(turn)
+            self._condition.notify()
+        return turn
+
+    def holds(self, handout: Handout) -> bool:
+        """Tell whether a lease is held still, as far as this process can know: it may have slept for longer than one lasts."""
+        lease = self._live.get((handout.partition, handout.page))
+        if lease is None or lease.handout.token != handout.token:
+            return False
+        return time.monotonic() - lease.renewed_at < _SURE_SHARE * self.dispatcher.lease_s
 
     def trap(self, reason: str, url: str, links: int = 1) -> None:
         """Count links that are not followed; see `traps.REASONS`."""
@@ -314,10 +349,48 @@ class Courier:
             self._lost_at = 0.0
             done = [(page, before, lease.token, lease.handout.partition) for page, before, lease in renewals if lease.token != before]
             self._deliver(carried, outcome, done)
+            if outcome.is_other_server:
+                try:
+                    self._begin_anew(carried)
+                except StateUnavailableError as error:
+                    logger.debug("%s", error)  # the next exchange meets the same outage, and then the same server
+                except OptimalFrontierError as error:
+                    logger.critical("%s", error)
+                    self._fail(error)
+                    return
+                heartbeat = 0.0
             carried = Exchange()
             self._look_whether_idle(outcome)
             self._look_whether_complete()
             time.sleep(_BUSY_SPACING_S if self._asks_ahead and self.ahead and not self._stopping else _SPACING_S)
+
+    def _begin_anew(self, carried: Exchange) -> None:
+        """Go on with a server that has lost something: tell it again what this process holds, and have the caller begin again."""
+        is_empty = self.dispatcher.reopen()
+        if is_empty is None:
+            return
+        with self._condition:
+            ended = [observation for observation, _ in (*carried.ended, *self._next.ended)]
+            held = [lease.handout for lease in self._live.values()]
+            pages = pages_again([*held, *(one.handout for one in ended), *(moving.move.observation.handout for moving in carried.moves)])
+            known = {page.page for page in self._next.pages}
+            self._next.pages[:0] = [page for page in (*carried.pages, *pages) if page.page not in known]
+            if is_empty:
+                self.lost.extend(held)
+                self._live.clear()
+                self._recent.clear()
+            self.complete = self.has_nothing_due = False
+            self.generation += 1
+            self.beginnings += 1
+            self._next_look = self._next_idle = time.monotonic() + _ANEW_S
+            self._next_dispatch = 0.0
+        logger.warning(
+            "Redis at %s is not where it was: it %s; start requests and %d pages under way are sent to it again",
+            self.dispatcher.namespace.connection.spec.display,
+            "is empty, and the namespace was made anew" if is_empty else "has an earlier state, and the crawl goes on from there",
+            len(pages),
+        )
+        self._wake()
 
     def _leave(self, carried: Exchange, outcome: Outcome) -> None:
         """Give every lease back."""
@@ -385,6 +458,8 @@ class Courier:
             carried.moves += new.moves
             carried.draws += new.draws
             carried.holds += new.holds
+            carried.starts += new.starts
+            carried.turns = [turn for turn in (*carried.turns, *new.turns) if turn.is_wanted]
             carried.flags += new.flags
             carried.counters += new.counters
             carried.limits = new.limits or carried.limits
@@ -400,6 +475,8 @@ class Courier:
                 self._later.remove(due)
                 if isinstance(due[1], Moving):
                     carried.moves.append(due[1])
+                elif isinstance(due[1], Turn):
+                    carried.turns.append(due[1])
                 else:
                     carried.pages.append(due[1])
             self._next = Exchange(ended=held, want=new.want, slots=new.slots, per_host=new.per_host)
@@ -429,6 +506,7 @@ class Courier:
                 moving.tries += 1
                 self._later.append((now + _LATER_S, moving))
             self._later += [(now + _LATER_S, page) for page in outcome.told_again]
+            self._later += [(now + _TURN_AGAIN_S, turn) for turn in outcome.turns]
             for lease in outcome.lost:
                 if self._live.get((lease.handout.partition, lease.handout.page)) is lease:
                     self._end(lease.handout)
@@ -472,4 +550,4 @@ class Courier:
 
 
 def _has_work(work: Exchange) -> bool:
-    return bool(work.pages or work.ended or work.moves or work.draws or work.holds or work.flags)
+    return bool(work.pages or work.ended or work.moves or work.draws or work.holds or work.flags or work.starts or work.turns)

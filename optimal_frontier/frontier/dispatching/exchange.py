@@ -20,8 +20,10 @@ from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
 from optimal_frontier.frontier.dispatching.moving import carry_out
 from optimal_frontier.frontier.dispatching.moving_back import give_back, has_former_name
 from optimal_frontier.frontier.dispatching.revising import bring_back, force_wanted
+from optimal_frontier.frontier.dispatching.server_watch import ServerWatch, local_clock
 from optimal_frontier.frontier.dispatching.setting_aside import can_go_on, fault_of_handout, forget_memories, in_pieces, set_aside
-from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom
+from optimal_frontier.frontier.dispatching.starts import add_starts
+from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom, Start, Turn
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.waits import Terms
@@ -34,10 +36,14 @@ from optimal_frontier.state.partition import (
     FULL_HOST,
     FULL_PATTERN,
     NEW,
+    NO_BELIEF,
     REPLACED,
     Ask,
+    Belief,
     add_calls,
     dispatch_call,
+    draw_call,
+    hold_call,
     observe_calls,
     parse_dispatch,
     renew_call,
@@ -49,7 +55,7 @@ from optimal_frontier.state.rows import TRANSIENT, Row
 from optimal_frontier.state.source_lessons import Lesson
 from optimal_frontier.state.source_records import learn_calls, read_sources
 
-__all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom"]
+__all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom", "Start", "Turn"]
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -70,6 +76,8 @@ SOON_PLANS: Final = 3.0
 _CLOSING_SHARE: Final = 0.5
 #: Budget of a partition that has no share by the last plan, as a share of CRAWL_RATE: 0 would be no limit.
 _LEAST_SHARE: Final = 1e-9
+#: Seconds after which a partition is looked at whose requests nobody wants: whether it is the one it was, and that somebody lives.
+_WATCH_S: Final = 5.0
 #: Least seconds until a partition that had nothing is asked again.
 _SHORTEST_WAIT_S: Final = 0.01
 #: Most seconds until then: another process may have imported, forced or told something.
@@ -92,6 +100,7 @@ class _Partition:
     look_at: float = 0.0
     #: By its last reply.
     log_price: float | None = None
+    asked_at: float = 0.0
     #: Number of its last plan.
     plan: int = 0
     waits_for_room: bool = False
@@ -131,22 +140,76 @@ class Dispatcher:
         Opened.
     settings : FrontierSettings
         Parsed settings.
+    watch : ServerWatch, optional
+        Of a crawler that lives for long, and tells when its fetches begin.
     """
 
-    def __init__(self, namespace: Namespace, settings: FrontierSettings) -> None:
+    def __init__(self, namespace: Namespace, settings: FrontierSettings, watch: ServerWatch | None = None) -> None:
         self.namespace = namespace
         self.settings = settings
+        self.watch = watch
+        #: Opens the namespace as this process has opened it.
+        self.join: Callable[[], None] = namespace.open
         self.lease_s = min(settings.lease_seconds, LONGEST_LEASE_S)
         #: What judging remembers from visit to visit.
         self.recent = Recent()
-        self._partitions = [_Partition() for _ in range(namespace.partitions)]
+        self._partitions: list[_Partition] = []
         #: Each process starts elsewhere, so that many do not go from partition to partition together.
         self._turn = secrets.randbelow(namespace.partitions)
         self._numbers: dict[str, tuple[int, int]] = {}
         #: Hosts without a number, until pages are added.
         self._unknown: set[str] = set()
+        #: Where the local clock stood when the round trip under way began.
+        self._sent = 0.0
+        self.forget()
         #: Under which it tells what its downloader admits.
         self._name = secrets.token_bytes(8)
+
+    def forget(self) -> None:
+        """Forget what the server has told: it is another one."""
+        self._partitions = [_Partition() for _ in range(self.namespace.partitions)]
+        self._turn %= self.namespace.partitions
+        self._numbers.clear()
+        self._unknown.clear()
+        self.namespace.host_names.forget()
+        if self.watch is not None:
+            self.watch.forget()
+
+    @property
+    def pause_s(self) -> float:
+        """Least seconds between two starts of fetches of a host whose starts are told; 0: they are not."""
+        return 0.0 if self.watch is None else max(self.settings.host_delay, self._host_period)
+
+    @property
+    def _host_period(self) -> float:
+        rate = self.settings.host_max_rate
+        return 0.0 if rate is None else 1.0 / rate
+
+    def _belief(self, partition: int) -> Belief:
+        return NO_BELIEF if self.watch is None else self.watch.belief(partition)
+
+    def reopen(self) -> bool | None:
+        """Join the namespace of a server that may be another one, made anew where it is not there.
+
+        Returns
+        -------
+        bool or None
+            Whether the namespace is another one; None: nothing has changed, it is others who have to learn.
+
+        Raises
+        ------
+        StateError
+            See `Namespace.open`.
+        """
+        assert self.watch is not None  # who else would know
+        before, is_behind = self.namespace.run_id, self.watch.is_behind
+        self.watch.is_doubted = False
+        self.join()
+        is_empty = self.namespace.run_id != before
+        if not is_empty and not is_behind:
+            return None
+        self.forget()
+        return is_empty
 
     def published(self, partition: int) -> Published:
         """Return the last plan of a partition, as far as this process has read it."""
@@ -197,9 +260,11 @@ class Dispatcher:
             pipeline.run(self.namespace)  # nodes run side by side
         self._renew(pipeline, work, outcome)
         self._observe(pipeline, work, counted)
-        self._tell(pipeline, work)
+        self._tell(pipeline, work, outcome)
         asked = self._ask(pipeline, work, outcome)
+        self._sent = local_clock()
         pipeline.run(self.namespace)
+        outcome.is_other_server = self.watch is not None and (self.watch.is_behind or self.watch.is_doubted)
         if work.pages:
             self._unknown.clear()
         for partition in asked:
@@ -274,14 +339,16 @@ class Dispatcher:
             pipeline.add(observe_calls(partition, observations, tokens, is_logged=is_logged), read)
             self._partitions[partition].open_at = 0.0
 
-    def _tell(self, pipeline: _Pipeline, work: Exchange) -> None:
+    def _tell(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> None:
         of = self.namespace.partition_of
-        pipeline.add([Call(of(host), "hold_host", [host, repr(seconds)]) for host, seconds in work.holds])
+        pipeline.add([hold_call(of(host), host, seconds, self._belief(of(host))) for host, seconds in work.holds])
         if work.counters:
             pipeline.add([Call(0, "count", [value for counted in work.counters.items() for value in counted])])
         for partition, hosts in _grouped(work.draws, of).items():
             fetches = sum(work.draws[host] for host in hosts)
-            pipeline.add([Call(partition, "draw_tokens", [repr(self._budget(partition)), fetches])])
+            pipeline.add([draw_call(partition, self._budget(partition), fetches, self._belief(partition))])
+        if self.watch is not None:
+            add_starts(pipeline.add, work, outcome, self.watch, self.settings.host_delay, self._host_period, self.lease_s)
         if work.limits is not None:
             tell_limits(self.namespace, self._name, work.limits)
         for partition, names in _grouped(work.flags, lambda name: of(name.decode("utf-8", "replace").rpartition(" ")[0])).items():
@@ -307,6 +374,7 @@ class Dispatcher:
             if work.looks_again or (work.has_room and known.waits_for_room):
                 known.open_at = 0.0
         if work.want <= 0:
+            self._look_after(pipeline, now)
             return []
         count, partitions = len(self._partitions), self._partitions
         order = [(self._turn + step) % count for step in range(count)]
@@ -322,7 +390,21 @@ class Dispatcher:
             self._ask_for(pipeline, partition, work.want // len(asked), work, outcome)
         return asked
 
+    def _look_after(self, pipeline: _Pipeline, now: float) -> None:
+        watch = self.watch
+        for partition, known in enumerate(self._partitions if watch is not None else ()):
+            if now >= known.asked_at + _WATCH_S:
+                known.asked_at = now
+
+                def read(replies: list[Any], partition: int = partition) -> None:
+                    assert watch is not None  # or there were no partitions
+                    watch.note(partition, parse_dispatch(partition, replies[0], self.namespace.host_names), self._sent)
+
+                ask = Ask(0, lease=self.lease_s, budget=self._budget(partition), belief=self._belief(partition))
+                pipeline.add([dispatch_call(partition, ask)], read)
+
     def _ask_for(self, pipeline: _Pipeline, partition: int, want: int, work: Exchange, outcome: Outcome) -> None:
+        self._partitions[partition].asked_at = time.monotonic()
         if time.monotonic() >= self._partitions[partition].next_flags:
             self._flag(pipeline, partition, [])
         ask = self._terms(work, partition)
@@ -341,9 +423,10 @@ class Dispatcher:
                 of, number = self._numbers.get(host, (-1, 0))
                 if of == partition:
                     room[number] = slot.room
-        period = 1.0 / settings.host_max_rate if settings.host_max_rate is not None else 0.0
         share = self._first_visit_share(partition, budget)
-        return Ask(0, work.per_host, self.lease_s, budget, share, settings.host_delay, period, room)
+        awaited = self.lease_s if self.pause_s > 0 else 0.0
+        belief = self._belief(partition)
+        return Ask(0, work.per_host, self.lease_s, budget, share, settings.host_delay, self._host_period, room, awaited, belief)
 
     def _learn_numbers(self, partition: int, hosts: Iterable[str]) -> None:
         """Look up the numbers of hosts of which this process was handed out nothing yet; unknown ones are asked for once."""
@@ -399,6 +482,9 @@ class Dispatcher:
                 self._numbers.clear()
             self._numbers[handout.host] = partition, handout.row.host
         last, got = told[-1], len(handouts)
+        if self.watch is not None:
+            for reply in told:
+                self.watch.note(partition, reply, self._sent)
         # Slots that are full, or became so with these handouts, are not in the wait: `ask` says when one opens.
         is_full = bool(work.slots) or (work.per_host > 0 and got > 0)
         known.waits_for_room = got >= want or is_full
@@ -476,7 +562,7 @@ class Dispatcher:
 
 
 def _of_size(ask: Ask, n: int) -> Ask:
-    return Ask(n, ask.per_host, ask.lease, ask.budget, ask.share, ask.host_delay, ask.host_period, ask.room)
+    return replace(ask, n=n)
 
 
 def _grouped(values: Iterable[_T], key: Callable[[_T], int]) -> dict[int, list[_T]]:

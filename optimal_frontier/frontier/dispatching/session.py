@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.admitting.identity import SCRAPYS, claim_identity
 from optimal_frontier.frontier.dispatching.completion import Completion
 from optimal_frontier.frontier.dispatching.courier import Courier
@@ -13,6 +15,7 @@ from optimal_frontier.frontier.dispatching.draining import Converted, Drain
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher
 from optimal_frontier.frontier.dispatching.held_pages import bring_back
 from optimal_frontier.frontier.dispatching.ping_taking import PingTaking, Words
+from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.namespace import Namespace
@@ -67,7 +70,8 @@ class Session:
             self.namespace = Namespace(self.connection, settings.namespace)
             self.namespace.open(spider=spider, partitions=settings.partitions, former=settings.former_namespace)
             claim_identity(self.namespace, identity)
-            self.dispatcher = Dispatcher(self.namespace, settings)
+            self.dispatcher = Dispatcher(self.namespace, settings, ServerWatch(self.namespace))
+            self.dispatcher.join = partial(self._join, spider, identity)
         except BaseException:
             self.connection.close()
             raise
@@ -100,6 +104,17 @@ class Session:
         self.connection.close()
         return done
 
+    def _join(self, spider: str, identity: str) -> None:
+        """Join the namespace on a server that lost it; a planner that starts afresh has nothing in mind of the other one."""
+        before = self.namespace.run_id
+        try:
+            self.namespace.open(spider=spider, partitions=self.namespace.partitions)
+        except ConfigurationError:  # another crawler was first, and has made another number of partitions
+            self.namespace.open(spider=spider)
+        claim_identity(self.namespace, identity)
+        if self.namespace.run_id != before:
+            self.planner.planner = type(self.planner.planner)(self.namespace, self.settings)
+
     def _bring_back(self) -> None:
         if self._has_method is not None and bring_back(self.namespace, self._has_method):
             self.courier.look_again()
@@ -108,4 +123,4 @@ class Session:
         """Tell whether CLOSE_AFTER is reached: every page first visited, each that is revisited fetched that often; URL_KEYS empty."""
         if self.settings.close_after is None or (self.settings.url_keys and (self._drain is None or not self._drain.is_empty)):
             return False
-        return self._completion.look()
+        return self.namespace.is_there() and self._completion.look()

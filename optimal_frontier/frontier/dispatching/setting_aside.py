@@ -80,6 +80,7 @@ def in_pieces(work: Exchange) -> Iterator[Exchange]:
         yield Exchange(ended=[ended])
     for moving in work.moves:
         yield Exchange(moves=[moving], is_last=work.is_last)
+    yield Exchange(starts=work.starts, turns=work.turns)
     yield Exchange(draws=work.draws, holds=work.holds, flags=work.flags, counters=work.counters, limits=work.limits)
     yield Exchange(want=work.want, slots=work.slots, per_host=work.per_host, has_room=work.has_room, looks_again=work.looks_again)
 

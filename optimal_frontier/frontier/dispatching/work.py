@@ -59,6 +59,23 @@ class Moving:
     tries: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A fetch of a host began at a local monotonic time, seconds; 0: the one that the host waits for never will."""
+
+    host: str
+    at: float
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn of a host for a fetch that is no dispatch: when it may begin, local monotonic time; 0: that is not known yet."""
+
+    host: str
+    at: float = 0.0
+    is_wanted: bool = True
+
+
 #: A request that ended, and its lease.
 Ended = tuple[Observation, Lease]
 
@@ -86,6 +103,9 @@ class Exchange:
         Fetches that were not dispatched, by host.
     holds : list of (str, float)
         Hosts to leave alone, and for how many seconds.
+    starts : list of Start
+    turns : list of Turn
+        To be taken.
     flags : list of bytes
         Names of contents that are no page's own.
     counters : Counter
@@ -112,6 +132,8 @@ class Exchange:
     per_host: int = 0
     draws: Counter[str] = field(default_factory=Counter)
     holds: list[tuple[str, float]] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
     flags: list[bytes] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
     limits: DownloaderLimits | None = None
@@ -150,6 +172,10 @@ class Outcome:
         Partition and identity of pages whose memory cannot be read.
     told_again : list of NewPage
         Pages under way of which a source told: it is to be said again.
+    turns : list of Turn
+        To be asked for again.
+    is_other_server : bool
+        The server is not the one it was.
     """
 
     handouts: list[Handout] = field(default_factory=list)
@@ -161,6 +187,8 @@ class Outcome:
     lost: list[Lease] = field(default_factory=list)
     has_forgotten: bool = False
     later: list[Moving] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    is_other_server: bool = False
     told_again: list[NewPage] = field(default_factory=list)
     damaged: list[tuple[int, bytes, str]] = field(default_factory=list)
     forgetful: list[tuple[int, bytes]] = field(default_factory=list)
@@ -170,6 +198,7 @@ class Outcome:
         self.wait = part.wait if part.wait is not None else self.wait
         self.waits_for_room |= part.waits_for_room
         self.has_forgotten |= part.has_forgotten
+        self.is_other_server |= part.is_other_server
         self.new += part.new
-        for name in ("handouts", "trapped", "replaced", "lost", "later", "told_again"):
+        for name in ("handouts", "trapped", "replaced", "lost", "later", "told_again", "turns"):
             getattr(self, name).extend(getattr(part, name))

@@ -53,7 +53,7 @@ class LivePrice:
             [["GET", key("d", partition)], ["GET", key("priors", partition)], ["GET", key("prices", partition)]], partition=partition
         )
         published = Published.parse(namespace.hash("plan", partition), priors, prices)
-        log_price = _STATE.unpack(kept)[3] if kept else 0.0
+        log_price = _STATE.unpack_from(kept)[3] if kept else 0.0
         return cls(log_price, "log_price" not in published.fields, published)
 
 

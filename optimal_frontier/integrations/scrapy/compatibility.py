@@ -164,11 +164,39 @@ def _log_error(failure: Any) -> None:
 
 async def breathe() -> None:
     """Let the loop that runs the crawl do what else it has to."""
+    await pause(0)
+
+
+async def pause(seconds: float) -> None:
+    """Wait on the loop that runs the crawl."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        pause: Deferred[None] = Deferred()
-        _reactor().callLater(0, pause.callback, None)
-        await pause
+        over: Deferred[None] = Deferred()
+        _reactor().callLater(seconds, over.callback, None)
+        await over
     else:
-        await asyncio.sleep(0)
+        over = Deferred()
+        asyncio.get_running_loop().call_later(seconds, over.callback, None)
+        await maybe_deferred_to_future(over)
+
+
+def look_before_downloads(downloader: Any, before: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+    """Have ``before`` run, and waited for, between the slots of a downloader and the network; what it raises is the request's failure."""
+    handlers = downloader.handlers
+    if hasattr(handlers, "download_request_async"):
+        download = handlers.download_request_async
+
+        async def after_look(request: Any) -> Any:
+            await before(request)
+            return await download(request)
+
+        handlers.download_request_async = after_look
+        return
+    download_request = handlers.download_request
+
+    async def look_first(request: Any, *arguments: Any) -> Any:
+        await before(request)
+        return await maybe_deferred_to_future(download_request(request, *arguments))
+
+    handlers.download_request = lambda request, *arguments: deferred_from_coro(look_first(request, *arguments))

@@ -39,6 +39,7 @@ from optimal_frontier.integrations.scrapy.compatibility import (
     engine_slot,
     fail_crawl,
     in_progress,
+    look_before_downloads,
     looks_at_one_page,
     schedule_next_call,
     thread_safe_caller,
@@ -59,10 +60,12 @@ from optimal_frontier.integrations.scrapy.incoming import IncomingRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.integrations.scrapy.local_requests import LocalRequests
 from optimal_frontier.integrations.scrapy.log_in import LogIn
+from optimal_frontier.integrations.scrapy.paced_starts import PacedStarts
 from optimal_frontier.integrations.scrapy.pinged_pages import PingedPages
 from optimal_frontier.integrations.scrapy.pushed_requests import PushedRequests
 from optimal_frontier.integrations.scrapy.slot_limits import SlotLimits
 from optimal_frontier.integrations.scrapy.sources import Sources
+from optimal_frontier.integrations.scrapy.start_again import StartAgain
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import Handout, Observation
 
@@ -179,6 +182,9 @@ class OptimalScheduler(BaseScheduler):
             self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self.local, self._http_cache)
             self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
+            self._starts = PacedStarts(self.crawler, self._session.courier)
+            look_before_downloads(self.crawler.engine.downloader, self._starts.before)
+            self._start_again = StartAgain(self.crawler)
             self._manager.start()
             self.gate.begin_start()
             self._idling = Idling(self.crawler, self._session.courier, self._is_over)
@@ -202,6 +208,7 @@ class OptimalScheduler(BaseScheduler):
             return
         self._closing = True
         self._log_in.stop()
+        self._start_again.stop()
         gc.unfreeze()
         self.incoming.pass_on()
         self._reap()
@@ -279,6 +286,7 @@ class OptimalScheduler(BaseScheduler):
         self._reap()
         self._drop_lost()
         self._log_in.look()
+        self._start_again.look(self._session.courier.beginnings)
         self._held.tell()
         if self._session.courier.failure is not None:
             if not self._refusal:
@@ -338,6 +346,7 @@ class OptimalScheduler(BaseScheduler):
         lease.session = self._log_in.session
         request.meta[LEASE] = lease
         self._leases.add(lease)
+        self._starts.note_handed_out(handout)
         self.stats.inc_value("optimal_frontier/dispatched")
         return request
 
@@ -419,6 +428,7 @@ class OptimalScheduler(BaseScheduler):
 
     def _end(self, lease: Lease) -> None:
         self._leases.discard(lease)
+        self._starts.note_end(lease.handout)
         request, response, observation = lease.frontier_request, lease.response, lease.observation
         if lease.is_given_back or lease.children:  # children are left at the end of the crawl
             lease.error, observation = RELEASED, None

@@ -5,15 +5,18 @@ local HEAD, PAGE, FAR = ${HEAD_BYTES}, ${PAGE_BYTES}, 9e15
 local ACTIVE, TRANSIENT, RETIRED, DONE = 1, 3, 4, 5
 -- What scripts read of a head: host, state, flags, b, a, s, e, l. Before its first attempt b is 0, and its rank stands where a and s do.
 local QUEUE, RANK_AT = '${QUEUE_FORMAT}', ${RANK_AT}
--- d: at, tokens, discovery, log price, step, number of the plan, pages forgotten
-local STATE = '<ddddddd'
-local function clock(at)
+-- d: at (0: nobody has asked yet), tokens, discovery, log price, step, number of the plan, pages forgotten, run, dispatches; an older one ends before the last two
+local STATE, NONE = '<ddddddddd', string.rep('\0', 16)
+-- Never before `at`. A caller who knows what it should be by its own clock (expected; 0: it does not) believes the server's within so much.
+local function clock(at, expected, within)
   local t = call('TIME')
-  return math.max(t[1] * 1e6 + t[2], at)
+  local told = t[1] * 1e6 + t[2]
+  local is_off = expected and expected > 0 and math.abs(told - expected) > within
+  return math.max(is_off and expected or told, at), told
 end
 local function read_state()
   local kept = call('GET', P .. 'd')
-  return kept and {up(STATE, kept)} or {clock(0), 1, 0, 0, 0.001, 0, 0}
+  return kept and {up(STATE, kept .. NONE)} or {0, 1, 0, 0, 0.001, 0, 0, 0, 0}
 end
 local function write_state(d) call('SET', P .. 'd', pk(STATE, unpack(d))) end
 -- When a page is due (scheduling/numbers.py), and where that is on the queue: whole and even, as odd scores are leases.

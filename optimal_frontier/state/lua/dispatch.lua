@@ -1,15 +1,27 @@
 -- Hands out up to n requests under a lease: of those that are due first those that lose most by waiting, first visits for their share.
 -- ARGV[1]  "<I4I4ddddd": n, most requests to a host (0: no limit), lease (s), budget (1/s; 0: none), share of first visits (1 more: they
 --          come first, and share with pages of one wait only), host delay (s), host period (s; mean time between two requests to a host)
+--          and "dddd": s for which a host waits to be told of the fetch's start (0: not at all), what the time should be (us; 0: unknown),
+--          within how many us the server's clock is believed, run of the namespace (0: unknown)
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
--- Returns  {"<ddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, hosts known; then
---          lists: pages, lateness (us; below 0: early), stored values, memories (or nil), and words (or nil) of each host in the order of
+-- Returns  {"<dddddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, hosts known, the
+--          server's own time, run of the last caller, dispatches before this one (0, 0: this server has none of it); then lists: pages, lateness (us; below 0: early), stored values, memories (or nil), and words (or nil) of each host in the order of
 --          these pages}. O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
 local min, max, number, format = math.min, math.max, tonumber, string.format
-local n, per_host, lease, budget, share, delay, period = up('<I4I4ddddd', ARGV[1])
+local n, per_host, lease, budget, share, delay, period, awaited, expected, within, run = up('<I4I4ddddddddd', ARGV[1])
 local d = read_state()
-local now, discovery, L, step = clock(d[1]), d[3], d[4], d[5]
+local now, told = clock(d[1], expected, within)
+if d[1] == 0 then d[1] = now end
+local discovery, L, step, found, dispatches = d[3], d[4], d[5], d[8], d[9]
+-- After a time in which nobody could renew them leases are spared for as long as one lasts, so that their owners can. Live crawlers call
+-- every 5 s at least.
+if run > 0 and dispatches > 0 and now - d[1] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
+local grace
+local function is_spared()
+  if grace == nil then grace = run > 0 and call('EXISTS', P .. 'grace') == 1 end
+  return grace
+end
 -- Pages looked at beyond one a request; pages of a shut host at one of its turns; microseconds by which a host may catch up.
 local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
 -- A page whose update time has come goes before pages worth the price times e or less: its lateness is no share of an interval.
@@ -24,37 +36,43 @@ local want, pause = min(n, floor(tokens + 1e-9)), max(delay, period) * 1e6
 local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
 if pause > 0 then per_host = 1 elseif per_host == 0 then per_host = FAR end
 for i = 1, #ARGV[2], 8 do room[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
--- When hosts (by 4 bytes, as rows have them) are free, and the last turn that is taken there; written once, if it moved.
-local free, turn, moved = {}, {}, {}
+-- When hosts (by 4 bytes, as rows have them) are free, the last turn that is taken there, and until when the start of a fetch is awaited;
+-- written once, if it moved.
+local free, turn, waits, moved, AWAITED = {}, {}, {}, {}, 50000
 local function learn_hosts(hosts)
   local asked, k = {}, 0
   for i = 1, #hosts do if not free[hosts[i]] then asked[k + 1], k, free[hosts[i]] = hosts[i], k + 1, 0 end end
-  local told = is_paced and k > 0 and call('HMGET', P .. 'opens', unpack(asked)) or {}
-  for i = 1, #told do if told[i] then free[asked[i]], turn[asked[i]] = up('<dd', told[i]) end end
+  local kept = is_paced and k > 0 and call('HMGET', P .. 'opens', unpack(asked)) or {}
+  for i = 1, #kept do if kept[i] then free[asked[i]], turn[asked[i]], waits[asked[i]] = up('<ddd', kept[i] .. NONE) end end
 end
 local is_bound = is_paced or per_host < FAR or #ARGV[2] > 0
-local function is_open(host) return (free[host] or 0) <= now and (room[host] or per_host) > 0 end
+-- One whose fetch has not begun is looked at again soon.
+local function opens_at(host) return max(free[host] or 0, (waits[host] or 0) > now and min(waits[host], now + AWAITED) or 0) end
+local function is_open(host) return opens_at(host) <= now and (room[host] or per_host) > 0 end
 local function start(host)
   room[host] = (room[host] or per_host) - 1
   if pause <= 0 then return end
   local late = free[host] > 0 and min(now - free[host], CATCH_UP) or 0
   free[host], moved[host] = now + max(delay * 1e6, period * 1e6 - min(period * 1e6, late)), true
+  waits[host] = awaited > 0 and now + awaited * 1e6 or 0
 end
 -- Candidates among pages that were attempted before, or whose lease ran out: columns, as a table of each costs more than all the rest.
 local wait, queue, m, c, over, from = want > 0 and FAR or 0, {}, 0, 0, 0, 0
 local ready, id, host_of, row, score_of, due, gain, keeps = {}, {}, {}, {}, {}, {}, {}, {}
 local function put(page, score) queue[m + 1], queue[m + 2], m = format('%d', score), page, m + 2 end
 local function put_off(page, host, score, is_kept)
-  local opens, at = max(free[host] or 0, now + 10000), max(turn[host] or 0, free[host] or 0, now + 10000)
+  local opens = max(opens_at(host), now + 10000)
+  local at = max(turn[host] or 0, opens)
   if is_kept and kept < RIVALS then kept = kept + 1; put(page, place(opens))
   elseif score <= now then put(page, place(at) + score % 2); turn[host], moved[host] = at + max(pause / RIVALS, 10000), true end
-  wait = min(wait, max((free[host] or 0) - now, 10000))
+  wait = min(wait, opens - now)
 end
 while want > 0 and c - over < want and from < 4 * want + 256 do
   local some, ids, scores, hosts, k = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES'), {}, {}, {}, 0
   for i = 1, #some, 2 do
     local score = number(some[i + 1])
-    if score <= now or score % 2 == 0 then k, ids[k + 1], scores[k + 1] = k + 1, some[i], score
+    if score <= now and score % 2 == 1 and is_spared() then wait = min(wait, 1e6)
+    elseif score <= now or score % 2 == 0 then k, ids[k + 1], scores[k + 1] = k + 1, some[i], score
     elseif score - now < wait then wait = score - now end
   end
   local rows = k > 0 and call('HMGET', P .. 'pages', unpack(ids)) or {}
@@ -106,7 +124,7 @@ if want > 0 and (is_first_pass or discovery + share * want >= 1 or c < want or r
   for i = 1, #numbers do hosts[i] = pk('<I4', numbers[i]) end
   learn_hosts(hosts)
   for i, host in ipairs(hosts) do
-    if free[host] > now then call('ZADD', P .. 'f', free[host], numbers[i])
+    if opens_at(host) > now then call('ZADD', P .. 'f', opens_at(host), numbers[i])
     elseif is_open(host) then
       begun[host] = {number = numbers[i], list = call('ZRANGE', P .. 'f:' .. numbers[i], 0, pause > 0 and 0 or want, 'WITHSCORES'), n = 0}
       if begun[host].list[1] then line_up(host, 1) else call('ZREM', P .. 'f', numbers[i]) end
@@ -163,7 +181,7 @@ for i = 1, got do
 end
 many('ZADD', P .. 'q', queue)
 local turns, k = {}, 0
-for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk('<dd', free[host] or 0, turn[host] or 0), k + 2 end
+for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk('<ddd', free[host] or 0, turn[host] or 0, waits[host] or 0), k + 2 end
 many('HSET', P .. 'opens', turns)
 for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and at <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
 local memories = got > 0 and call('HMGET', P .. 'memory', unpack(ids)) or {}
@@ -172,5 +190,7 @@ if got > 0 then call('HINCRBY', P .. 'stats', 'dispatched', got) end
 local opens = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
 if opens and tonumber(opens) > now then wait = min(wait, opens - now) elseif firsts[1] then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end
-d[1], d[2], d[3], d[4] = now, budget > 0 and tokens - got or 1, discovery, L; write_state(d)
-return {pk('<ddddddd', now, wait, L, d[6], d[7], until_, call('HLEN', P .. 'hosts')), ids, late, values, memories, words}
+d[1], d[2], d[3], d[4] = now, budget > 0 and tokens - got or 1, discovery, L
+if run > 0 then d[8], d[9] = run, dispatches + 1 end
+write_state(d)
+return {pk('<dddddddddd', now, wait, L, d[6], d[7], until_, call('HLEN', P .. 'hosts'), told, found, dispatches), ids, late, values, memories, words}

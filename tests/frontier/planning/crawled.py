@@ -60,7 +60,7 @@ class Crawl:
         for k in range(self.namespace.partitions):
             key = self.namespace.key("d", k)
             kept = self.namespace.command("GET", key, partition=k)
-            state = list(_STATE.unpack(kept)) if kept else [0.0, 1.0, 0.0, 0.0, 0.001, 0.0, 0.0]
+            state = list(_STATE.unpack_from(kept)) if kept else [0.0, 1.0, 0.0, 0.0, 0.001, 0.0, 0.0]
             self.namespace.command("SET", key, _STATE.pack(round(at * 1e6), *state[1:]), partition=k)
         self.at = at
         return at
@@ -70,10 +70,10 @@ class Crawl:
 
     def log_price(self, k: int = 0) -> float:
         kept = self.namespace.command("GET", self.namespace.key("d", k), partition=k)
-        return float(_STATE.unpack(kept)[3])
+        return float(_STATE.unpack_from(kept)[3])
 
     def step(self, k: int = 0) -> float:
-        return float(_STATE.unpack(self.namespace.command("GET", self.namespace.key("d", k), partition=k))[4])
+        return float(_STATE.unpack_from(self.namespace.command("GET", self.namespace.key("d", k), partition=k))[4])
 
     # Pages.
 

@@ -112,7 +112,7 @@ def test_what_a_visit_is_not_worth_comes_back_when_it_is(crawl):
 
 
 def _with_price(crawl: Crawl, log_price: float) -> bytes:
-    state = list(struct.unpack("<7d", crawl.namespace.command("GET", crawl.namespace.key("d"))))
+    state = list(struct.unpack_from("<7d", crawl.namespace.command("GET", crawl.namespace.key("d"))))
     state[3] = log_price
     return struct.pack("<7d", *state)
 

@@ -1,0 +1,139 @@
+"""One chaos crawl from beginning to end."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import redis
+
+from chaos_crawl.checks import MOST_SHORT, WINDOW_S, counted_twice, fetched_twice_at_once, fullest_window, short_gaps
+from chaos_crawl.crawlers import NAMESPACE, Crawler, write_project
+from chaos_crawl.proxy import Proxy
+from chaos_crawl.server import Server
+from chaos_crawl.site import Site
+from chaos_crawl.troubles import World, trouble
+from optimal_frontier.state.records import unpack_record
+from optimal_frontier.state.rows import Row, split_tail
+
+#: Seconds between two fetches of a host, and fetches per second of a crawler.
+DELAY_S, RATE_OF_ONE = 0.25, 25.0
+#: Seconds in which all pages have to be found after the last trouble, beyond what the budget takes; in which nothing may stand still.
+REST_S, STANDSTILL_S = 60.0, 10.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run: see the arguments of `chaos.py`."""
+
+    seconds: float
+    crawlers: int
+    pages: int
+    hosts: int
+    seed: int
+    only: list[str] | None = None
+
+
+async def run(plan: Plan, folder: Path) -> int:
+    """Run it; print what was found, and return 0 if all is as it must be."""
+    site, server, rate = Site(plan.pages, plan.hosts, folder / "fetches.jsonl"), Server(folder), RATE_OF_ONE * plan.crawlers
+    await server.start()
+    proxy = Proxy(server.socket)
+    proxied, port = await proxy.serve()
+    write_project(folder, rate, DELAY_S)
+    url = f"redis://127.0.0.1:{port}/0"
+    crawlers = [Crawler(folder, f"crawler-{number}", url, site.start_url) for number in range(plan.crawlers)]
+    world = World(server, proxy, crawlers, random.Random(plan.seed))  # the same troubles again
+    try:
+        for crawler in crawlers:
+            crawler.start()
+        while len(site.fetches) < 10:
+            await asyncio.sleep(0.5)
+        supervisor = asyncio.create_task(_supervise(crawlers))
+        made = await trouble(world, plan.seconds, plan.only)
+        found = await _found(server, plan.pages, REST_S + 2 * plan.pages / rate)
+        rested = time.monotonic()
+        await asyncio.sleep(STANDSTILL_S)
+        is_alive = {one.name for one in crawlers} == {fetch.crawler for fetch in site.fetches if fetch.at > rested}
+        supervisor.cancel()
+        ended = [await asyncio.to_thread(crawler.stop) for crawler in crawlers]
+        checked = await asyncio.to_thread(_check, folder, server)
+        rows = _rows(server)
+    finally:
+        for crawler in crawlers:
+            crawler.kill()
+        site.close()
+        proxied.close()
+        server.kill()
+    fetches = site.fetches
+    logs = "".join(crawler.log.read_text(errors="replace") for crawler in crawlers)
+    short, gaps, shortest = short_gaps(fetches, DELAY_S, world.wipes)
+    window, allowed = fullest_window(fetches, world.wipes), WINDOW_S * rate + 0.1 * rate + 16 * plan.crawlers
+    twice, doubled = fetched_twice_at_once(fetches, world.wipes), counted_twice(rows, fetches)
+    faults = {
+        f"{plan.pages - found} pages lost": found < plan.pages,
+        f"{twice} pages in two hands": twice > 0,
+        f"{doubled} pages counted twice": doubled > 0,
+        f"{short} of {gaps} gaps short": short > MOST_SHORT * gaps,
+        f"{window} fetches within {WINDOW_S:g} s, allowed are {allowed:g}": window > allowed,
+        f"{logs.count('Traceback')} tracebacks": "Traceback" in logs,
+        "something hung": not (is_alive and all(ended)),
+        f"check: {checked}": bool(checked),
+    }
+    wrong = [fault for fault, is_so in faults.items() if is_so]
+    print(
+        f"seed {plan.seed}: {sum(made.values())} troubles ({', '.join(f'{name} {n}' for name, n in made.items() if n)}); "
+        f"{len(fetches)} fetches; {found} of {plan.pages} pages; in two hands {twice}; counted twice {doubled}; short gaps {short} of "
+        f"{gaps}, least {shortest:.3f} s of {DELAY_S:g}; fullest {WINDOW_S:g} s {window} of {allowed:g}; "
+        + (f"WRONG: {'; '.join(wrong)}" if wrong else "all is well")
+    )
+    return int(bool(wrong))
+
+
+async def _supervise(crawlers: list[Crawler]) -> None:
+    """Start crawlers again that have ended: at a start without a server they refuse."""
+    while True:
+        await asyncio.sleep(2)
+        for crawler in crawlers:
+            if not crawler.is_running:
+                crawler.start()
+
+
+async def _found(server: Server, pages: int, patience_s: float) -> int:
+    """Wait until all pages are known and were fetched; return how many are."""
+    give_up, count = time.monotonic() + patience_s, 0
+    while time.monotonic() < give_up:
+        count = len({path.rpartition("/")[2] for path, row in _rows(server) if row.visits > 0})
+        if count >= pages:
+            break
+        await asyncio.sleep(1)
+    return count
+
+
+def _rows(server: Server) -> list[tuple[str, Row]]:
+    """Return path and row of every page."""
+    try:
+        stored: dict[bytes, bytes] = server.client.hgetall(f"{NAMESPACE}:{{0}}:pages")
+        names: dict[bytes, bytes] = server.client.hgetall(f"{NAMESPACE}:{{0}}:hosts:names")
+    except redis.RedisError:
+        return []
+    rows = []
+    for value in stored.values():
+        row = Row.unpack(value)
+        record = unpack_record(split_tail(value)[1], names.get(b"%d" % row.host, b"").decode())
+        rows.append((urlsplit(record["url"]).path, row))
+    return rows
+
+
+def _check(folder: Path, server: Server) -> str:
+    """Return what `optimal-frontier check` finds; empty: nothing."""
+    server.client.delete(f"{NAMESPACE}:{{0}}:chaos")
+    command = [sys.executable, "-m", "optimal_frontier.cli", "--redis-url", f"unix://{server.socket}", "--namespace", NAMESPACE, "check"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    return "" if done.returncode == 0 else (done.stdout + done.stderr)[-1500:]

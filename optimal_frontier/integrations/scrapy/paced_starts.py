@@ -1,0 +1,113 @@
+"""The last look at a request before it is sent: whether its lease is held, and whether its host has a turn for it.
+
+What the frontier hands out comes with a turn of its host. Everything else (redirects, retries, robots.txt, requests from memory) takes
+one. A host that paces is told when each fetch begins, in whichever process.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+from scrapy.exceptions import IgnoreRequest
+
+from optimal_frontier.frontier.dispatching.courier import Courier
+from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.integrations.scrapy.compatibility import call_later, is_closing, pause
+from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
+from optimal_frontier.state.messages import Handout
+
+#: Seconds between two looks whether a turn was given.
+_LOOK_S: Final = 0.005
+#: Longest wait for Redis to give one, seconds, and for the turn itself.
+_ANSWER_S: Final = 30.0
+_LONGEST_S: Final = 180.0
+#: Rounds of the loop in which a request is on its way from here to the network.
+_ROUNDS: Final = 4
+
+
+class PacedStarts:
+    """Stands between the downloader's slots and the network.
+
+    Parameters
+    ----------
+    crawler : Crawler
+        With its engine, once requests come.
+    courier : Courier
+        Started.
+    """
+
+    def __init__(self, crawler: Any, courier: Courier) -> None:
+        self._crawler = crawler
+        self._courier = courier
+        #: Handouts whose turn nobody has used yet, by host.
+        self._turns: dict[str, Handout] = {}
+
+    def note_handed_out(self, handout: Handout) -> None:
+        """Note that a request came with a turn of its host."""
+        if self._courier.pause_s > 0:
+            self._turns[handout.host] = handout
+
+    def note_end(self, handout: Handout) -> None:
+        """Note that a lease has ended: a turn that came with it and was not used is given back."""
+        if self._turns.get(handout.host) is handout:
+            del self._turns[handout.host]
+            self._courier.note_start(handout.host, is_never=True)
+
+    async def before(self, request: Any) -> None:
+        """Wait for the turn of a request's host; called right before it is sent.
+
+        Raises
+        ------
+        IgnoreRequest
+            It is not to be sent: its lease is lost, or no turn came.
+        """
+        self._check(request)
+        if self._courier.pause_s <= 0 or not request.url.startswith(("http://", "https://")):
+            return
+        host = host_of(request.url)
+        if self._turns.pop(host, None) is None:
+            try:
+                await self._take_turn(host)
+            except IgnoreRequest:
+                self._give_back(request)
+                raise
+            self._check(request)
+        self._note_sent(host, _ROUNDS)
+
+    def _note_sent(self, host: str, rounds: int) -> None:
+        """Say that a fetch has begun when the loop has come round so often: connecting and writing take a round each."""
+        if rounds:
+            call_later(0.0, lambda: self._note_sent(host, rounds - 1))
+        else:
+            self._courier.note_start(host)
+
+    def _check(self, request: Any) -> None:
+        lease: Lease | None = request.meta.get(LEASE)
+        if lease is None or lease.request is not request:
+            return
+        if lease.is_lost or not self._courier.holds(lease.handout):
+            self._give_back(request)
+            raise IgnoreRequest("its lease was lost")
+
+    @staticmethod
+    def _give_back(request: Any) -> None:
+        """Let the page be due again: that it is not fetched is no failure of its own."""
+        lease: Lease | None = request.meta.get(LEASE)
+        if lease is not None and lease.request is request:
+            lease.is_given_back = True
+
+    async def _take_turn(self, host: str) -> None:
+        turn, asked = self._courier.take_turn(host), time.monotonic()
+        try:
+            while not turn.at:
+                await pause(_LOOK_S)
+                if is_closing(self._crawler.engine) or time.monotonic() > asked + _ANSWER_S:
+                    raise IgnoreRequest(f"{host} has given no turn")
+            while (left := turn.at - time.monotonic()) > 0:
+                if is_closing(self._crawler.engine) or left > _LONGEST_S:
+                    self._courier.note_start(host, is_never=True)
+                    raise IgnoreRequest(f"{host} has no turn for {left:.0f} s")
+                await pause(min(left, 1.0))
+        finally:
+            turn.is_wanted = False
