@@ -17,7 +17,7 @@ from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.scanning import scan_hash, scan_zsets
 
-#: Doubles that `d` has, before a crawler has dispatched and from then on; and those of `opens`, before a fetch was awaited and from then on.
+#: Doubles of `d`, before a crawler has dispatched and from then on; and those of `opens`, before a fetch was awaited and from then on.
 _OF_STATE: Final = (7, 9)
 _OF_HOST: Final = (2, 3)
 #: Fields of the last plan that are texts.
