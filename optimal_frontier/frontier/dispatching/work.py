@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from optimal_frontier.state.downloader_limits import DownloaderLimits
 from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -202,3 +205,11 @@ class Outcome:
         self.new += part.new
         for name in ("handouts", "trapped", "replaced", "lost", "later", "told_again", "turns"):
             getattr(self, name).extend(getattr(part, name))
+
+
+def grouped(values: Iterable[_T], key: Callable[[_T], int]) -> dict[int, list[_T]]:
+    """Return values by their partitions."""
+    groups: dict[int, list[_T]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups
