@@ -227,10 +227,10 @@ class Dispatcher:
         """Return how many pages wait for their first visit, in all partitions."""
         return self.namespace.counts().get("pending", 0)
 
-    def leave(self, leases: Sequence[Lease]) -> None:
-        """Give leases back at once."""
+    def leave(self, leases: Sequence[Lease], unused: Sequence[Start] = ()) -> None:
+        """Give leases back at once, and the turns of hosts that came with them."""
         released = [(Observation(lease.handout, RELEASE, lease.handout.row, counters={"leases_released": 1}), lease) for lease in leases]
-        self.exchange(Exchange(ended=released, is_last=True))
+        self.exchange(Exchange(ended=released, starts=list(unused), is_last=True))
 
     # What goes into the pipeline.
 
@@ -370,6 +370,7 @@ class Dispatcher:
             fault = fault_of_handout(handout, self.settings)
             if fault:
                 outcome.damaged.append((partition, handout.page, fault))
+                outcome.unfetched.append(handout.host)
             else:
                 handouts.append(handout)
         outcome.handouts += handouts

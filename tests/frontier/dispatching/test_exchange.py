@@ -102,7 +102,7 @@ def test_a_partition_that_has_news_is_asked_at_once(many, clock):
     outcome = dispatcher.exchange(Exchange(want=1))
     (handout,) = outcome.handouts
     assert handout.partition == 2
-    dispatcher.exchange(Exchange(ended=[(many.seen(handout, wait=-1.0), Lease.of(handout))]))
+    dispatcher.exchange(Exchange(ended=[(many.seen(handout, wait=0.0), Lease.of(handout))]))
     assert dispatcher.exchange(Exchange(want=1)).handouts
 
 
