@@ -25,6 +25,7 @@ from optimal_frontier.frontier.dispatching.acknowledged import Acknowledged, Ren
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease, Moving, Outcome, SlotRoom, Start, Turn
 from optimal_frontier.frontier.dispatching.found_links import with_links
 from optimal_frontier.frontier.dispatching.held_leases import HeldLeases
+from optimal_frontier.frontier.dispatching.nothing_left import NothingLeft
 from optimal_frontier.frontier.dispatching.pages_again import pages_again
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.state.downloader_limits import DownloaderLimits
@@ -47,17 +48,11 @@ _BUSY_SPACING_S: Final = 0.02
 #: For how many seconds that is, at the speed of late, and over how many seconds that is taken.
 _AHEAD_S: Final = 0.04
 _SPEED_S: Final = 0.5
-#: Least seconds between two looks whether the crawl is complete.
-_LOOK_S: Final = 0.25
-#: Least seconds between two looks whether first visits wait while nothing can be handed out.
-_IDLE_S: Final = 0.5
 #: Seconds between attempts to reach Redis again, first and longest.
 _RETRY_FIRST_S: Final = 0.1
 _RETRY_LONGEST_S: Final = 2.0
 #: Seconds until a turn is asked for again.
 _TURN_AGAIN_S: Final = 0.02
-#: Seconds after a change of the server in which a crawl is not complete: what was lost is on its way.
-_ANEW_S: Final = 5.0
 #: Moves and signals that wait for the end of another visit are tried again after so many seconds.
 _LATER_S: Final = 1.0
 
@@ -96,10 +91,6 @@ class Courier:
     ) -> None:
         self.dispatcher = dispatcher
         self._longest_s = longest_s
-        #: What ``complete_when`` said last; adding a page takes it back.
-        self.complete = False
-        self._complete_when = complete_when
-        self._next_look = 0.0
         self.ready: deque[Handout] = deque()
         self.lost: deque[Handout] = deque()
         #: Why the thread stopped for good, if it did.
@@ -110,15 +101,13 @@ class Courier:
         self.beginnings = 0
         #: Grows with every exchange after which no partition has anything to hand out.
         self.idle_exchanges = 0
-        #: Nothing can be handed out now, and no page waits for its first visit.
-        self.has_nothing_due = False
-        self._next_idle = 0.0
         #: Links that were not followed, as far as this process has seen them.
         self.traps = TrapLog()
         self._wake = wake
         self._condition = threading.Condition()
         #: Collected for the next exchange.
         self._next = Exchange()
+        self.nothing_left = NothingLeft(self._condition, lambda: bool(self._next.pages), dispatcher.pending, complete_when)
         self._leases = HeldLeases(dispatcher.lease_s, has_turns=dispatcher.pause_s > 0)
         self._later: list[tuple[float, Moving | NewPage | Turn]] = []
         self._next_dispatch = 0.0
@@ -160,7 +149,7 @@ class Courier:
     def add(self, pages: Sequence[NewPage], stored: Callable[[], None] | None = None) -> None:
         """Store pages, soon; ``stored`` is called on the courier's thread when they are."""
         with self._condition:
-            self.complete = self.has_nothing_due = False
+            self.nothing_left.note_added()
             self._next.pages.extend(pages)
             if stored is not None:
                 self._next.stored.append(stored)
@@ -342,8 +331,8 @@ class Courier:
                     return
                 heartbeat = 0.0
             carried = Exchange()
-            self._look_whether_idle(outcome)
-            self._look_whether_complete()
+            if self.nothing_left.look(outcome):
+                self._wake()
             time.sleep(_BUSY_SPACING_S if self._asks_ahead and self.ahead and not self._stopping else _SPACING_S)
 
     def _begin_anew(self, carried: Exchange) -> None:
@@ -361,10 +350,9 @@ class Courier:
                 self.lost.extend(held)
                 self._leases.clear()
                 self._acknowledged.forget()
-            self.complete = self.has_nothing_due = False
+            self.nothing_left.begin_anew()
             self.generation += 1
             self.beginnings += 1
-            self._next_look = self._next_idle = time.monotonic() + _ANEW_S
             self._next_dispatch = 0.0
         logger.warning(
             "Redis at %s is not where it was: it %s; start requests and %d pages under way are sent to it again",
@@ -387,58 +375,25 @@ class Courier:
             self._condition.notify_all()
         self._wake()
 
-    def _look_whether_idle(self, outcome: Outcome) -> None:
-        began = time.monotonic()
-        if outcome.handouts or outcome.wait == 0.0:
-            self.has_nothing_due = False
-        elif outcome.wait is not None and not self.has_nothing_due and began >= self._next_idle:
-            self._next_idle = began + _IDLE_S
-            try:
-                pending = self.dispatcher.pending()
-            except (OptimalFrontierError, ValueError) as error:
-                logger.debug("cannot tell whether anything is due: %s", error)  # the next exchange meets the same outage
-                return
-            with self._condition:
-                self.has_nothing_due = pending == 0 and not self._next.pages
-            if self.has_nothing_due:
-                self._wake()
-
-    def _look_whether_complete(self) -> None:
-        began = time.monotonic()
-        if self._complete_when is None or began < self._next_look:
-            return
-        try:
-            complete = self._complete_when()
-        except (OptimalFrontierError, ValueError) as error:
-            logger.debug("cannot tell whether the crawl is complete: %s", error)  # the next exchange meets the same outage
-            return
-        with self._condition:
-            self.complete = complete and not self._next.pages
-        # What it costs to look stays below a twentieth of the time.
-        self._next_look = began + max(_LOOK_S, 20 * (time.monotonic() - began))
-        if self.complete:
-            self._wake()
-
     def _collect(self, carried: Exchange, heartbeat: float) -> Exchange:
         """Wait for work; return it, added to what was not acknowledged."""
         with self._condition:
             while not (self._stopping or self._next.is_any or carried.is_any):
                 now = time.monotonic()
                 until = min(heartbeat, self._next_dispatch) if self._next.want > 0 else heartbeat
-                if self._complete_when is not None:
-                    until = min(until, self._next_look)
-                until = min([until, *(at for at, _ in self._later)])
+                until = min([until, self.nothing_left.next_look, *(at for at, _ in self._later)])
                 if until <= now:
                     break
                 self._condition.wait(until - now)
             now, new = time.monotonic(), self._next
+            if now >= heartbeat:
+                self._give_up(now)
             new.ended, held = with_links(new.ended, [*carried.pages, *new.pages], self.published, self.dispatcher.settings)
             carried.add(new)
             carried.want = 0 if self._stopping else new.want
             carried.slots, carried.per_host = new.slots, new.per_host
             carried.is_last = self._stopping
             if now >= heartbeat:
-                self._give_up(now)
                 carried.renewals = list({id(lease): lease for lease in (*carried.renewals, *self._leases.all())}.values())
             for due in [one for one in self._later if one[0] <= now or self._stopping]:
                 self._later.remove(due)

@@ -492,7 +492,7 @@ class OptimalScheduler(BaseScheduler):
 
     def _is_over(self) -> bool:
         assert self._session is not None  # the callers looked
-        return (self._session.courier.complete and not self.incoming.awaits_any) or self._manager.finished
+        return (self._session.courier.nothing_left.is_complete and not self.incoming.awaits_any) or self._manager.finished
 
     def _wake(self) -> None:
         """Called from the courier's thread."""

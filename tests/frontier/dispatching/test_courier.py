@@ -522,8 +522,8 @@ def test_nothing_is_due_where_no_first_visit_waits(courier, fake):
     courier.ask(1, {}, 0)
     eventually(lambda: courier.idle_exchanges)
     time.sleep(0.1)
-    assert not courier.has_nothing_due
+    assert not courier.nothing_left.is_idle
     fake.first_visits = 0
-    eventually(lambda: courier.has_nothing_due)
+    eventually(lambda: courier.nothing_left.is_idle)
     courier.add([page_of("a/1")])
-    assert not courier.has_nothing_due
+    assert not courier.nothing_left.is_idle
