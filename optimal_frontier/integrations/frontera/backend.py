@@ -44,6 +44,8 @@ logger = logging.getLogger(__name__)
 _KNOWN_PAGES: Final = 200_000
 #: Frontera's default of URL_FINGERPRINT_FUNCTION.
 DEFAULT_FUNCTION: Final = "frontera.utils.fingerprint.sha1"
+#: Seeds that are kept for a server that loses everything.
+_KEPT_SEEDS: Final = 10_000
 #: Longest wait for one exchange when used without Scrapy, seconds.
 _EXCHANGE_S: Final = 30.0
 
@@ -76,6 +78,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         #: The visit whose links may still come, without Scrapy: the meta of its request, and its observation.
         self._last: tuple[dict[Any, Any], Observation] | None = None
         self._event = threading.Event()
+        self._seeds: list[Any] = []
+        #: Grows when the server has lost what it knew, as far as seeds were sent again.
+        self._beginnings = 0
         self.fingerprinting = Fingerprinting(settings)
         self._hosts = SeenHosts()
         self._pages = RequestPages(settings, self._urls, self._hosts, lambda *of: self.session.courier.trap(*of))
@@ -149,6 +154,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     # Pages come in.
 
     def add_seeds(self, seeds: Iterable[Any]) -> None:
+        seeds = list(seeds)
+        if not self._attached:
+            self._seeds += seeds[: max(0, _KEPT_SEEDS - len(self._seeds))]
         self._add(seeds)
 
     def links_extracted(self, request: Any, links: Iterable[Any]) -> None:
@@ -213,6 +221,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         wanted = wanted or 64
         if not self._attached:
             self._drop_lost()
+            if courier.beginnings != self._beginnings:
+                self._beginnings = courier.beginnings
+                self._add(self._seeds)
             slots = {key: SlotRoom(self._hosts.of(key) or [key], 0) for key in overused_keys}
             before = courier.idle_exchanges
             self._event.clear()
