@@ -17,10 +17,11 @@ from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.scanning import scan_hash, scan_zsets
 
-_SEVEN: Final = struct.Struct("<7d")
-_TWO: Final = struct.Struct("<dd")
+#: Doubles that `d` has, before a crawler has dispatched and from then on; and those of `opens`, before a fetch was awaited and from then on.
+_OF_STATE: Final = (7, 9)
+_OF_HOST: Final = (2, 3)
 #: Fields of the last plan that are texts.
-_TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores"})
+_TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores", "planner"})
 #: Fields of it that may not be infinite.
 _FINITE: Final = frozenset({"number", "time", "first_time", "pages", "fetched", "extra_fetches", "measured_fetches", "exploration_bits"})
 #: Words by which a script says that a value was damaged, and not, for one, that a permission is missing.
@@ -49,14 +50,14 @@ def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
     """Yield what is damaged among the shared values of a partition. O(hosts), in replies of bounded size."""
     yield from _of_types(namespace, partition)
     kept = _read(namespace, partition, "GET", "d")
-    if kept is not None and not (len(kept) == _SEVEN.size and all(map(math.isfinite, _SEVEN.unpack(kept)))):
+    if kept is not None and not _are_numbers(kept, _OF_STATE):
         yield Damage("d", "is no state of a partition", ("DEL", "@d"))
     for name in ("stats", "kept"):
         for field, value in _fields(namespace, partition, name):
             if not _is_whole(value):
                 yield Damage(f"{name} {_text(field)}", f"is {_text(value)!r}, which is no counter", ("HDEL", f"@{name}", field))
     for field, value in _fields(namespace, partition, "opens"):
-        if len(field) != 4 or len(value) != _TWO.size or not all(map(math.isfinite, _TWO.unpack(value))):
+        if len(field) != 4 or not _are_numbers(value, _OF_HOST):
             yield Damage(f"opens {field.hex()}", "is no time of a host", ("HDEL", "@opens", field))
     yield from _of_hosts(namespace, partition)
     for field, value in _fields(namespace, partition, "plan"):
@@ -73,6 +74,12 @@ def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
         raise
     except StateError:
         return  # of another type, which was told
+
+
+def _are_numbers(value: bytes, counts: tuple[int, ...]) -> bool:
+    """Tell whether a packed value is so many finite doubles."""
+    count, rest = divmod(len(value), 8)
+    return not rest and count in counts and all(map(math.isfinite, struct.unpack(f"<{count}d", value)))
 
 
 def mend(namespace: Namespace, partitions: range | None = None) -> list[str]:

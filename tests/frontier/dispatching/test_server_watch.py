@@ -32,7 +32,7 @@ def watch(store: ClockedNamespace, clock: SimpleNamespace) -> ServerWatch:
 
 def reply(now: float, *, own: float | None = None, run: float = RUN, dispatches: int = 0) -> Dispatched:
     """A reply of a server whose own clock says ``own``."""
-    return Dispatched(now, 0.0, 0.0, 0, 0, now if own is None else own, run, dispatches, [], [])
+    return Dispatched(now, 0.0, 0.0, 0, 0, now if own is None else own, run, dispatches, [], {}, [])
 
 
 def test_nothing_is_believed_before_the_first_reply(watch: ServerWatch) -> None:
