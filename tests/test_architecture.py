@@ -124,6 +124,15 @@ def test_functions_have_at_most_seven_parameters(path):
         assert len(names) <= MOST_PARAMETERS or function.name in MANY_PARAMETERS or is_command(function), function.name
 
 
+#: Most lines of a module: one that needs more holds more than one concept.
+MOST_LINES_OF_A_MODULE = 500
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_are_short(path):
+    assert len(path.read_text().splitlines()) <= MOST_LINES_OF_A_MODULE
+
+
 def test_every_module_has_a_name_of_its_own():
     """But for those that stand for their folders."""
     names = [path.name for path in MODULES if not path.name.startswith("__")]

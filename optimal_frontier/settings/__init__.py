@@ -10,7 +10,7 @@ from optimal_frontier.settings.frontier_settings import BOT_NAME, NO_SPIDER, Fro
 from optimal_frontier.settings.rules import PageRule, Rule, Rules
 from optimal_frontier.settings.table import PREFIX, TABLE, Setting
 from optimal_frontier.settings.timetable import DAY_S, Timetable
-from optimal_frontier.settings.trust import SourceLimits
+from optimal_frontier.settings.trust_settings import SourceLimits
 from optimal_frontier.settings.urls import UrlLimits
 
 __all__ = [

@@ -15,7 +15,7 @@ from optimal_frontier.settings.contents import check_options
 from optimal_frontier.settings.parsing import number
 from optimal_frontier.settings.rules import PageRule, Rules
 from optimal_frontier.settings.table import PREFIX, TABLE
-from optimal_frontier.settings.trust import SourceLimits
+from optimal_frontier.settings.trust_settings import SourceLimits
 from optimal_frontier.settings.urls import UrlLimits
 
 #: Half-width of Scrapy's random download delay, as a share of it (DOWNLOAD_DELAY_JITTER), unless it is set.

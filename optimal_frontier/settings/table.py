@@ -13,7 +13,7 @@ from optimal_frontier.settings.contents import NEAR_DISTANCE, parse_distance, pa
 from optimal_frontier.settings.parsing import choice, fail, flag, number
 from optimal_frontier.settings.rules import parse_rules
 from optimal_frontier.settings.timetable import DAY_S
-from optimal_frontier.settings.trust import SourceLimits, parse_callbacks, parse_schemes, parse_source_hosts, parse_source_limits
+from optimal_frontier.settings.trust_settings import SourceLimits, parse_callbacks, parse_schemes, parse_source_hosts, parse_source_limits
 from optimal_frontier.settings.urls import (
     IGNORED,
     UrlLimits,

@@ -17,7 +17,7 @@ from timed_namespace import START, TimedNamespace
 
 from optimal_frontier.estimation import posterior_median
 from optimal_frontier.frontier.admitting.pages import new_page
-from optimal_frontier.frontier.dispatching import exchange
+from optimal_frontier.frontier.dispatching import ask_terms, exchange
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease
 from optimal_frontier.frontier.dispatching.found_links import with_links
 from optimal_frontier.frontier.dispatching.work import Ended
@@ -144,7 +144,7 @@ class Play:
         if settings is not None:
             self.run_by(settings)
         end = START + seconds
-        with patch.object(exchange, "time", self), patch.object(partition, "time", self):
+        with patch.object(exchange, "time", self), patch.object(ask_terms, "time", self), patch.object(partition, "time", self):
             self.now = self.store.now()
             while self.now < end:
                 self._plan()

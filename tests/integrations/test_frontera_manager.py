@@ -344,3 +344,17 @@ def test_the_example_of_the_documentation_runs(tmp_path: Path, redis_socket: str
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)
     assert ended.stdout == "{200: 9}\n"
     assert set(site.paths()) == {"/pages/2", "/static/0", "/static/1"}
+
+
+def test_seeds_are_sent_again_to_a_server_that_has_lost_everything(start: Start, plain_state: PlainState) -> None:
+    """Also where they were fetched before; what is under way comes again by itself."""
+    manager = start()
+    manager.add_seeds([Request("http://a.example/1"), Request("http://a.example/2")])
+    (done,) = next_requests(manager)
+    crawled(manager, done, page("one"))
+    plain_state.namespace.command("DEL", *plain_state.namespace.command("KEYS", plain_state.key("")[: -len("{0}:")] + "*"))
+    found: set[str] = set()
+    for _ in range(50):
+        found |= urls(manager.get_next_requests(10))
+    assert found == {"http://a.example/1", "http://a.example/2"}
+    assert plain_state.counts["pages"] == 2

@@ -31,7 +31,6 @@ def scheduler() -> OptimalScheduler:
     stats = SimpleNamespace(inc_value=lambda *_: None)
     scheduler = OptimalScheduler(SimpleNamespace(stats=stats, settings=SimpleNamespace(getint=lambda _: 20)))
     scheduler._session = SimpleNamespace(courier=SimpleNamespace(lost=deque(), ready=deque()))
-    scheduler._starts = SimpleNamespace(note_end=lambda handout: None)
     scheduler._manager, scheduler.backend = Manager(), SimpleNamespace(moves=0)
     return scheduler
 

@@ -16,14 +16,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.admitting.traps import TrapLog
-from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Ended, Exchange, Lease, Moving, Outcome, SlotRoom, Start, Turn
+from optimal_frontier.frontier.dispatching.acknowledged import Acknowledged, Renewal
+from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease, Moving, Outcome, SlotRoom, Start, Turn
 from optimal_frontier.frontier.dispatching.found_links import with_links
+from optimal_frontier.frontier.dispatching.held_leases import HeldLeases
+from optimal_frontier.frontier.dispatching.nothing_left import NothingLeft
 from optimal_frontier.frontier.dispatching.pages_again import pages_again
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.state.downloader_limits import DownloaderLimits
@@ -36,12 +38,8 @@ logger = logging.getLogger(__name__)
 #: Longest time between two renewals of a lease, seconds; and as a share of the lease.
 HEARTBEAT_S: Final = 5.0
 _HEARTBEAT_SHARE: Final = 1 / 3
-#: The share of a lease for which it is held for sure, unless the server says otherwise.
-_SURE_SHARE: Final = 0.97
 #: Seconds after which to look again whatever the last reply said: another process may have planned, forced or added something.
 _LONGEST_WAIT_S: Final = 1.0
-#: Seconds for which acknowledged work is kept, in case the server lost it.
-REPLAY_S: Final = 2.0
 #: Pause between two exchanges: work that comes in meanwhile shares the next round trip, and the caller's thread keeps the interpreter.
 _SPACING_S: Final = 0.004
 #: The same while everything that is asked for is given: such a crawl is as fast as its downloader, and loses nothing by fewer round trips,
@@ -50,30 +48,13 @@ _BUSY_SPACING_S: Final = 0.02
 #: For how many seconds that is, at the speed of late, and over how many seconds that is taken.
 _AHEAD_S: Final = 0.04
 _SPEED_S: Final = 0.5
-#: Least seconds between two looks whether the crawl is complete.
-_LOOK_S: Final = 0.25
-#: Least seconds between two looks whether first visits wait while nothing can be handed out.
-_IDLE_S: Final = 0.5
 #: Seconds between attempts to reach Redis again, first and longest.
 _RETRY_FIRST_S: Final = 0.1
 _RETRY_LONGEST_S: Final = 2.0
 #: Seconds until a turn is asked for again.
 _TURN_AGAIN_S: Final = 0.02
-#: Seconds after a change of the server in which a crawl is not complete: what was lost is on its way.
-_ANEW_S: Final = 5.0
 #: Moves and signals that wait for the end of another visit are tried again after so many seconds.
 _LATER_S: Final = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    """What was acknowledged at a local monotonic time."""
-
-    at: float
-    pages: Sequence[NewPage]
-    ended: Sequence[Ended]
-    moves: Sequence[Moving]
-    renewals: Sequence[tuple[bytes, float, float, int]]
 
 
 class Courier:
@@ -110,10 +91,6 @@ class Courier:
     ) -> None:
         self.dispatcher = dispatcher
         self._longest_s = longest_s
-        #: What ``complete_when`` said last; adding a page takes it back.
-        self.complete = False
-        self._complete_when = complete_when
-        self._next_look = 0.0
         self.ready: deque[Handout] = deque()
         self.lost: deque[Handout] = deque()
         #: Why the thread stopped for good, if it did.
@@ -124,16 +101,14 @@ class Courier:
         self.beginnings = 0
         #: Grows with every exchange after which no partition has anything to hand out.
         self.idle_exchanges = 0
-        #: Nothing can be handed out now, and no page waits for its first visit.
-        self.has_nothing_due = False
-        self._next_idle = 0.0
         #: Links that were not followed, as far as this process has seen them.
         self.traps = TrapLog()
         self._wake = wake
         self._condition = threading.Condition()
         #: Collected for the next exchange.
         self._next = Exchange()
-        self._live: dict[tuple[int, bytes], Lease] = {}
+        self.nothing_left = NothingLeft(self._condition, lambda: bool(self._next.pages), dispatcher.pending, complete_when)
+        self._leases = HeldLeases(dispatcher.lease_s, has_turns=dispatcher.pause_s > 0)
         self._later: list[tuple[float, Moving | NewPage | Turn]] = []
         self._next_dispatch = 0.0
         #: Requests a second that were handed out of late, while all that was asked for is given; else 0.
@@ -145,14 +120,14 @@ class Courier:
         self._stopping = False
         #: When the outage that is going on began, 0 if none is.
         self._lost_at = 0.0
-        self._recent: deque[_Sent] = deque()
+        self._acknowledged = Acknowledged()
         self._heartbeat_s = min(HEARTBEAT_S, _HEARTBEAT_SHARE * dispatcher.lease_s)
         self._thread = threading.Thread(target=self._run, name="optimal_frontier-courier", daemon=True)
 
     @property
     def live(self) -> int:
         """Number of leases that this process holds."""
-        return len(self._live)
+        return len(self._leases)
 
     @property
     def ahead(self) -> int:
@@ -174,7 +149,7 @@ class Courier:
     def add(self, pages: Sequence[NewPage], stored: Callable[[], None] | None = None) -> None:
         """Store pages, soon; ``stored`` is called on the courier's thread when they are."""
         with self._condition:
-            self.complete = self.has_nothing_due = False
+            self.nothing_left.note_added()
             self._next.pages.extend(pages)
             if stored is not None:
                 self._next.stored.append(stored)
@@ -191,11 +166,7 @@ class Courier:
     def move(self, move: Move) -> None:
         """Give a page another identity and end its lease, soon, and not before the observations that came before."""
         with self._condition:
-            handout = move.observation.handout
-            lease = self._live.get((handout.partition, handout.page))
-            if lease is None or lease.handout.token != handout.token:
-                lease = Lease.of(handout)
-            self._next.moves.append(Moving(move, lease))
+            self._next.moves.append(Moving(move, self._leases.of(move.observation.handout)))
             if move.observation.flag:
                 self._next.flags.append(move.observation.flag)
             self._condition.notify()
@@ -223,6 +194,11 @@ class Courier:
             self._next.starts.append(Start(host, 0.0 if is_never else time.monotonic()))
             self._condition.notify()
 
+    def use_turn(self, host: str) -> bool:
+        """Use the turn that came with a handout of a host, for a fetch that begins soon; return whether there was one."""
+        with self._condition:
+            return self._leases.use_turn(host)
+
     def take_turn(self, host: str) -> Turn:
         """Ask for the next turn of a host, for a fetch that was not dispatched; the caller looks at it until it has a time."""
         turn = Turn(host)
@@ -233,10 +209,8 @@ class Courier:
 
     def holds(self, handout: Handout) -> bool:
         """Tell whether a lease is held still, as far as this process can know: it may have slept for longer than one lasts."""
-        lease = self._live.get((handout.partition, handout.page))
-        if lease is None or lease.handout.token != handout.token:
-            return False
-        return time.monotonic() - lease.renewed_at < _SURE_SHARE * self.dispatcher.lease_s
+        with self._condition:
+            return self._leases.is_sure(handout)
 
     def trap(self, reason: str, url: str, links: int = 1) -> None:
         """Count links that are not followed; see `traps.REASONS`."""
@@ -278,7 +252,7 @@ class Courier:
         """Wait until everything added and observed so far is stored; return whether that was so in time."""
         with self._condition:
             return self._condition.wait_for(
-                lambda: not (_has_work(self._next) or self._busy) or self.failure is not None,
+                lambda: not (self._next.is_any or self._busy) or self.failure is not None,
                 timeout_s,
             )
 
@@ -292,19 +266,16 @@ class Courier:
         return not self._thread.is_alive()
 
     def _end(self, handout: Handout) -> Lease:
-        """Return the lease of a handout, which is renewed no more."""
-        key = handout.partition, handout.page
-        lease = self._live.get(key)
-        # The page may be leased anew since: then this is an old lease's end.
-        if lease is None or lease.handout.token != handout.token:
-            return Lease.of(handout)
-        return self._live.pop(key)
+        """Return the lease of a handout, which is renewed no more; a turn that came with it and was not used is given back."""
+        lease, unused = self._leases.end(handout)
+        self._next.starts += unused
+        return lease
 
     def _give_up(self, now: float) -> None:
         """Let leases run out whose result has not come for too long."""
         if self._longest_s is None:
             return
-        for lease in [lease for lease in self._live.values() if now - lease.handout.received > self._longest_s]:
+        for lease in [lease for lease in self._leases.all() if now - lease.handout.received > self._longest_s]:
             self.lost.append(lease.handout)
             self._end(lease.handout)
             logger.warning("no result of %s came within %g s: it is due again", lease.handout.record["url"], self._longest_s)
@@ -320,7 +291,7 @@ class Courier:
             renewals = [(lease.handout.page, lease.token, lease) for lease in carried.renewals]
             try:
                 outcome = self.dispatcher.exchange(carried)
-                if self._stopping and not _has_work(self._next):
+                if self._stopping and not self._next.is_any:
                     if self._lost_at:
                         logger.error("stopping without Redis; what was under way will be handed out again")
                     self._leave(carried, outcome)
@@ -360,8 +331,8 @@ class Courier:
                     return
                 heartbeat = 0.0
             carried = Exchange()
-            self._look_whether_idle(outcome)
-            self._look_whether_complete()
+            if self.nothing_left.look(outcome):
+                self._wake()
             time.sleep(_BUSY_SPACING_S if self._asks_ahead and self.ahead and not self._stopping else _SPACING_S)
 
     def _begin_anew(self, carried: Exchange) -> None:
@@ -371,18 +342,17 @@ class Courier:
             return
         with self._condition:
             ended = [observation for observation, _ in (*carried.ended, *self._next.ended)]
-            held = [lease.handout for lease in self._live.values()]
+            held = [lease.handout for lease in self._leases.all()]
             pages = pages_again([*held, *(one.handout for one in ended), *(moving.move.observation.handout for moving in carried.moves)])
             known = {page.page for page in self._next.pages}
             self._next.pages[:0] = [page for page in (*carried.pages, *pages) if page.page not in known]
             if is_empty:
                 self.lost.extend(held)
-                self._live.clear()
-                self._recent.clear()
-            self.complete = self.has_nothing_due = False
+                self._leases.clear()
+                self._acknowledged.forget()
+            self.nothing_left.begin_anew()
             self.generation += 1
             self.beginnings += 1
-            self._next_look = self._next_idle = time.monotonic() + _ANEW_S
             self._next_dispatch = 0.0
         logger.warning(
             "Redis at %s is not where it was: it %s; start requests and %d pages under way are sent to it again",
@@ -396,9 +366,8 @@ class Courier:
         """Give every lease back."""
         for moving in carried.moves:
             self._end(moving.move.observation.handout)
-        for handout in outcome.handouts:
-            self._live[handout.partition, handout.page] = Lease.of(handout)
-        self.dispatcher.leave(list(self._live.values()))
+        self._leases.take(outcome.handouts)
+        self.dispatcher.leave(self._leases.all(), self._leases.unused())
 
     def _fail(self, error: OptimalFrontierError) -> None:
         with self._condition:
@@ -406,71 +375,26 @@ class Courier:
             self._condition.notify_all()
         self._wake()
 
-    def _look_whether_idle(self, outcome: Outcome) -> None:
-        began = time.monotonic()
-        if outcome.handouts or outcome.wait == 0.0:
-            self.has_nothing_due = False
-        elif outcome.wait is not None and not self.has_nothing_due and began >= self._next_idle:
-            self._next_idle = began + _IDLE_S
-            try:
-                pending = self.dispatcher.pending()
-            except (OptimalFrontierError, ValueError) as error:
-                logger.debug("cannot tell whether anything is due: %s", error)  # the next exchange meets the same outage
-                return
-            with self._condition:
-                self.has_nothing_due = pending == 0 and not self._next.pages
-            if self.has_nothing_due:
-                self._wake()
-
-    def _look_whether_complete(self) -> None:
-        began = time.monotonic()
-        if self._complete_when is None or began < self._next_look:
-            return
-        try:
-            complete = self._complete_when()
-        except (OptimalFrontierError, ValueError) as error:
-            logger.debug("cannot tell whether the crawl is complete: %s", error)  # the next exchange meets the same outage
-            return
-        with self._condition:
-            self.complete = complete and not self._next.pages
-        # What it costs to look stays below a twentieth of the time.
-        self._next_look = began + max(_LOOK_S, 20 * (time.monotonic() - began))
-        if self.complete:
-            self._wake()
-
     def _collect(self, carried: Exchange, heartbeat: float) -> Exchange:
         """Wait for work; return it, added to what was not acknowledged."""
         with self._condition:
-            while not (self._stopping or _has_work(self._next) or _has_work(carried)):
+            while not (self._stopping or self._next.is_any or carried.is_any):
                 now = time.monotonic()
                 until = min(heartbeat, self._next_dispatch) if self._next.want > 0 else heartbeat
-                if self._complete_when is not None:
-                    until = min(until, self._next_look)
-                until = min([until, *(at for at, _ in self._later)])
+                until = min([until, self.nothing_left.next_look, *(at for at, _ in self._later)])
                 if until <= now:
                     break
                 self._condition.wait(until - now)
             now, new = time.monotonic(), self._next
-            carried.pages += new.pages
-            carried.stored += new.stored
-            ended, held = with_links(new.ended, carried.pages, self.published, self.dispatcher.settings)
-            carried.ended += ended
-            carried.moves += new.moves
-            carried.draws += new.draws
-            carried.holds += new.holds
-            carried.starts += new.starts
-            carried.turns = [turn for turn in (*carried.turns, *new.turns) if turn.is_wanted]
-            carried.flags += new.flags
-            carried.counters += new.counters
-            carried.limits = new.limits or carried.limits
-            carried.has_room |= new.has_room
-            carried.looks_again |= new.looks_again
+            if now >= heartbeat:
+                self._give_up(now)
+            new.ended, held = with_links(new.ended, [*carried.pages, *new.pages], self.published, self.dispatcher.settings)
+            carried.add(new)
             carried.want = 0 if self._stopping else new.want
             carried.slots, carried.per_host = new.slots, new.per_host
             carried.is_last = self._stopping
             if now >= heartbeat:
-                self._give_up(now)
-                carried.renewals = list({id(lease): lease for lease in (*carried.renewals, *self._live.values())}.values())
+                carried.renewals = list({id(lease): lease for lease in (*carried.renewals, *self._leases.all())}.values())
             for due in [one for one in self._later if one[0] <= now or self._stopping]:
                 self._later.remove(due)
                 if isinstance(due[1], Moving):
@@ -483,16 +407,13 @@ class Courier:
             self._busy = True
         return carried
 
-    def _deliver(self, carried: Exchange, outcome: Outcome, renewals: Sequence[tuple[bytes, float, float, int]]) -> None:
+    def _deliver(self, carried: Exchange, outcome: Outcome, renewals: Sequence[Renewal]) -> None:
         now = time.monotonic()
         for stored in carried.stored:
             stored()
         later = {id(moving) for moving in outcome.later}
         moves = [moving for moving in carried.moves if id(moving) not in later]
-        if carried.pages or carried.ended or moves or renewals:
-            self._recent.append(_Sent(now, carried.pages, carried.ended, moves, renewals))
-        while self._recent and self._recent[0].at < now - REPLAY_S:
-            self._recent.popleft()
+        self._acknowledged.note(now, carried, moves, renewals)
         with self._condition:
             self._busy = False
             self._condition.notify_all()
@@ -508,7 +429,7 @@ class Courier:
             self._later += [(now + _LATER_S, page) for page in outcome.told_again]
             self._later += [(now + _TURN_AGAIN_S, turn) for turn in outcome.turns]
             for lease in outcome.lost:
-                if self._live.get((lease.handout.partition, lease.handout.page)) is lease:
+                if self._leases.is_held(lease):
                     self._end(lease.handout)
                     self.lost.append(lease.handout)
             self.generation += outcome.has_forgotten
@@ -520,8 +441,8 @@ class Courier:
                 self._next_dispatch = now + min(outcome.wait, _LONGEST_WAIT_S)
             elif outcome.new or carried.ended:
                 self._next_dispatch = 0.0  # something may be due sooner than the last wait said
-            for handout in outcome.handouts:
-                self._live[handout.partition, handout.page] = Lease.of(handout)
+            self._leases.take(outcome.handouts)
+            self._next.starts += self._leases.give_turns_back(outcome.unfetched)
         self.ready.extend(outcome.handouts)
         if outcome.wait and not outcome.handouts:
             self.idle_exchanges += 1
@@ -539,15 +460,5 @@ class Courier:
         except OptimalFrontierError as error:
             logger.debug("%s", error)  # the next attempt says so
             return
-        since = self._lost_at - REPLAY_S
-        lost = [sent for sent in self._recent if sent.at >= since]
-        self._recent.clear()
-        carried.pages[:0] = [page for sent in lost for page in sent.pages]
-        carried.ended[:0] = [ended for sent in lost for ended in sent.ended]
-        carried.moves[:0] = [moving for sent in lost for moving in sent.moves]
-        carried.again[:0] = [renewal for sent in lost for renewal in sent.renewals]
+        self._acknowledged.send_again(carried, self._lost_at)
         self.generation += 1
-
-
-def _has_work(work: Exchange) -> bool:
-    return bool(work.pages or work.ended or work.moves or work.draws or work.holds or work.flags or work.starts or work.turns)

@@ -10,20 +10,16 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
-from optimal_frontier.frontier.admitting.announcing import take_in
-from optimal_frontier.frontier.admitting.revival import revived
-from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
-from optimal_frontier.frontier.dispatching.moving import carry_out
-from optimal_frontier.frontier.dispatching.moving_back import give_back, has_former_name
-from optimal_frontier.frontier.dispatching.revising import bring_back, force_wanted
+from optimal_frontier.frontier.dispatching.ask_terms import AskTerms, KnownPartition
+from optimal_frontier.frontier.dispatching.following_up import FollowUp
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch, local_clock
-from optimal_frontier.frontier.dispatching.setting_aside import can_go_on, fault_of_handout, forget_memories, in_pieces, set_aside
+from optimal_frontier.frontier.dispatching.setting_aside import can_go_on, fault_of_handout, in_pieces
 from optimal_frontier.frontier.dispatching.starts import add_starts
-from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom, Start, Turn
+from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom, Start, Turn, grouped
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.waits import Terms
@@ -36,10 +32,8 @@ from optimal_frontier.state.partition import (
     FULL_HOST,
     FULL_PATTERN,
     NEW,
-    NO_BELIEF,
     REPLACED,
     Ask,
-    Belief,
     add_calls,
     dispatch_call,
     draw_call,
@@ -48,67 +42,30 @@ from optimal_frontier.state.partition import (
     parse_dispatch,
     renew_call,
     renewed,
-    revise_calls,
 )
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import TRANSIENT, Row
-from optimal_frontier.state.source_lessons import Lesson
-from optimal_frontier.state.source_records import learn_calls, read_sources
+from optimal_frontier.state.rows import TRANSIENT
 
 __all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom", "Start", "Turn"]
 
 logger = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 #: Longest lease that is taken, seconds; it is renewed while the request is alive.
 LONGEST_LEASE_S: Final = 15.0
-#: Seconds between two looks at what others have noted, contents that are flagged and changes of templates, and at how many pages wait for
-#: their first visit.
+#: Seconds between two looks at what others have noted: contents that are flagged and changes of templates.
 FLAGS_S: Final = 10.0
-PENDING_S: Final = 5.0
 #: A content is flagged for so long, and remembered for so long, seconds; the last so many of a partition are.
 FLAGGED_S: Final = 7 * 86_400
 REMEMBERED_S: Final = 30 * 86_400
 MOST_FLAGGED: Final = 1000
-#: First visits come first while those that wait could be finished within so many plan intervals.
-SOON_PLANS: Final = 3.0
-#: Least share of first visits beside pinned pages that are due, in a crawl that is to end.
-_CLOSING_SHARE: Final = 0.5
-#: Budget of a partition that has no share by the last plan, as a share of CRAWL_RATE: 0 would be no limit.
-_LEAST_SHARE: Final = 1e-9
 #: Seconds after which a partition is looked at whose requests nobody wants: whether it is the one it was, and that somebody lives.
 _WATCH_S: Final = 5.0
 #: Least seconds until a partition that had nothing is asked again.
 _SHORTEST_WAIT_S: Final = 0.01
 #: Most seconds until then: another process may have imported, forced or told something.
 LOOK_S: Final = 1.0
-#: A move onto a page that is under way is put off so often.
-MOST_TRIES: Final = 60
-#: Hosts whose numbers are remembered.
-_MOST_HOSTS: Final = 100_000
 #: What `add_pages` says of a page that it does not take.
 _TRAPS: Final = {FULL_HOST: "host", FULL_PATTERN: "pattern"}
-
-
-@dataclass(slots=True)
-class _Partition:
-    """What this process knows of one partition; local monotonic times."""
-
-    published: Published = field(default_factory=Published)
-    #: When it is worth asking by its last reply, and when it is looked at whatever that said.
-    open_at: float = 0.0
-    look_at: float = 0.0
-    #: By its last reply.
-    log_price: float | None = None
-    asked_at: float = 0.0
-    #: Number of its last plan.
-    plan: int = 0
-    waits_for_room: bool = False
-    forgotten: int = -1
-    pending: int = 0
-    next_pending: float = 0.0
-    next_flags: float = 0.0
-    flagged: dict[bytes, bool] = field(default_factory=dict)
 
 
 class _Pipeline:
@@ -153,12 +110,11 @@ class Dispatcher:
         self.lease_s = min(settings.lease_seconds, LONGEST_LEASE_S)
         #: What judging remembers from visit to visit.
         self.recent = Recent()
-        self._partitions: list[_Partition] = []
+        self._partitions: list[KnownPartition] = []
         #: Each process starts elsewhere, so that many do not go from partition to partition together.
         self._turn = secrets.randbelow(namespace.partitions)
-        self._numbers: dict[str, tuple[int, int]] = {}
-        #: Hosts without a number, until pages are added.
-        self._unknown: set[str] = set()
+        self.terms = AskTerms(namespace, settings, watch, self.lease_s)
+        self._follow_up = FollowUp(namespace, settings, self.recent, self.terms_of)
         #: Where the local clock stood when the round trip under way began.
         self._sent = 0.0
         self.forget()
@@ -167,10 +123,9 @@ class Dispatcher:
 
     def forget(self) -> None:
         """Forget what the server has told: it is another one."""
-        self._partitions = [_Partition() for _ in range(self.namespace.partitions)]
+        self._partitions = [KnownPartition() for _ in range(self.namespace.partitions)]
         self._turn %= self.namespace.partitions
-        self._numbers.clear()
-        self._unknown.clear()
+        self.terms.begin(self._partitions)
         self.namespace.host_names.forget()
         if self.watch is not None:
             self.watch.forget()
@@ -178,15 +133,7 @@ class Dispatcher:
     @property
     def pause_s(self) -> float:
         """Least seconds between two starts of fetches of a host whose starts are told; 0: they are not."""
-        return 0.0 if self.watch is None else max(self.settings.host_delay, self._host_period)
-
-    @property
-    def _host_period(self) -> float:
-        rate = self.settings.host_max_rate
-        return 0.0 if rate is None else 1.0 / rate
-
-    def _belief(self, partition: int) -> Belief:
-        return NO_BELIEF if self.watch is None else self.watch.belief(partition)
+        return self.terms.pause_s
 
     def reopen(self) -> bool | None:
         """Join the namespace of a server that may be another one, made anew where it is not there.
@@ -266,10 +213,10 @@ class Dispatcher:
         pipeline.run(self.namespace)
         outcome.is_other_server = self.watch is not None and (self.watch.is_behind or self.watch.is_doubted)
         if work.pages:
-            self._unknown.clear()
+            self.terms.note_added()
         for partition in asked:
             self._read_plan(partition)
-        self._follow_up(work, outcome, idle, counted)
+        self._follow_up.run(work, outcome, idle, counted)
         now = time.monotonic()
         if work.want > 0:
             outcome.wait = max(0.0, min(min(known.open_at, known.look_at) for known in self._partitions) - now)
@@ -280,15 +227,15 @@ class Dispatcher:
         """Return how many pages wait for their first visit, in all partitions."""
         return self.namespace.counts().get("pending", 0)
 
-    def leave(self, leases: Sequence[Lease]) -> None:
-        """Give leases back at once."""
+    def leave(self, leases: Sequence[Lease], unused: Sequence[Start] = ()) -> None:
+        """Give leases back at once, and the turns of hosts that came with them."""
         released = [(Observation(lease.handout, RELEASE, lease.handout.row, counters={"leases_released": 1}), lease) for lease in leases]
-        self.exchange(Exchange(ended=released, is_last=True))
+        self.exchange(Exchange(ended=released, starts=list(unused), is_last=True))
 
     # What goes into the pipeline.
 
     def _add(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome, idle: list[tuple[int, bytes, bytes]]) -> None:
-        for partition, pages in _grouped(work.pages, lambda new: self.namespace.partition_of(new.host)).items():
+        for partition, pages in grouped(work.pages, lambda new: self.namespace.partition_of(new.host)).items():
 
             def read(replies: list[Any], partition: int = partition, pages: list[NewPage] = pages) -> None:
                 told = [value for reply in replies for value in reply]
@@ -308,13 +255,13 @@ class Dispatcher:
             self._partitions[partition].open_at = 0.0
 
     def _renew(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> None:
-        for partition, again in _grouped(work.again, lambda renewal: renewal[3]).items():
+        for partition, again in grouped(work.again, lambda renewal: renewal[3]).items():
             pipeline.add([renew_call(partition, [renewal[:3] for renewal in again[at : at + BATCH]]) for at in range(0, len(again), BATCH)])
         now = time.monotonic()
         for lease in work.renewals:
             if not lease.next:
                 lease.next = renewed(lease.token, now - lease.renewed_at)
-        for partition, leases in _grouped(work.renewals, lambda lease: lease.handout.partition).items():
+        for partition, leases in grouped(work.renewals, lambda lease: lease.handout.partition).items():
             asked = [(lease.handout.page, lease.token, lease.next) for lease in leases]
 
             def read(replies: list[Any], leases: list[Lease] = leases) -> None:
@@ -328,7 +275,7 @@ class Dispatcher:
             pipeline.add([renew_call(partition, asked[at : at + BATCH]) for at in range(0, len(asked), BATCH)], read)
 
     def _observe(self, pipeline: _Pipeline, work: Exchange, counted: list[Observation]) -> None:
-        for partition, ended in _grouped([one for one in work.ended if not one[0].aside], lambda one: one[0].handout.partition).items():
+        for partition, ended in grouped([one for one in work.ended if not one[0].aside], lambda one: one[0].handout.partition).items():
             observations = [observation for observation, _ in ended]
 
             def read(replies: list[Any], observations: list[Observation] = observations) -> None:
@@ -341,17 +288,17 @@ class Dispatcher:
 
     def _tell(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> None:
         of = self.namespace.partition_of
-        pipeline.add([hold_call(of(host), host, seconds, self._belief(of(host))) for host, seconds in work.holds])
+        pipeline.add([hold_call(of(host), host, seconds, self.terms.belief(of(host))) for host, seconds in work.holds])
         if work.counters:
             pipeline.add([Call(0, "count", [value for counted in work.counters.items() for value in counted])])
-        for partition, hosts in _grouped(work.draws, of).items():
+        for partition, hosts in grouped(work.draws, of).items():
             fetches = sum(work.draws[host] for host in hosts)
-            pipeline.add([draw_call(partition, self._budget(partition), fetches, self._belief(partition))])
+            pipeline.add([draw_call(partition, self.terms.budget(partition), fetches, self.terms.belief(partition))])
         if self.watch is not None:
-            add_starts(pipeline.add, work, outcome, self.watch, self.settings.host_delay, self._host_period, self.lease_s)
+            add_starts(pipeline.add, work, outcome, self.watch, self.settings.host_delay, self.terms.host_period, self.lease_s)
         if work.limits is not None:
             tell_limits(self.namespace, self._name, work.limits)
-        for partition, names in _grouped(work.flags, lambda name: of(name.decode("utf-8", "replace").rpartition(" ")[0])).items():
+        for partition, names in grouped(work.flags, lambda name: of(name.decode("utf-8", "replace").rpartition(" ")[0])).items():
             self._flag(pipeline, partition, names)
 
     def _flag(self, pipeline: _Pipeline, partition: int, names: Sequence[bytes]) -> None:
@@ -400,66 +347,18 @@ class Dispatcher:
                     assert watch is not None  # or there were no partitions
                     watch.note(partition, parse_dispatch(partition, replies[0], self.namespace.host_names), self._sent)
 
-                ask = Ask(0, lease=self.lease_s, budget=self._budget(partition), belief=self._belief(partition))
+                ask = Ask(0, lease=self.lease_s, budget=self.terms.budget(partition), belief=self.terms.belief(partition))
                 pipeline.add([dispatch_call(partition, ask)], read)
 
     def _ask_for(self, pipeline: _Pipeline, partition: int, want: int, work: Exchange, outcome: Outcome) -> None:
         self._partitions[partition].asked_at = time.monotonic()
         if time.monotonic() >= self._partitions[partition].next_flags:
             self._flag(pipeline, partition, [])
-        ask = self._terms(work, partition)
+        ask = self.terms.ask(work, partition)
         # A second call of the same pipeline would not know what hosts the first one has filled.
         most = min(want, BATCH) if ask.room or ask.per_host else want
         calls = [dispatch_call(partition, _of_size(ask, min(BATCH, most - at))) for at in range(0, most, BATCH)]
         pipeline.add(calls, lambda replies: self._read_dispatch(partition, replies, want, work, outcome))
-
-    def _terms(self, work: Exchange, partition: int) -> Ask:
-        """Return what is asked of a partition, but for the number of requests."""
-        settings, budget = self.settings, self._budget(partition)
-        self._learn_numbers(partition, [host for slot in work.slots.values() for host in slot.hosts])
-        room = {}
-        for slot in work.slots.values():
-            for host in slot.hosts:
-                of, number = self._numbers.get(host, (-1, 0))
-                if of == partition:
-                    room[number] = slot.room
-        share = self._first_visit_share(partition, budget)
-        awaited = self.lease_s if self.pause_s > 0 else 0.0
-        belief = self._belief(partition)
-        return Ask(0, work.per_host, self.lease_s, budget, share, settings.host_delay, self._host_period, room, awaited, belief)
-
-    def _learn_numbers(self, partition: int, hosts: Iterable[str]) -> None:
-        """Look up the numbers of hosts of which this process was handed out nothing yet; unknown ones are asked for once."""
-        new = [host for host in hosts if host not in self._numbers and host not in self._unknown]
-        new = [host for host in new if self.namespace.partition_of(host) == partition]
-        if not new:
-            return
-        found = self.namespace.command("HMGET", self.namespace.key("hosts", partition), *new, partition=partition)
-        for host, number in zip(new, found, strict=True):
-            if number is None:
-                self._unknown.add(host)
-            else:
-                self._numbers[host] = partition, int(number)
-
-    def _budget(self, partition: int) -> float:
-        """Return the fetches per second of a partition; 0: no limit."""
-        rate, published = self.settings.crawl_rate, self._partitions[partition].published
-        if rate is None:
-            return 0.0
-        return rate * max(_LEAST_SHARE, published.share if published.number else 1.0 / len(self._partitions))
-
-    def _first_visit_share(self, partition: int, budget: float) -> float:
-        """Return the share of first visits, 1 more while they come first: as long as those that wait could be finished soon."""
-        settings, known = self.settings, self._partitions[partition]
-        if settings.close_after is not None:
-            return 1.0 + max(settings.discovery_share, _CLOSING_SHARE)
-        now = time.monotonic()
-        if now >= known.next_pending:
-            counted = self.namespace.command("HGET", self.namespace.key("stats", partition), "pending", partition=partition)
-            known.pending, known.next_pending = int(counted or 0), now + PENDING_S
-        speed = min(budget or known.published.budget, known.published.first_visit_rate)
-        is_soon = speed <= 0 or known.pending <= SOON_PLANS * settings.resolve_interval * speed
-        return (1.0 if is_soon else 0.0) + settings.discovery_share
 
     # What comes out of it.
 
@@ -471,16 +370,14 @@ class Dispatcher:
             fault = fault_of_handout(handout, self.settings)
             if fault:
                 outcome.damaged.append((partition, handout.page, fault))
+                outcome.unfetched.append(handout.host)
             else:
                 handouts.append(handout)
         outcome.handouts += handouts
         for reply in told:
             outcome.damaged += [(partition, page, reason) for page, reason in reply.damaged.items()]
             outcome.forgetful += [(partition, page) for page in reply.forgetful]
-        for handout in handouts:
-            if len(self._numbers) >= _MOST_HOSTS:
-                self._numbers.clear()
-            self._numbers[handout.host] = partition, handout.row.host
+        self.terms.note_numbers(partition, handouts)
         last, got = told[-1], len(handouts)
         if self.watch is not None:
             for reply in told:
@@ -509,64 +406,11 @@ class Dispatcher:
         # A damaged number of the plan is no reason to read it again and again.
         known.published = published if published.number >= known.plan else replace(published, number=known.plan)
 
-    def _follow_up(self, work: Exchange, outcome: Outcome, idle: list[tuple[int, bytes, bytes]], counted: list[Observation]) -> None:
-        now: dict[int, float] = {}
-        damaged = outcome.damaged + [(seen.handout.partition, seen.handout.page, seen.aside) for seen, _ in work.ended if seen.aside]
-        for partition, pages in _grouped(damaged, lambda one: one[0]).items():
-            set_aside(self.namespace, partition, {page: reason for _, page, reason in pages})
-        for partition, forgetful in _grouped(outcome.forgetful, lambda one: one[0]).items():
-            forget_memories(self.namespace, partition, [page for _, page in forgetful])
-        for partition, page, stored in idle:
-            row = Row.unpack(stored)
-            if partition not in now:
-                now[partition] = self.namespace.now(partition)
-            back = revived(row, now[partition])
-            if back is not None:
-                self.namespace.run(revise_calls(partition, [(page, row.b, back, None)], "revived=1"))
-        for partition, replaced in _grouped(outcome.replaced, lambda one: one[0]).items():
-            bring_back_replaced(self.namespace, partition, [page for _, page in replaced])
-        told = [new for new in work.pages if new.lastmod is not None]
-        if told:
-            outcome.told_again = take_in(
-                self.namespace, _grouped(told, lambda new: self.namespace.partition_of(new.host)), self.terms_of
-            ).again
-        self._learn_sources(outcome.handouts, counted, work)
-        force_wanted(self.namespace, work.pages)
-        for observation in counted:
-            if observation.brings_back:
-                bring_back(self.namespace, observation.handout.partition, observation.row.host)
-            if has_former_name(observation):
-                give_back(self.namespace, self.settings, observation)
-        for moving in work.moves:
-            if not carry_out(self.namespace, moving.move, moving.lease.present, at_last=work.is_last or moving.tries >= MOST_TRIES):
-                outcome.later.append(moving)
-
     def terms_of(self, partition: int) -> Terms:
         """Return what deadlines of a partition go by now, as far as this process knows."""
         known = self._partitions[partition]
         return Terms(known.published.log_price if known.log_price is None else known.log_price, known.published, self.settings)
 
-    def _learn_sources(self, handouts: Sequence[Handout], counted: Sequence[Observation], work: Exchange) -> None:
-        """Store what visits have taught of sources of signals, and read what is known of those of the pages that are visited next."""
-        lessons: dict[str, Lesson] = {}
-        moved = [moving.move.observation for moving in work.moves]
-        for observation in (*counted, *moved):
-            for source, lesson in observation.lessons:
-                lessons[source] = lessons[source].then(lesson) if source in lessons else lesson
-        if lessons:
-            self.namespace.run(learn_calls(self.namespace, lessons))
-        wanted = [told.source for handout in handouts for told in handout.memory.signals]
-        stale = self.recent.sources.stale(wanted) if wanted else []
-        if stale:
-            self.recent.sources.learn(read_sources(self.namespace, stale))
-
 
 def _of_size(ask: Ask, n: int) -> Ask:
     return replace(ask, n=n)
-
-
-def _grouped(values: Iterable[_T], key: Callable[[_T], int]) -> dict[int, list[_T]]:
-    groups: dict[int, list[_T]] = {}
-    for value in values:
-        groups.setdefault(key(value), []).append(value)
-    return groups

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
-from optimal_frontier.frontier.dispatching.work import Exchange, Outcome, Start, Turn
+from optimal_frontier.frontier.dispatching.work import Exchange, Outcome, Turn, grouped
 from optimal_frontier.state.namespace import Call
 from optimal_frontier.state.partition import starts_call, turns_call
 
@@ -41,17 +41,11 @@ def add_starts(
     """
     least_s = max(0.0, delay_s - _SLACK_S, _CLOSEST * period_s)
     of, now = watch.namespace.partition_of, time.monotonic()
-    starts: dict[int, list[Start]] = {}
-    for start in work.starts:
-        starts.setdefault(of(start.host), []).append(start)
-    for partition, begun in starts.items():
+    for partition, begun in grouped(work.starts, lambda start: of(start.host)).items():
         latest = watch.latest(partition)
         told = [(start.host, max(0.0, latest - (now - start.at)) if start.at else 0.0) for start in begun]
         add([starts_call(partition, least_s, told)], None)
-    turns: dict[int, list[Turn]] = {}
-    for turn in work.turns:
-        turns.setdefault(of(turn.host), []).append(turn)
-    for partition, wanted in turns.items():
+    for partition, wanted in grouped(work.turns, lambda turn: of(turn.host)).items():
 
         def read(replies: list[Any], wanted: list[Turn] = wanted) -> None:
             got = time.monotonic()

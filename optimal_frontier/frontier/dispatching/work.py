@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from optimal_frontier.state.downloader_limits import DownloaderLimits
 from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,27 @@ class Exchange:
     stored: list[Callable[[], None]] = field(default_factory=list)
     is_last: bool = False
 
+    @property
+    def is_any(self) -> bool:
+        """Whether there is work that is worth a round trip."""
+        return bool(self.pages or self.ended or self.moves or self.draws or self.holds or self.flags or self.starts or self.turns)
+
+    def add(self, new: Exchange) -> None:
+        """Add the work that has come since; what is asked for is the caller's."""
+        self.pages += new.pages
+        self.stored += new.stored
+        self.ended += new.ended
+        self.moves += new.moves
+        self.draws += new.draws
+        self.holds += new.holds
+        self.starts += new.starts
+        self.turns = [turn for turn in (*self.turns, *new.turns) if turn.is_wanted]
+        self.flags += new.flags
+        self.counters += new.counters
+        self.limits = new.limits or self.limits
+        self.has_room |= new.has_room
+        self.looks_again |= new.looks_again
+
 
 @dataclass
 class Outcome:
@@ -174,6 +198,8 @@ class Outcome:
         Pages under way of which a source told: it is to be said again.
     turns : list of Turn
         To be asked for again.
+    unfetched : list of str
+        Hosts of handouts of which no request was made.
     is_other_server : bool
         The server is not the one it was.
     """
@@ -188,6 +214,7 @@ class Outcome:
     has_forgotten: bool = False
     later: list[Moving] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
+    unfetched: list[str] = field(default_factory=list)
     is_other_server: bool = False
     told_again: list[NewPage] = field(default_factory=list)
     damaged: list[tuple[int, bytes, str]] = field(default_factory=list)
@@ -200,5 +227,13 @@ class Outcome:
         self.has_forgotten |= part.has_forgotten
         self.is_other_server |= part.is_other_server
         self.new += part.new
-        for name in ("handouts", "trapped", "replaced", "lost", "later", "told_again", "turns"):
+        for name in ("handouts", "trapped", "replaced", "lost", "later", "told_again", "turns", "unfetched"):
             getattr(self, name).extend(getattr(part, name))
+
+
+def grouped(values: Iterable[_T], key: Callable[[_T], int]) -> dict[int, list[_T]]:
+    """Return values by their partitions."""
+    groups: dict[int, list[_T]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups

@@ -7,20 +7,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from frontera.core.components import Backend
 from scrapy.http import Headers
-from w3lib.util import to_bytes
 
-from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.errors import ConfigurationError, StateUnavailableError
-from optimal_frontier.frontier.admitting.addresses import refusal_of, shown
-from optimal_frontier.frontier.admitting.known_pages import KnownPages
-from optimal_frontier.frontier.admitting.pages import move_of, new_page
-from optimal_frontier.frontier.admitting.traps import REASONS, is_trap
+from optimal_frontier.frontier.admitting.addresses import shown
+from optimal_frontier.frontier.admitting.pages import move_of
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
 from optimal_frontier.frontier.dispatching.pacing import hold_s
 from optimal_frontier.frontier.dispatching.session import Session
@@ -36,27 +31,12 @@ from optimal_frontier.integrations.frontera.configuration import check_limits, g
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.guarded_manager import guard
 from optimal_frontier.integrations.frontera.plain_visits import Lent, LentRequests, plain_visit
-from optimal_frontier.integrations.frontera.requests import (
-    ANNOUNCEMENT,
-    FINGERPRINT,
-    HANDOUT,
-    IS_LINK,
-    IS_WANTED,
-    KIND,
-    LASTMOD,
-    OBSERVATION,
-    SOURCE,
-    depth_of,
-    importance_of,
-    record_of,
-    request_of,
-    said_by,
-)
-from optimal_frontier.integrations.frontera.url_identity import DOMAIN, URL_FINGERPRINT, UrlIdentity
+from optimal_frontier.integrations.frontera.request_pages import RequestPages
+from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION, SOURCE, request_of
+from optimal_frontier.integrations.frontera.url_identity import URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
-from optimal_frontier.state.messages import PAGE_BYTES, RELEASE, Handout, Move, NewPage, Observation
+from optimal_frontier.state.messages import PAGE_BYTES, RELEASE, Handout, Move, Observation
 from optimal_frontier.state.partition import revise_calls
-from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +44,8 @@ logger = logging.getLogger(__name__)
 _KNOWN_PAGES: Final = 200_000
 #: Frontera's default of URL_FINGERPRINT_FUNCTION.
 DEFAULT_FUNCTION: Final = "frontera.utils.fingerprint.sha1"
+#: Seeds that are kept for a server that loses everything.
+_KEPT_SEEDS: Final = 10_000
 #: Longest wait for one exchange when used without Scrapy, seconds.
 _EXCHANGE_S: Final = 30.0
 
@@ -91,21 +73,24 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._attached = False
         self._unstorable: Callable[[Any, Exception], Any] | None = None
         self._urls = UrlIdentity(given(manager.settings, "URL_FINGERPRINT_FUNCTION") or DEFAULT_FUNCTION)
-        self._identify: Callable[[Any], bytes] = self._urls.of
         self._lent = LentRequests(self._urls, manager.request_model)
         self.moves = self.unstored = 0
         #: The visit whose links may still come, without Scrapy: the meta of its request, and its observation.
         self._last: tuple[dict[Any, Any], Observation] | None = None
         self._event = threading.Event()
+        self._seeds: list[Any] = []
+        #: Grows when the server has lost what it knew, as far as seeds were sent again.
+        self._beginnings = 0
         self.fingerprinting = Fingerprinting(settings)
-        self._known = KnownPages()
         self._hosts = SeenHosts()
-        self._warned = self._warned_lastmod = self._warned_result = False
+        self._pages = RequestPages(settings, self._urls, self._hosts, lambda *of: self.session.courier.trap(*of))
+        self.page_of = self._pages.page_of
+        self._warned = self._warned_result = False
         self._queue = FrontierQueue(lambda: self.session, self._take, self._add)
         self._metadata = FrontierMetadata()
         cached = whole_number_of(manager.settings, "STATE_CACHE_SIZE")
         self._states = FrontierStates(
-            lambda: self.session, self._identity_of, self._urls.of_fingerprint, _KNOWN_PAGES if cached is None else cached
+            lambda: self.session, self._pages.identity_of, self._urls.of_fingerprint, _KNOWN_PAGES if cached is None else cached
         )
 
     @classmethod
@@ -149,7 +134,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._session = session
         self._attached = True
         self._unstorable = unstorable
-        self._identify = identify
+        self._pages.attach(identify)
 
     def frontier_start(self) -> None:
         if self._session is None:
@@ -169,6 +154,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     # Pages come in.
 
     def add_seeds(self, seeds: Iterable[Any]) -> None:
+        seeds = list(seeds)
+        if not self._attached:
+            self._seeds += seeds[: max(0, _KEPT_SEEDS - len(self._seeds))]
         self._add(seeds)
 
     def links_extracted(self, request: Any, links: Iterable[Any]) -> None:
@@ -179,18 +167,18 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         before = 0 if handout is None else handout.new_links
         # Links of a first visit are of all the time before it.
         counts = self.settings.discovery_value and handout is not None and handout.row.visits > 0
-        parent = handout.page if handout is not None else self._identity_of(request)
+        parent = handout.page if handout is not None else self._pages.identity_of(request)
         self._add(links, parent, handout if counts else None)
         if late is not None and late.handout.new_links > before:
             self._count_late(late, late.handout.new_links - before)
 
     def _add(self, requests: Iterable[Any], parent: bytes = b"", found_on: Handout | None = None) -> None:
         courier = self.session.courier
-        self._known.refresh(courier.generation, time.monotonic())
+        self._pages.known.refresh(courier.generation, time.monotonic())
         pages = []
         for request in requests:
             try:
-                page = self._new_page(request, parent, found_on)
+                page = self._pages.new_page(request, parent, found_on)
             except Exception as error:  # whatever is in it: the others are stored
                 self.refuse(request, error)
                 continue
@@ -211,100 +199,6 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         if self.unstored == 1:
             message = "%r cannot be stored, and is left out: %s (further ones are counted, not logged)"
             logger.warning(message, shown(request.url), error or repr(error))
-
-    def _identity_of(self, request: Any) -> bytes:
-        """Return the identity of a Frontera request: Scrapy's fingerprint where it was one of Scrapy's, else Frontera's."""
-        known = request.meta.get(FINGERPRINT)
-        return self._identify(request) if known is None else bytes(known)
-
-    def _kind_of(self, request: Any) -> int:
-        kind = request.meta.get(KIND)
-        if kind is not None:
-            # Wanted once in every run, where others are fetched once.
-            is_once = IS_WANTED in request.meta and not self.settings.rules.of(request.url).revisit
-            return TRANSIENT if is_once else int(kind)
-        if self._attached:
-            return ACTIVE if to_bytes(request.method) == b"GET" else TRANSIENT
-        # To Frontera a page is a URL, whatever it is asked for with.
-        return ONCE if request.meta.get(b"revisit", request.meta.get("revisit")) is False else ACTIVE
-
-    def _spared(self, request: Any) -> tuple[bytes, ...]:
-        """Return the names in the meta of a request that need not be stored: Frontera's middlewares, or its function, make them again."""
-        if self._attached:
-            return (URL_FINGERPRINT, DOMAIN)
-        is_functions = request.meta.get(URL_FINGERPRINT) == self._urls.fingerprint(request.url)
-        return (URL_FINGERPRINT,) if is_functions else ()
-
-    def _new_page(self, request: Any, parent: bytes, found_on: Handout | None = None) -> NewPage | None:
-        refused = refusal_of(request.url, self.settings.schemes)
-        if refused:
-            self.session.courier.trap(refused, request.url)
-            raise ValueError(REASONS[refused] % "it")
-        kind, importance, identity = self._kind_of(request), importance_of(request), self._identity_of(request)
-        is_link, is_wanted = bool(parent) or IS_LINK in request.meta, IS_WANTED in request.meta
-        said = said_by(request) if kind != TRANSIENT else 0
-        lastmod = self._lastmod(request) if kind == ACTIVE else None
-        # A sitemap's word is news also where it is the old one: the page has not changed since.
-        if kind != TRANSIENT and lastmod is None and not is_wanted and self._known.is_said(identity, parent, said):
-            return None
-        self._hosts.note(request.url)
-        if is_link and self._is_trapped(request):
-            if kind != TRANSIENT:
-                self._known.note(identity, parent, said)
-            return None
-        new = new_page(
-            self.settings,
-            identity,
-            request.url,
-            record_of(request, without=self._spared(request)),
-            kind=kind,
-            importance=importance,
-            priority=float((request.meta.get(b"scrapy_request") or {}).get("priority", 0)),
-            lastmod=lastmod,
-            announcement=request.meta.get(ANNOUNCEMENT),
-            is_link=is_link,
-            found_on=found_on,
-        )
-        if kind != TRANSIENT:
-            self._known.note(identity, parent, said)  # last, as what cannot be stored is not known
-        return replace(new, is_wanted=True) if is_wanted and kind == ACTIVE else new
-
-    def page_of(self, request: Any) -> NewPage:
-        """Return the page of a request that is no link, whether it is known or not.
-
-        Raises
-        ------
-        TypeError, OverflowError, ValueError
-            Something in it cannot be stored.
-        """
-        self._known.drop(self._identity_of(request))
-        page = self._new_page(request, b"")
-        assert page is not None  # it is not known, and no link
-        return page
-
-    def _is_trapped(self, request: Any) -> bool:
-        most = self.settings.max_depth
-        if most is not None and depth_of(request) > most:
-            self.session.courier.trap("depth", request.url)
-        elif is_trap(request.url, self.settings.url_limits):
-            self.session.courier.trap("url", request.url)
-        else:
-            return False
-        return True
-
-    def _lastmod(self, request: Any) -> tuple[float, float] | None:
-        value = request.meta.get(LASTMOD, request.meta.get(b"lastmod", request.meta.get("lastmod")))
-        if value is None:
-            return None
-        try:
-            return parse_lastmod(value)
-        except ValueError as error:
-            if not self._warned_lastmod:
-                self._warned_lastmod = True
-                logger.warning(
-                    "meta['lastmod'] = %r of %s: %s; it is ignored (further ones are ignored without a word)", value, request.url, error
-                )
-            return None
 
     # Requests go out.
 
@@ -327,6 +221,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         wanted = wanted or 64
         if not self._attached:
             self._drop_lost()
+            if courier.beginnings != self._beginnings:
+                self._beginnings = courier.beginnings
+                self._add(self._seeds)
             slots = {key: SlotRoom(self._hosts.of(key) or [key], 0) for key in overused_keys}
             before = courier.idle_exchanges
             self._event.clear()
@@ -352,7 +249,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         try:
             self._hosts.note(handout.record["url"])
             if not self._attached:
-                if self.session.courier.pause_s:
+                if self.session.courier.use_turn(handout.host):
                     self.session.courier.note_start(handout.host)  # nobody tells when it is fetched
                 return self._lent.lend(handout, self._conditions(handout))
             request = request_of(handout.record)
@@ -485,7 +382,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         if URL_FINGERPRINT in request.meta:
             return None  # whoever made that fingerprint is not here to make another one
         try:
-            target = self._identify(request)
+            target = self._pages.identify(request)
             if target[:PAGE_BYTES] == handout.page:
                 return None
             return move_of(self.settings, observation, target, observation.moved)

@@ -1,13 +1,57 @@
-"""How much a crawl asks for at once, and how often: MAX_NEXT_REQUESTS and DELAY_ON_EMPTY, as with Frontera's own scheduler."""
+"""How much a crawl asks for at once, and how often: what the downloader has room for, and what two of Frontera's settings allow.
+
+These are MAX_NEXT_REQUESTS and DELAY_ON_EMPTY, as with Frontera's own scheduler.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
+from optimal_frontier.frontier.dispatching.work import SlotRoom
 from optimal_frontier.integrations.frontera.configuration import number_of, whole_number_of
 from optimal_frontier.integrations.scrapy.compatibility import call_later
+
+#: Stands for "no limit" in CONCURRENT_REQUESTS.
+_UNLIMITED: Final = 256
+
+
+@dataclass(frozen=True)
+class Room:
+    """How many more requests the downloader takes.
+
+    Attributes
+    ----------
+    free : int
+        In all, and ``ahead`` more.
+    ahead : int
+        Those that it takes only by the time of the next round trip but one.
+    slots : mapping of str to SlotRoom
+        Its slots that are not empty.
+    per_host : int
+        Of any host; 0: no limit.
+    """
+
+    free: int
+    ahead: int
+    slots: Mapping[str, SlotRoom]
+    per_host: int
+
+
+def room_of(downloader: Any, ahead: int, hosts_of: Callable[[str], Sequence[str]]) -> Room:
+    """Return the room of a downloader; ``hosts_of`` says which hosts share one of its slots."""
+    total = downloader.total_concurrency or _UNLIMITED
+    # What is asked for in advance waits in the courier, and not in a slot that is full: there it would keep other hosts from being fetched.
+    per_host = downloader.ip_concurrency or downloader.domain_concurrency
+    extra = ahead if per_host >= total else 0
+    slots = {}
+    for key, slot in downloader.slots.items():
+        if slot.active:
+            room = slot.concurrency + (extra if slot.concurrency >= total else 0) - len(slot.active)
+            slots[key] = SlotRoom(list(dict.fromkeys(hosts_of(key))) or [key], max(0, room))
+    return Room(total + ahead - len(downloader.active), ahead, slots, per_host + extra)
 
 
 class Asking:

@@ -35,7 +35,7 @@ class Idling:
     @property
     def is_idle(self) -> bool:
         """Whether the engine may take the spider for idle; what is under way is the caller's to know."""
-        return self._is_over() or (self._courier.has_nothing_due and time.monotonic() >= self._next)
+        return self._is_over() or (self._courier.nothing_left.is_idle and time.monotonic() >= self._next)
 
     def _stay_open(self) -> None:
         self._next = time.monotonic() + EVERY_S

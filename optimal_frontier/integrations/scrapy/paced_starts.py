@@ -1,7 +1,7 @@
 """The last look at a request before it is sent: whether its lease is held, and whether its host has a turn for it.
 
-What the frontier hands out comes with a turn of its host. Everything else (redirects, retries, robots.txt, requests from memory) takes
-one. A host that paces is told when each fetch begins, in whichever process.
+What the frontier hands out comes with a turn of its host (see `held_leases`). Everything else (redirects, retries, robots.txt, requests
+from memory) takes one. A host that paces is told when each fetch begins, in whichever process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.integrations.scrapy.compatibility import call_later, is_closing, pause
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
-from optimal_frontier.state.messages import Handout
 
 #: Seconds between two looks whether a turn was given.
 _LOOK_S: Final = 0.005
@@ -40,19 +39,6 @@ class PacedStarts:
     def __init__(self, crawler: Any, courier: Courier) -> None:
         self._crawler = crawler
         self._courier = courier
-        #: Handouts whose turn nobody has used yet, by host.
-        self._turns: dict[str, Handout] = {}
-
-    def note_handed_out(self, handout: Handout) -> None:
-        """Note that a request came with a turn of its host."""
-        if self._courier.pause_s > 0:
-            self._turns[handout.host] = handout
-
-    def note_end(self, handout: Handout) -> None:
-        """Note that a lease has ended: a turn that came with it and was not used is given back."""
-        if self._turns.get(handout.host) is handout:
-            del self._turns[handout.host]
-            self._courier.note_start(handout.host, is_never=True)
 
     async def before(self, request: Any) -> None:
         """Wait for the turn of a request's host; called right before it is sent.
@@ -66,7 +52,7 @@ class PacedStarts:
         if self._courier.pause_s <= 0 or not request.url.startswith(("http://", "https://")):
             return
         host = host_of(request.url)
-        if self._turns.pop(host, None) is None:
+        if not self._courier.use_turn(host):
             try:
                 await self._take_turn(host)
             except IgnoreRequest:

@@ -21,7 +21,6 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
 from optimal_frontier.errors import OptimalFrontierError
-from optimal_frontier.frontier.dispatching.exchange import SlotRoom
 from optimal_frontier.frontier.dispatching.progress_line import ProgressLog
 from optimal_frontier.frontier.dispatching.session import Session
 from optimal_frontier.frontier.hosts import host_of
@@ -32,7 +31,7 @@ from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.configuration import manager_of, settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION
-from optimal_frontier.integrations.scrapy.asking import Asking
+from optimal_frontier.integrations.scrapy.asking import Asking, room_of
 from optimal_frontier.integrations.scrapy.callbacks import Callbacks
 from optimal_frontier.integrations.scrapy.compatibility import (
     close_spider,
@@ -71,8 +70,6 @@ from optimal_frontier.state.messages import Handout, Observation
 
 logger = logging.getLogger(__name__)
 
-#: Stands for "no limit" in CONCURRENT_REQUESTS.
-_UNLIMITED: Final = 256
 #: Used when a crawler has no Scrapy project around it.
 _DATA_DIR: Final = "optimal_frontier"
 #: Counters of observations that are Scrapy's stats too.
@@ -182,8 +179,7 @@ class OptimalScheduler(BaseScheduler):
             self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self.local, self._http_cache)
             self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
-            self._starts = PacedStarts(self.crawler, self._session.courier)
-            look_before_downloads(self.crawler.engine.downloader, self._starts.before)
+            look_before_downloads(self.crawler.engine.downloader, PacedStarts(self.crawler, self._session.courier).before)
             self._start_again = StartAgain(self.crawler)
             self._manager.start()
             self.gate.begin_start()
@@ -346,7 +342,6 @@ class OptimalScheduler(BaseScheduler):
         lease.session = self._log_in.session
         request.meta[LEASE] = lease
         self._leases.add(lease)
-        self._starts.note_handed_out(handout)
         self.stats.inc_value("optimal_frontier/dispatched")
         return request
 
@@ -363,23 +358,14 @@ class OptimalScheduler(BaseScheduler):
         """Tell the courier how much the downloader can take."""
         assert self._session is not None  # next_request looked
         courier, downloader = self._session.courier, self.crawler.engine.downloader
-        total = downloader.total_concurrency or _UNLIMITED
-        # What is asked for in advance waits here, and not in a slot that is full: there it would keep other hosts from being fetched.
-        per_host, ahead = downloader.ip_concurrency or downloader.domain_concurrency, courier.ahead
-        extra = ahead if per_host >= total else 0
-        free = total + ahead - len(downloader.active) - len(courier.ready) - len(self._pending)
-        slots = {}
-        for key, slot in downloader.slots.items():
-            if slot.active:
-                room = slot.concurrency + (extra if slot.concurrency >= total else 0) - len(slot.active)
-                hosts = list(dict.fromkeys([*self._slots.hosts_of(key), *self.backend.hosts_of(key)])) or [key]
-                slots[key] = SlotRoom(hosts, max(0, room))
+        room = room_of(downloader, courier.ahead, lambda key: [*self._slots.hosts_of(key), *self.backend.hosts_of(key)])
         limits = self._slots.news(downloader)
         if limits is not None:
             courier.tell_limits(limits)
         done = self._closing or self.gate.is_shut or self._is_over()
-        wanted = self._asking.bounded(max(0, free), courier.idle_exchanges)
-        courier.ask(0 if done else wanted, slots, per_host + extra, ahead)
+        free = max(0, room.free - len(courier.ready) - len(self._pending))
+        wanted = self._asking.bounded(free, courier.idle_exchanges)
+        courier.ask(0 if done else wanted, room.slots, room.per_host, room.ahead)
 
     def pay(self, request: Any) -> None:
         """Draw the budget for a fetch that was not dispatched."""
@@ -428,7 +414,6 @@ class OptimalScheduler(BaseScheduler):
 
     def _end(self, lease: Lease) -> None:
         self._leases.discard(lease)
-        self._starts.note_end(lease.handout)
         request, response, observation = lease.frontier_request, lease.response, lease.observation
         if lease.is_given_back or lease.children:  # children are left at the end of the crawl
             lease.error, observation = RELEASED, None
@@ -492,7 +477,7 @@ class OptimalScheduler(BaseScheduler):
 
     def _is_over(self) -> bool:
         assert self._session is not None  # the callers looked
-        return (self._session.courier.complete and not self.incoming.awaits_any) or self._manager.finished
+        return (self._session.courier.nothing_left.is_complete and not self.incoming.awaits_any) or self._manager.finished
 
     def _wake(self) -> None:
         """Called from the courier's thread."""

@@ -19,6 +19,7 @@ local function note_page(row, by, sums)
   if up('<I4', row, ${VISITS_AT}) > 0 then sums.fetched = (sums.fetched or 0) + by end
   if state == RETIRED then sums.retired = (sums.retired or 0) + by end
 end
+local function remove(id) call('ZREM', P .. 'q', id); call('HDEL', P .. 'pages', id); call('HDEL', P .. 'memory', id) end
 local function leave_first(host, id, sums)
   call('ZREM', P .. 'f:' .. host, id)
   sync_open(host)

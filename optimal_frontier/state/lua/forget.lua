@@ -18,9 +18,7 @@ for i = 1, #ARGV, 2 do
     if ARGV[i + 1] ~= '' and call('HLEN', P .. 'damaged') < 10000 then
       sums.set_aside = (sums.set_aside or 0) + call('HSET', P .. 'damaged', id, ARGV[i + 1] .. '\0' .. sub(old, 1, 65536))
     end
-    call('ZREM', P .. 'q', id)
-    call('HDEL', P .. 'pages', id)
-    call('HDEL', P .. 'memory', id)
+    remove(id)
     forgotten = forgotten + 1
   end
 end

@@ -14,9 +14,10 @@ from clocked_namespace import ClockedNamespace, fingerprint, page_of, settings_o
 
 from optimal_frontier.errors import SchemaMismatchError, StateUnavailableError
 from optimal_frontier.frontier.admitting.pages import move_of
+from optimal_frontier.frontier.dispatching import acknowledged
 from optimal_frontier.frontier.dispatching import courier as module
 from optimal_frontier.frontier.dispatching.courier import Courier
-from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease, Outcome, SlotRoom
+from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease, Outcome, SlotRoom, Start
 from optimal_frontier.state.messages import KEEP, Announcement, Handout, Observation
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import Row
@@ -47,7 +48,7 @@ def tokens(exchange: Exchange) -> list[float]:
 class FakeDispatcher:
     """Answers exchanges by a script of functions; afterwards there is nothing to do and nothing to wait for."""
 
-    lease_s = 15.0
+    lease_s, pause_s = 15.0, 0.0
 
     def __init__(self) -> None:
         self.namespace = self
@@ -68,7 +69,7 @@ class FakeDispatcher:
             return self.answers.pop(0)(work)
         return Outcome(wait=math.inf if work.want else None)
 
-    def leave(self, leases: list[Lease]) -> None:
+    def leave(self, leases: list[Lease], unused: list[Start]) -> None:
         self.left.append(leases)
 
     def reconnect(self) -> None:
@@ -159,7 +160,7 @@ def test_after_an_outage_the_last_two_seconds_are_sent_again(courier, fake):
 
 
 def test_what_was_acknowledged_long_ago_is_not_sent_again(courier, fake, monkeypatch):
-    monkeypatch.setattr(module, "REPLAY_S", -1.0)
+    monkeypatch.setattr(acknowledged, "REPLAY_S", -1.0)
     courier.add([page_of("a/1")])
     assert courier.flush(PATIENCE_S)
     fake.answers = [fail]
@@ -188,7 +189,7 @@ def test_leases_are_renewed_while_they_live_and_lost_ones_are_told(fake, monkeyp
     courier.ask(2, {}, 0)
     eventually(lambda: len(courier.ready) == 2)
     eventually(lambda: sum(len(exchange.renewals) == 2 for _, exchange in fake.exchanges) > 2)
-    lost = courier._live[0, handout(4).page]
+    lost = courier._leases.of(handout(4))
     plain, fake.exchange = fake.exchange, lambda work: Outcome(lost=[lost]) if work.renewals else plain(work)
     eventually(lambda: courier.lost)
     fake.exchange = plain
@@ -435,7 +436,7 @@ def test_replayed_work_is_counted_once(store):
 
 def test_an_observation_that_the_server_lost_is_counted_once(store, monkeypatch):
     """It is sent again if the lease is still known, by its token from before; if that is gone, too, the page is due and visited again."""
-    monkeypatch.setattr(module, "REPLAY_S", 1000.0)
+    monkeypatch.setattr(acknowledged, "REPLAY_S", 1000.0)
     courier = Courier(Dispatcher(store, settings_of()), lambda: None)
     courier.start()
     courier.add([page_of("a/1"), page_of("b/1")])
@@ -521,8 +522,8 @@ def test_nothing_is_due_where_no_first_visit_waits(courier, fake):
     courier.ask(1, {}, 0)
     eventually(lambda: courier.idle_exchanges)
     time.sleep(0.1)
-    assert not courier.has_nothing_due
+    assert not courier.nothing_left.is_idle
     fake.first_visits = 0
-    eventually(lambda: courier.has_nothing_due)
+    eventually(lambda: courier.nothing_left.is_idle)
     courier.add([page_of("a/1")])
-    assert not courier.has_nothing_due
+    assert not courier.nothing_left.is_idle

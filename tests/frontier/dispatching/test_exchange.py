@@ -11,6 +11,7 @@ import pytest
 from clocked_namespace import ClockedNamespace, fingerprint, open_namespace, page_of, settings_of
 
 from optimal_frontier.frontier.admitting.revival import REVIVED_AFTER_S
+from optimal_frontier.frontier.dispatching import ask_terms
 from optimal_frontier.frontier.dispatching import exchange as module
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease, SlotRoom
 from optimal_frontier.frontier.dispatching.revising import bring_back, force, forget
@@ -101,7 +102,7 @@ def test_a_partition_that_has_news_is_asked_at_once(many, clock):
     outcome = dispatcher.exchange(Exchange(want=1))
     (handout,) = outcome.handouts
     assert handout.partition == 2
-    dispatcher.exchange(Exchange(ended=[(many.seen(handout, wait=-1.0), Lease.of(handout))]))
+    dispatcher.exchange(Exchange(ended=[(many.seen(handout, wait=0.0), Lease.of(handout))]))
     assert dispatcher.exchange(Exchange(want=1)).handouts
 
 
@@ -137,7 +138,7 @@ def test_the_budget_of_a_partition_is_its_share(many, rate, fields, expected):
         publish(many, 1, **fields)
     for _ in range(PARTITIONS):
         dispatcher.exchange(Exchange(want=1))
-    assert dispatcher._budget(1) == pytest.approx(expected)
+    assert dispatcher.terms.budget(1) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -154,25 +155,25 @@ def test_first_visits_come_first_while_they_could_be_finished_soon(store, settin
     """1 is that they do; the rest is their share beside pinned pages."""
     store.command("HSET", store.key("stats"), "pending", pending)
     dispatcher = Dispatcher(store, settings_of(**settings))
-    assert dispatcher._terms(Exchange(want=1), 0).share == share
+    assert dispatcher.terms.ask(Exchange(want=1), 0).share == share
 
 
 def test_what_is_known_of_first_visits_is_read_now_and_then(store, clock):
     dispatcher = Dispatcher(store, settings_of(CRAWL_RATE=1, RESOLVE_INTERVAL=10))
-    assert dispatcher._terms(Exchange(want=1), 0).share == 1.2
+    assert dispatcher.terms.ask(Exchange(want=1), 0).share == 1.2
     store.command("HSET", store.key("stats"), "pending", 1000)
-    assert dispatcher._terms(Exchange(want=1), 0).share == 1.2
-    clock[0] += module.PENDING_S
-    assert dispatcher._terms(Exchange(want=1), 0).share == 0.2
+    assert dispatcher.terms.ask(Exchange(want=1), 0).share == 1.2
+    clock[0] += ask_terms.PENDING_S
+    assert dispatcher.terms.ask(Exchange(want=1), 0).share == 0.2
 
 
 def test_the_speed_of_an_auto_crawl_is_that_of_its_plan(store, clock):
     publish(store, budget=2.0)
     store.command("HSET", store.key("stats"), "pending", 1000)
     dispatcher = Dispatcher(store, settings_of(CRAWL_RATE="auto", RESOLVE_INTERVAL=10))
-    assert dispatcher._terms(Exchange(want=1), 0).share == 1.2
+    assert dispatcher.terms.ask(Exchange(want=1), 0).share == 1.2
     dispatcher.exchange(Exchange(want=1))
-    assert dispatcher._terms(Exchange(want=1), 0).share == 0.2
+    assert dispatcher.terms.ask(Exchange(want=1), 0).share == 0.2
 
 
 def test_hosts_that_bear_less_than_the_budget_make_a_first_pass_long(store):
@@ -181,7 +182,7 @@ def test_hosts_that_bear_less_than_the_budget_make_a_first_pass_long(store):
     store.command("HSET", store.key("stats"), "pending", 1000)
     dispatcher = Dispatcher(store, settings_of(CRAWL_RATE=100, RESOLVE_INTERVAL=10))
     dispatcher.exchange(Exchange(want=1))
-    assert dispatcher._terms(Exchange(want=1), 0).share == 0.2
+    assert dispatcher.terms.ask(Exchange(want=1), 0).share == 0.2
 
 
 @pytest.mark.parametrize(("said", "lease"), [(60, 15.0), (4, 4.0)])

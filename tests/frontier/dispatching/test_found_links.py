@@ -77,7 +77,7 @@ def test_an_observation_waits_for_its_links_and_no_other_does(store, revisited):
 def test_the_courier_stores_the_count_with_the_visit(store, revisited):
     """Links go first; the observation follows, whatever comes between."""
     courier = Courier(Dispatcher(store, settings_of()), lambda: None)
-    courier._live[revisited.partition, revisited.page] = Lease.of(revisited)
+    courier._leases.take([revisited])
     courier.start()
     try:
         courier.add([link("a/1", revisited), link("a/2", revisited)])
@@ -94,7 +94,7 @@ def test_the_courier_stores_the_count_with_the_visit(store, revisited):
 
 def test_a_crawler_that_stops_sends_what_waited(store, revisited):
     courier = Courier(Dispatcher(store, settings_of()), lambda: None)
-    courier._live[revisited.partition, revisited.page] = Lease.of(revisited)
+    courier._leases.take([revisited])
     courier.add([link("a/1", revisited)])
     courier.observe(store.seen(revisited, wait=50.0))
     courier.start()

@@ -1,0 +1,154 @@
+"""What a partition is asked for, and on what terms: its budget, the share of first visits, room in slots, the pauses of hosts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
+from optimal_frontier.frontier.dispatching.work import Exchange
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.messages import Handout
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import NO_BELIEF, Ask, Belief
+from optimal_frontier.state.published import Published
+
+#: Seconds between two looks at how many pages wait for their first visit.
+PENDING_S: Final = 5.0
+#: First visits come first while those that wait could be finished within so many plan intervals.
+SOON_PLANS: Final = 3.0
+#: Least share of first visits beside pinned pages that are due, in a crawl that is to end.
+_CLOSING_SHARE: Final = 0.5
+#: Budget of a partition that has no share by the last plan, as a share of CRAWL_RATE: 0 would be no limit.
+_LEAST_SHARE: Final = 1e-9
+#: Hosts whose numbers are remembered.
+_MOST_HOSTS: Final = 100_000
+
+
+@dataclass(slots=True)
+class KnownPartition:
+    """What this process knows of one partition; local monotonic times."""
+
+    published: Published = field(default_factory=Published)
+    #: When it is worth asking by its last reply, and when it is looked at whatever that said.
+    open_at: float = 0.0
+    look_at: float = 0.0
+    #: By its last reply.
+    log_price: float | None = None
+    asked_at: float = 0.0
+    #: Number of its last plan.
+    plan: int = 0
+    waits_for_room: bool = False
+    forgotten: int = -1
+    pending: int = 0
+    next_pending: float = 0.0
+    next_flags: float = 0.0
+    flagged: dict[bytes, bool] = field(default_factory=dict)
+
+
+class AskTerms:
+    """Makes the terms of asks for requests, from the settings and what is known of a partition.
+
+    Parameters
+    ----------
+    namespace : Namespace
+        Opened.
+    settings : FrontierSettings
+        Parsed settings.
+    watch : ServerWatch or None
+        Of a crawler that tells when its fetches begin.
+    lease_s : float
+        Seconds of a lease; a host waits as long to be told of a start.
+    """
+
+    def __init__(self, namespace: Namespace, settings: FrontierSettings, watch: ServerWatch | None, lease_s: float) -> None:
+        self._namespace = namespace
+        self._settings = settings
+        self._watch = watch
+        self._lease_s = lease_s
+        self._partitions: Sequence[KnownPartition] = []
+        self._numbers: dict[str, tuple[int, int]] = {}
+        #: Hosts without a number, until pages are added.
+        self._unknown: set[str] = set()
+
+    def begin(self, partitions: Sequence[KnownPartition]) -> None:
+        """Begin with a server, and with what will be known of its partitions."""
+        self._partitions = partitions
+        self._numbers.clear()
+        self._unknown.clear()
+
+    @property
+    def pause_s(self) -> float:
+        """Least seconds between two starts of fetches of a host whose starts are told; 0: they are not."""
+        return 0.0 if self._watch is None else max(self._settings.host_delay, self.host_period)
+
+    @property
+    def host_period(self) -> float:
+        """Mean seconds between two starts to a host; 0: no limit."""
+        rate = self._settings.host_max_rate
+        return 0.0 if rate is None else 1.0 / rate
+
+    def belief(self, partition: int) -> Belief:
+        """Return within what bounds a partition's clock is believed."""
+        return NO_BELIEF if self._watch is None else self._watch.belief(partition)
+
+    def note_added(self) -> None:
+        """Note that pages were added: hosts may have numbers by now."""
+        self._unknown.clear()
+
+    def note_numbers(self, partition: int, handouts: Iterable[Handout]) -> None:
+        """Remember the numbers of hosts of which something was handed out."""
+        for handout in handouts:
+            if len(self._numbers) >= _MOST_HOSTS:
+                self._numbers.clear()
+            self._numbers[handout.host] = partition, handout.row.host
+
+    def ask(self, work: Exchange, partition: int) -> Ask:
+        """Return what is asked of a partition, but for the number of requests."""
+        settings, budget = self._settings, self.budget(partition)
+        self._learn_numbers(partition, [host for slot in work.slots.values() for host in slot.hosts])
+        room = {}
+        for slot in work.slots.values():
+            for host in slot.hosts:
+                of, number = self._numbers.get(host, (-1, 0))
+                if of == partition:
+                    room[number] = slot.room
+        share = self._first_visit_share(partition, budget)
+        awaited = self._lease_s if self.pause_s > 0 else 0.0
+        belief = self.belief(partition)
+        return Ask(0, work.per_host, self._lease_s, budget, share, settings.host_delay, self.host_period, room, awaited, belief)
+
+    def _learn_numbers(self, partition: int, hosts: Iterable[str]) -> None:
+        """Look up the numbers of hosts of which this process was handed out nothing yet; unknown ones are asked for once."""
+        new = [host for host in hosts if host not in self._numbers and host not in self._unknown]
+        new = [host for host in new if self._namespace.partition_of(host) == partition]
+        if not new:
+            return
+        found = self._namespace.command("HMGET", self._namespace.key("hosts", partition), *new, partition=partition)
+        for host, number in zip(new, found, strict=True):
+            if number is None:
+                self._unknown.add(host)
+            else:
+                self._numbers[host] = partition, int(number)
+
+    def budget(self, partition: int) -> float:
+        """Return the fetches per second of a partition; 0: no limit."""
+        rate, published = self._settings.crawl_rate, self._partitions[partition].published
+        if rate is None:
+            return 0.0
+        return rate * max(_LEAST_SHARE, published.share if published.number else 1.0 / len(self._partitions))
+
+    def _first_visit_share(self, partition: int, budget: float) -> float:
+        """Return the share of first visits, 1 more while they come first: as long as those that wait could be finished soon."""
+        settings, known = self._settings, self._partitions[partition]
+        if settings.close_after is not None:
+            return 1.0 + max(settings.discovery_share, _CLOSING_SHARE)
+        now = time.monotonic()
+        if now >= known.next_pending:
+            counted = self._namespace.command("HGET", self._namespace.key("stats", partition), "pending", partition=partition)
+            known.pending, known.next_pending = int(counted or 0), now + PENDING_S
+        speed = min(budget or known.published.budget, known.published.first_visit_rate)
+        is_soon = speed <= 0 or known.pending <= SOON_PLANS * settings.resolve_interval * speed
+        return (1.0 if is_soon else 0.0) + settings.discovery_share

@@ -1,0 +1,109 @@
+"""What follows an exchange, in round trips of its own: few exchanges have any of it.
+
+Pages that are put aside, retired pages that are linked to, words and records of sources, moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from optimal_frontier.frontier.admitting.announcing import take_in
+from optimal_frontier.frontier.admitting.revival import revived
+from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
+from optimal_frontier.frontier.dispatching.moving import carry_out
+from optimal_frontier.frontier.dispatching.moving_back import give_back, has_former_name
+from optimal_frontier.frontier.dispatching.revising import bring_back, force_wanted
+from optimal_frontier.frontier.dispatching.setting_aside import forget_memories, set_aside
+from optimal_frontier.frontier.dispatching.work import Exchange, Outcome, grouped
+from optimal_frontier.frontier.judging.recent import Recent
+from optimal_frontier.frontier.judging.waits import Terms
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.messages import Handout, Observation
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import revise_calls
+from optimal_frontier.state.rows import Row
+from optimal_frontier.state.source_lessons import Lesson
+from optimal_frontier.state.source_records import learn_calls, read_sources
+
+#: A move onto a page that is under way is put off so often.
+MOST_TRIES: Final = 60
+
+
+class FollowUp:
+    """Does what follows exchanges.
+
+    Parameters
+    ----------
+    namespace : Namespace
+        Opened.
+    settings : FrontierSettings
+        Parsed settings.
+    recent : Recent
+        Gets the records of sources that the next visits need.
+    terms_of : callable
+        Partition -> what its deadlines go by now.
+    """
+
+    def __init__(self, namespace: Namespace, settings: FrontierSettings, recent: Recent, terms_of: Callable[[int], Terms]) -> None:
+        self._namespace = namespace
+        self._settings = settings
+        self._recent = recent
+        self._terms_of = terms_of
+
+    def run(self, work: Exchange, outcome: Outcome, idle: Sequence[tuple[int, bytes, bytes]], counted: Sequence[Observation]) -> None:
+        """Do all of it.
+
+        Parameters
+        ----------
+        work, outcome
+            Of the exchange.
+        idle : sequence of (int, bytes, bytes)
+            Partition, identity and row of retired pages that were linked to.
+        counted : sequence of Observation
+            Those that were taken.
+        """
+        now: dict[int, float] = {}
+        damaged = outcome.damaged + [(seen.handout.partition, seen.handout.page, seen.aside) for seen, _ in work.ended if seen.aside]
+        for partition, pages in grouped(damaged, lambda one: one[0]).items():
+            set_aside(self._namespace, partition, {page: reason for _, page, reason in pages})
+        for partition, forgetful in grouped(outcome.forgetful, lambda one: one[0]).items():
+            forget_memories(self._namespace, partition, [page for _, page in forgetful])
+        for partition, page, stored in idle:
+            row = Row.unpack(stored)
+            if partition not in now:
+                now[partition] = self._namespace.now(partition)
+            back = revived(row, now[partition])
+            if back is not None:
+                self._namespace.run(revise_calls(partition, [(page, row.b, back, None)], "revived=1"))
+        for partition, replaced in grouped(outcome.replaced, lambda one: one[0]).items():
+            bring_back_replaced(self._namespace, partition, [page for _, page in replaced])
+        told = [new for new in work.pages if new.lastmod is not None]
+        if told:
+            outcome.told_again = take_in(
+                self._namespace, grouped(told, lambda new: self._namespace.partition_of(new.host)), self._terms_of
+            ).again
+        self._learn_sources(outcome.handouts, counted, work)
+        force_wanted(self._namespace, work.pages)
+        for observation in counted:
+            if observation.brings_back:
+                bring_back(self._namespace, observation.handout.partition, observation.row.host)
+            if has_former_name(observation):
+                give_back(self._namespace, self._settings, observation)
+        for moving in work.moves:
+            if not carry_out(self._namespace, moving.move, moving.lease.present, at_last=work.is_last or moving.tries >= MOST_TRIES):
+                outcome.later.append(moving)
+
+    def _learn_sources(self, handouts: Sequence[Handout], counted: Sequence[Observation], work: Exchange) -> None:
+        """Store what visits have taught of sources of signals, and read what is known of those of the pages that are visited next."""
+        lessons: dict[str, Lesson] = {}
+        moved = [moving.move.observation for moving in work.moves]
+        for observation in (*counted, *moved):
+            for source, lesson in observation.lessons:
+                lessons[source] = lessons[source].then(lesson) if source in lessons else lesson
+        if lessons:
+            self._namespace.run(learn_calls(self._namespace, lessons))
+        wanted = [told.source for handout in handouts for told in handout.memory.signals]
+        stale = self._recent.sources.stale(wanted) if wanted else []
+        if stale:
+            self._recent.sources.learn(read_sources(self._namespace, stale))

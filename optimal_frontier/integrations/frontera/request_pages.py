@@ -1,0 +1,174 @@
+"""Frontera requests -> pages to be stored."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from w3lib.util import to_bytes
+
+from optimal_frontier.detection import parse_lastmod
+from optimal_frontier.frontier.admitting.addresses import refusal_of
+from optimal_frontier.frontier.admitting.known_pages import KnownPages
+from optimal_frontier.frontier.admitting.pages import new_page
+from optimal_frontier.frontier.admitting.traps import REASONS, is_trap
+from optimal_frontier.frontier.hosts import SeenHosts
+from optimal_frontier.integrations.frontera.requests import (
+    ANNOUNCEMENT,
+    FINGERPRINT,
+    IS_LINK,
+    IS_WANTED,
+    KIND,
+    LASTMOD,
+    depth_of,
+    importance_of,
+    record_of,
+    said_by,
+)
+from optimal_frontier.integrations.frontera.url_identity import DOMAIN, URL_FINGERPRINT, UrlIdentity
+from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.messages import Handout, NewPage
+from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
+
+logger = logging.getLogger(__name__)
+
+
+class RequestPages:
+    """Makes pages of requests, and leaves out what is known, refused or a trap.
+
+    Parameters
+    ----------
+    settings : FrontierSettings
+        Parsed settings.
+    urls : UrlIdentity
+        Identities in plain Frontera.
+    hosts : SeenHosts
+        Told of every host.
+    trap : callable
+        Gets the reason and the URL of a link that is not followed.
+
+    Attributes
+    ----------
+    known : KnownPages
+        Pages that are stored, as far as this process knows.
+    identify : callable
+        Frontera request -> its identity, 20 bytes.
+    """
+
+    def __init__(self, settings: FrontierSettings, urls: UrlIdentity, hosts: SeenHosts, trap: Callable[[str, str], None]) -> None:
+        self._settings = settings
+        self._urls = urls
+        self._hosts = hosts
+        self._trap = trap
+        self._is_scrapys = False
+        self._warned_lastmod = False
+        self.known = KnownPages()
+        self.identify: Callable[[Any], bytes] = urls.of
+
+    def attach(self, identify: Callable[[Any], bytes]) -> None:
+        """Take requests from Scrapy, by identities of its own."""
+        self._is_scrapys = True
+        self.identify = identify
+
+    def identity_of(self, request: Any) -> bytes:
+        """Return the identity of a Frontera request: Scrapy's fingerprint where it was one of Scrapy's, else Frontera's."""
+        known = request.meta.get(FINGERPRINT)
+        return self.identify(request) if known is None else bytes(known)
+
+    def _kind_of(self, request: Any) -> int:
+        kind = request.meta.get(KIND)
+        if kind is not None:
+            # Wanted once in every run, where others are fetched once.
+            is_once = IS_WANTED in request.meta and not self._settings.rules.of(request.url).revisit
+            return TRANSIENT if is_once else int(kind)
+        if self._is_scrapys:
+            return ACTIVE if to_bytes(request.method) == b"GET" else TRANSIENT
+        # To Frontera a page is a URL, whatever it is asked for with.
+        return ONCE if request.meta.get(b"revisit", request.meta.get("revisit")) is False else ACTIVE
+
+    def _spared(self, request: Any) -> tuple[bytes, ...]:
+        """Return the names in the meta of a request that need not be stored: Frontera's middlewares, or its function, make them again."""
+        if self._is_scrapys:
+            return (URL_FINGERPRINT, DOMAIN)
+        is_functions = request.meta.get(URL_FINGERPRINT) == self._urls.fingerprint(request.url)
+        return (URL_FINGERPRINT,) if is_functions else ()
+
+    def new_page(self, request: Any, parent: bytes, found_on: Handout | None = None) -> NewPage | None:
+        """Return the page of a request, found on the page ``parent`` if there is any; None: nothing of it is news, or it is a trap.
+
+        Raises
+        ------
+        TypeError, OverflowError, ValueError
+            Something in it cannot be stored.
+        """
+        refused = refusal_of(request.url, self._settings.schemes)
+        if refused:
+            self._trap(refused, request.url)
+            raise ValueError(REASONS[refused] % "it")
+        kind, importance, identity = self._kind_of(request), importance_of(request), self.identity_of(request)
+        is_link, is_wanted = bool(parent) or IS_LINK in request.meta, IS_WANTED in request.meta
+        said = said_by(request) if kind != TRANSIENT else 0
+        lastmod = self._lastmod(request) if kind == ACTIVE else None
+        # A sitemap's word is news also where it is the old one: the page has not changed since.
+        if kind != TRANSIENT and lastmod is None and not is_wanted and self.known.is_said(identity, parent, said):
+            return None
+        self._hosts.note(request.url)
+        if is_link and self._is_trapped(request):
+            if kind != TRANSIENT:
+                self.known.note(identity, parent, said)
+            return None
+        new = new_page(
+            self._settings,
+            identity,
+            request.url,
+            record_of(request, without=self._spared(request)),
+            kind=kind,
+            importance=importance,
+            priority=float((request.meta.get(b"scrapy_request") or {}).get("priority", 0)),
+            lastmod=lastmod,
+            announcement=request.meta.get(ANNOUNCEMENT),
+            is_link=is_link,
+            found_on=found_on,
+        )
+        if kind != TRANSIENT:
+            self.known.note(identity, parent, said)  # last, as what cannot be stored is not known
+        return replace(new, is_wanted=True) if is_wanted and kind == ACTIVE else new
+
+    def page_of(self, request: Any) -> NewPage:
+        """Return the page of a request that is no link, whether it is known or not.
+
+        Raises
+        ------
+        TypeError, OverflowError, ValueError
+            Something in it cannot be stored.
+        """
+        self.known.drop(self.identity_of(request))
+        page = self.new_page(request, b"")
+        assert page is not None  # it is not known, and no link
+        return page
+
+    def _is_trapped(self, request: Any) -> bool:
+        most = self._settings.max_depth
+        if most is not None and depth_of(request) > most:
+            self._trap("depth", request.url)
+        elif is_trap(request.url, self._settings.url_limits):
+            self._trap("url", request.url)
+        else:
+            return False
+        return True
+
+    def _lastmod(self, request: Any) -> tuple[float, float] | None:
+        value = request.meta.get(LASTMOD, request.meta.get(b"lastmod", request.meta.get("lastmod")))
+        if value is None:
+            return None
+        try:
+            return parse_lastmod(value)
+        except ValueError as error:
+            if not self._warned_lastmod:
+                self._warned_lastmod = True
+                logger.warning(
+                    "meta['lastmod'] = %r of %s: %s; it is ignored (further ones are ignored without a word)", value, request.url, error
+                )
+            return None
