@@ -99,14 +99,16 @@ def refusal_of(url: str, schemes: Collection[str]) -> str:
     --------
     >>> [refusal_of(url, ("http", "https")) for url in ("file:///etc/passwd", "http://a:b@c.example/", "http://[/")]
     ['scheme', 'credentials', 'unreadable']
-    >>> refusal_of("http://a.example/", ("http", "https"))
-    ''
+    >>> [refusal_of(url, ("http", "https")) for url in ("http://a.example/", "A1")]
+    ['', '']
     """
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         return UNREADABLE if url.partition(":")[0].lower() in schemes else SCHEME
+    if not parts.scheme and not parts.netloc:
+        return ""  # a name, as graphs of plain Frontera have: no downloader takes it for anything but what its user does
     if parts.scheme not in schemes:
         return SCHEME
     if "@" in parts.netloc:
