@@ -6,6 +6,8 @@ values mean is said in `estimation.neighbourhoods`.
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -15,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.scanning import scan_hash
-from optimal_frontier.state.visit_log import VISIT
+from optimal_frontier.state.visit_log import sound_visits
 
 #: Levels of groups: pages of a host; with the same first two path segments; of a directory; of a pattern.
 LEVELS: Final = ("host", "section", "directory", "pattern")
@@ -29,15 +31,19 @@ _WRITE_COUNT: Final = 200
 #: Of a number as a field.
 _KEY_BYTES: Final = 8
 _LEVEL_BITS: Final = np.uint64(56)
+#: Where the log price stands in the state of a partition.
+_PRICE_AT: Final = 24
+_PRICE: Final = struct.Struct("<d")
 
 Keys = NDArray[np.uint64]
 
 
 class VisitsRead(NamedTuple):
-    """Visits in the order in which they were counted, an array of `VISIT`, and the id of the last entry that was read."""
+    """Visits in the order in which they were counted, an array of `VISIT`; the id of the last entry that was read; the log price now."""
 
     visits: NDArray[Any]
     last: str
+    log_price: float
 
 
 @dataclass(frozen=True)
@@ -78,18 +84,21 @@ def group_keys(host: ArrayLike, directory: ArrayLike, pattern: ArrayLike) -> Key
     return keys
 
 
-def read_visits(namespace: Namespace, partition: int, after: str) -> VisitsRead:
-    """Read what was counted after the entry with the id ``after``; what the stream no longer keeps is passed over."""
-    key, found = namespace.key("visited", partition), []
+def read_visits(namespace: Namespace, partition: int, after: str, now: float) -> VisitsRead:
+    """Read what was counted after the entry with the id ``after``; what the stream no longer keeps, or is damaged, is passed over.
+
+    ``now`` is the server's time, seconds since the epoch. One round trip for 200 entries.
+    """
+    key, found = namespace.key("visited", partition), list[bytes]()
+    price = ["GETRANGE", namespace.key("d", partition), _PRICE_AT, _PRICE_AT + 7]
     while True:
-        entries = namespace.command("XRANGE", key, f"({after}", "+", "COUNT", _READ_COUNT, partition=partition)
+        entries, kept = namespace.commands([["XRANGE", key, f"({after}", "+", "COUNT", _READ_COUNT], price], partition=partition)
         for name, fields in entries:
             after = name.decode()
-            packed = next(iter(fields.values())) if isinstance(fields, dict) else fields[1]
-            if len(packed) % VISIT.itemsize == 0:
-                found.append(packed)
+            found.append(next(iter(fields.values())) if isinstance(fields, dict) else fields[1])
         if len(entries) < _READ_COUNT:
-            return VisitsRead(np.frombuffer(b"".join(found), VISIT), after)
+            log_price = _PRICE.unpack(kept)[0] if len(kept) == _PRICE.size else 0.0
+            return VisitsRead(sound_visits(found, now), after, log_price if math.isfinite(log_price) else 0.0)
 
 
 def read_clocks(namespace: Namespace, partition: int) -> StoredClocks:
