@@ -20,7 +20,8 @@ with probability ``p = 1 - (1 + X / b)^-a``. Then ``den += e``, and if a change 
 online. This is a self-exciting model (Hawkes 1971) whose kernel is learned anew in every bin. The visits of a batch all count with ex
 from before the batch.
 
-Each host has two gates (`likelihood_gates`), one for the fields and one for the rhythm. Where both are closed, X = t - s.
+Each host has two gates (`likelihood_gates`), one for the fields and one for the rhythm. Where both are closed, X = t - s. Evidence for the
+rhythm counts once a day of the host was seen, and each of its hours.
 
 References
 ----------
@@ -57,8 +58,8 @@ NO_GROUP: Final = -1
 _LEAST_CHANCE: Final = 1e-6
 #: Beside the fullest bin of a group.
 _NOTHING: Final = 1e-12
-#: A packed host begins with the evidence of its gates.
-_HOST: Final = struct.Struct("<dd")
+#: A packed host begins with the evidence of its gates, and when its rhythm began to be learned.
+_HOST: Final = struct.Struct("<ddd")
 
 
 @dataclass(frozen=True)
@@ -214,9 +215,9 @@ class Neighbourhoods:
         self._remake(np.array([group]))
 
     def pack_host(self, host: int) -> bytes:
-        """Return the gates and the profile of a host, 208 bytes, without the visits of the newest bin."""
+        """Return the gates and the profile of a host, 216 bytes, without the visits of the newest bin."""
         both = self.rhythms.attributed[host], self.rhythms.expected[host]
-        gates = _HOST.pack(self.gates.evidence[host], self.rhythm_gates.evidence[host])
+        gates = _HOST.pack(self.gates.evidence[host], self.rhythm_gates.evidence[host], self.rhythms.begun[host])
         return gates + b"".join(sums.astype("<f4").tobytes() for sums in both)
 
     def unpack_host(self, host: int, packed: bytes) -> None:
@@ -229,11 +230,12 @@ class Neighbourhoods:
         """
         if len(packed) != _HOST.size + 8 * HOURS:
             raise InvalidProblemError(f"host: expected {_HOST.size + 8 * HOURS} bytes, got {len(packed)}")
-        for gates, evidence in zip((self.gates, self.rhythm_gates), _HOST.unpack_from(packed), strict=True):
+        *evidences, self.rhythms.begun[host] = _HOST.unpack_from(packed)
+        for gates, evidence in zip((self.gates, self.rhythm_gates), evidences, strict=True):
             gates.set(host, evidence)
         sums = np.frombuffer(packed, "<f4", 2 * HOURS, _HOST.size)
         self.rhythms.attributed[host], self.rhythms.expected[host] = sums[:HOURS], sums[HOURS:]
-        self.rhythms.refresh()
+        self.rhythms.refresh(np.array([host]))
 
     @property
     def _own(self) -> float:
@@ -260,9 +262,11 @@ class Neighbourhoods:
         self._waiting.clear()
         rhythmic = self.rhythms.elapsed(host, since, until)
         gain, chance = gains(shape, time, np.maximum(rhythmic, 0.0), until - since, changed)
-        self.rhythm_gates.count(host, np.where(is_sample, gain, 0.0))
+        # Of less than a day the profile is no rhythm: it would only make good for a wrong prior.
+        counts = is_sample & self.rhythms.is_known(host, until)
+        self.rhythm_gates.count(host, np.where(counts, gain, 0.0))
         self.rhythms.fold(host, since, until, shape / time, _odds(changed, chance))
-        self.rhythms.refresh()
+        self.rhythms.refresh(np.unique(host))
 
     def _attribute(self, visits: VisitBatch, rate: Floats, odds: Floats) -> None:
         """Add to the sums of groups what visits expected and saw."""
@@ -350,6 +354,16 @@ def bin_length(round_s: float) -> float:
     (8192.0, 0.125)
     """
     return float(2.0 ** round(math.log2(round_s / BINS_A_ROUND)))
+
+
+def fault_of_host(packed: bytes) -> str:
+    """Return what is wrong with what is stored of a host; empty: nothing."""
+    if len(packed) != _HOST.size + 8 * HOURS:
+        return f"has {len(packed)} bytes, expected {_HOST.size + 8 * HOURS}"
+    *evidence, begun = _HOST.unpack_from(packed)
+    sums = np.frombuffer(packed, "<f4", 2 * HOURS, _HOST.size)
+    sound = all(map(math.isfinite, evidence)) and not math.isnan(begun) and bool(((sums >= 0.0) & np.isfinite(sums)).all())
+    return "" if sound else "has numbers that no visits can have left"
 
 
 def _odds(changed: NDArray[np.bool_], chance: Floats) -> Floats:

@@ -7,6 +7,7 @@ values mean is said in `estimation.neighbourhoods`.
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from optimal_frontier.estimation.group_bins import fault_of_group
+from optimal_frontier.estimation.neighbourhoods import fault_of_host
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.scanning import scan_hash
 from optimal_frontier.state.visit_log import sound_visits
@@ -30,6 +33,7 @@ _READ_COUNT: Final = 200
 _WRITE_COUNT: Final = 200
 #: Of a number as a field.
 _KEY_BYTES: Final = 8
+_ID: Final = re.compile(rb"[0-9]{1,19}-[0-9]{1,19}")
 _LEVEL_BITS: Final = np.uint64(56)
 #: Where the log price stands in the state of a partition.
 _PRICE_AT: Final = 24
@@ -63,6 +67,23 @@ class StoredClocks:
     last: str = BEGINNING
     groups: dict[int, bytes] = field(default_factory=dict)
     hosts: dict[int, bytes] = field(default_factory=dict)
+
+    def sound(self, now: float) -> StoredClocks:
+        """Return what is not damaged, by the server's time in seconds."""
+        groups = {key: value for key, value in self.groups.items() if not fault_of_group(value, now)}
+        return StoredClocks(self.last, groups, {key: value for key, value in self.hosts.items() if not fault_of_host(value)})
+
+
+def fault_of_field(name: bytes, value: bytes, now: float) -> str:
+    """Return what is wrong with a field of ``clocks``; empty: nothing."""
+    if name == _LAST:
+        return "" if _ID.fullmatch(value) else "is no id of an entry"
+    if len(name) != _KEY_BYTES:
+        return "is neither a group nor a host"
+    level = int.from_bytes(name, "little") >> int(_LEVEL_BITS)
+    if level > len(LEVELS):
+        return "is of no level"
+    return fault_of_group(value, now) if level else fault_of_host(value)
 
 
 def group_keys(host: ArrayLike, directory: ArrayLike, pattern: ArrayLike) -> Keys:
@@ -101,6 +122,23 @@ def read_visits(namespace: Namespace, partition: int, after: str, now: float) ->
             return VisitsRead(sound_visits(found, now), after, log_price if math.isfinite(log_price) else 0.0)
 
 
+def newest_visit(namespace: Namespace, partition: int) -> str:
+    """Return the id of the newest entry of ``visited``."""
+    entries = namespace.command("XREVRANGE", namespace.key("visited", partition), "+", "-", "COUNT", 1, partition=partition)
+    return entries[0][0].decode() if entries else BEGINNING
+
+
+def order_of_entry(entry: str) -> tuple[int, ...]:
+    """Return by what entries of a stream are in order, from the id of one.
+
+    Examples
+    --------
+    >>> order_of_entry("12-3") < order_of_entry("12-10")
+    True
+    """
+    return tuple(map(int, entry.split("-")))
+
+
 def read_clocks(namespace: Namespace, partition: int) -> StoredClocks:
     """Read all that is stored in a partition."""
     return _parsed(scan_hash(namespace, "clocks", partition))
@@ -134,7 +172,7 @@ def _parsed(pairs: Iterable[tuple[bytes, bytes]]) -> StoredClocks:
     hosts: dict[int, bytes] = {}
     for name, value in pairs:
         if name == _LAST:
-            last = value.decode()
+            last = value.decode() if _ID.fullmatch(value) else BEGINNING
         elif len(name) == _KEY_BYTES:
             key = int.from_bytes(name, "little")
             (groups if key >> int(_LEVEL_BITS) else hosts)[key] = value

@@ -20,7 +20,17 @@ from numpy.typing import NDArray
 from optimal_frontier.estimation.neighbourhoods import BINS_A_ROUND, NO_GROUP, Neighbourhoods, VisitBatch, bin_length
 from optimal_frontier.frontier.planning.page_table import Pages
 from optimal_frontier.frontier.planning.priors import Priors
-from optimal_frontier.state.clocks import BEGINNING, Keys, VisitsRead, group_keys, read_clocks, read_visits, store_calls
+from optimal_frontier.state.clocks import (
+    BEGINNING,
+    Keys,
+    VisitsRead,
+    group_keys,
+    newest_visit,
+    order_of_entry,
+    read_clocks,
+    read_visits,
+    store_calls,
+)
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.visit_log import CHANGED, SAMPLED
 
@@ -150,10 +160,11 @@ class NeighbourhoodClocks:
         self._stirred: list[Keys] = []
 
     def load(self, round_s: float) -> None:
-        """Take over what is stored, in place of what is known here."""
-        stored = read_clocks(self.namespace, self.partition)
+        """Take over what is stored, in place of what is known here; what is damaged is learned anew."""
+        stored = read_clocks(self.namespace, self.partition).sound(self.namespace.now(self.partition))
         self._groups, self._hosts, self._unstored, self._stirred = Numbers(), Numbers(), [], []
-        self.last, self._clocks = stored.last, Neighbourhoods(_bin_of(round_s))
+        self.last = min(stored.last, newest_visit(self.namespace, self.partition), key=order_of_entry)
+        self._clocks = Neighbourhoods(_bin_of(round_s))
         self._groups.add(np.array(sorted(stored.groups), np.uint64))
         self._hosts.add(np.array(sorted(stored.hosts), np.uint64))
         self._clocks.grow(self._groups.size, self._hosts.size)

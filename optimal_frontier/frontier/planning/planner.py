@@ -249,9 +249,7 @@ class Planner:
         moved, written = self.keeper.look(now), 0
         for k in moved.keys() & self._fences.keys():
             rows = moved[k].rows
-            calls = [
-                Call(k, "write_plan", [self._fences[k], rows[at : at + BATCH].tobytes()]) for at in range(0, len(rows), BATCH)
-            ]
+            calls = [Call(k, "write_plan", [self._fences[k], rows[at : at + BATCH].tobytes()]) for at in range(0, len(rows), BATCH)]
             done = [int(reply) for at in range(0, len(calls), _AT_ONCE) for reply in self.namespace.run(calls[at : at + _AT_ONCE])]
             if min(done) < 0:
                 return written
