@@ -35,7 +35,7 @@ def clock_facts(reading: PageReading, settings: FrontierSettings) -> dict[str, A
     as fast as the calendar it ran. ``groups`` has, for each level, the pages that it is of, and the visits of the last round there
     (``seen``), and those of them that saw a change (``changed``).
     """
-    row, stored = reading.row, reading.clocks.sound(reading.now)
+    row, stored = reading.row, reading.clocks
     is_free = row.visits > 0 and row.min_interval < row.max_interval and row.flags & (HUB | TIMED) == 0
     if not settings.has_clocks or row.host not in stored.hosts or not is_free:
         return None

@@ -290,8 +290,8 @@ class Neighbourhoods:
     def _covered(self, visits: VisitBatch, weight: Floats, visit: Ints, row: Ints, rows: int) -> NDArray[np.float32]:
         """Sum weights times how much of each bin lies between visits, (rows, BINS).
 
-        What lies in front of a time is 1 in each bin before it, so visits add to the bins of two times and to those after them, and the rest
-        is a cumulative sum. ``visit`` and ``row`` are of the pairs to sum: number of the visit, where the row begins in BINS + 2 places.
+        What lies in front of a time is 1 in each bin before it, so visits add to the bins of two times, and to those after them by a
+        cumulative sum. ``visit`` and ``row`` are of the pairs to sum: number of the visit, where the row begins in BINS + 2 places.
         """
         told = weight[visit] != 0.0
         visit, row = visit[told], row[told]

@@ -16,8 +16,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optimal_frontier.estimation.group_bins import fault_of_group
-from optimal_frontier.estimation.neighbourhoods import fault_of_host
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.scanning import scan_hash
 from optimal_frontier.state.visit_log import sound_visits
@@ -33,6 +31,9 @@ _READ_COUNT: Final = 200
 _WRITE_COUNT: Final = 200
 #: Of a number as a field.
 _KEY_BYTES: Final = 8
+#: Of a packed group and of a packed host.
+GROUP_BYTES: Final = 272
+HOST_BYTES: Final = 216
 _ID: Final = re.compile(rb"[0-9]{1,19}-[0-9]{1,19}")
 _LEVEL_BITS: Final = np.uint64(56)
 #: Where the log price stands in the state of a partition.
@@ -68,14 +69,9 @@ class StoredClocks:
     groups: dict[int, bytes] = field(default_factory=dict)
     hosts: dict[int, bytes] = field(default_factory=dict)
 
-    def sound(self, now: float) -> StoredClocks:
-        """Return what is not damaged, by the server's time in seconds."""
-        groups = {key: value for key, value in self.groups.items() if not fault_of_group(value, now)}
-        return StoredClocks(self.last, groups, {key: value for key, value in self.hosts.items() if not fault_of_host(value)})
 
-
-def fault_of_field(name: bytes, value: bytes, now: float) -> str:
-    """Return what is wrong with a field of ``clocks``; empty: nothing."""
+def fault_of_field(name: bytes, value: bytes) -> str:
+    """Return what is wrong with a field of ``clocks`` by its size; empty: nothing."""
     if name == _LAST:
         return "" if _ID.fullmatch(value) else "is no id of an entry"
     if len(name) != _KEY_BYTES:
@@ -83,7 +79,8 @@ def fault_of_field(name: bytes, value: bytes, now: float) -> str:
     level = int.from_bytes(name, "little") >> int(_LEVEL_BITS)
     if level > len(LEVELS):
         return "is of no level"
-    return fault_of_group(value, now) if level else fault_of_host(value)
+    expected = GROUP_BYTES if level else HOST_BYTES
+    return "" if len(value) == expected else f"has {len(value)} bytes, expected {expected}"
 
 
 def group_keys(host: ArrayLike, directory: ArrayLike, pattern: ArrayLike) -> Keys:

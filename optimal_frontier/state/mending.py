@@ -22,7 +22,9 @@ from optimal_frontier.state.visit_log import VISIT, sound_visits
 #: The state of a partition; one of an older version ends before the last two.
 _STATE: Final = struct.Struct("<9d")
 _OLDER: Final = struct.Struct("<7d")
-_TWO: Final = struct.Struct("<dd")
+#: Times of a host; those of an older version are two.
+_TIMES: Final = struct.Struct("<3d")
+_OLDER_TIMES: Final = struct.Struct("<2d")
 #: Fields of the last plan that are texts.
 _TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores", "planner"})
 #: Fields of it that may not be infinite.
@@ -62,7 +64,7 @@ def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
             if not _is_whole(value):
                 yield Damage(f"{name} {_text(field)}", f"is {_text(value)!r}, which is no counter", ("HDEL", f"@{name}", field))
     for field, value in _fields(namespace, partition, "opens"):
-        if len(field) != 4 or len(value) != _TWO.size or not all(map(math.isfinite, _TWO.unpack(value))):
+        if len(field) != 4 or not _are_times(value):
             yield Damage(f"opens {field.hex()}", "is no time of a host", ("HDEL", "@opens", field))
     yield from _of_hosts(namespace, partition)
     yield from _of_clocks(namespace, partition)
@@ -120,7 +122,7 @@ def _of_hosts(namespace: Namespace, partition: int) -> Iterator[Damage]:
 def _of_clocks(namespace: Namespace, partition: int) -> Iterator[Damage]:
     now = namespace.now(partition)
     for name, value in _fields(namespace, partition, "clocks"):
-        if fault := fault_of_field(name, value, now):
+        if fault := fault_of_field(name, value):
             yield Damage(f"clocks {name.hex()}", fault, ("HDEL", "@clocks", name))
     after = "-"
     while True:
@@ -150,6 +152,10 @@ def _read(namespace: Namespace, partition: int, command: str, name: str, *argume
         raise
     except StateError:
         return None
+
+
+def _are_times(value: bytes) -> bool:
+    return any(len(value) == one.size and all(map(math.isfinite, one.unpack(value))) for one in (_OLDER_TIMES, _TIMES))
 
 
 def _is_whole(value: bytes) -> bool:

@@ -17,12 +17,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.estimation.neighbourhoods import BINS_A_ROUND, NO_GROUP, Neighbourhoods, VisitBatch, bin_length
+from optimal_frontier.estimation.group_bins import fault_of_group
+from optimal_frontier.estimation.neighbourhoods import BINS_A_ROUND, NO_GROUP, Neighbourhoods, VisitBatch, bin_length, fault_of_host
 from optimal_frontier.frontier.planning.page_table import Pages
 from optimal_frontier.frontier.planning.priors import Priors
 from optimal_frontier.state.clocks import (
     BEGINNING,
     Keys,
+    StoredClocks,
     VisitsRead,
     group_keys,
     newest_visit,
@@ -161,7 +163,7 @@ class NeighbourhoodClocks:
 
     def load(self, round_s: float) -> None:
         """Take over what is stored, in place of what is known here; what is damaged is learned anew."""
-        stored = read_clocks(self.namespace, self.partition).sound(self.namespace.now(self.partition))
+        stored = _sound(read_clocks(self.namespace, self.partition), self.namespace.now(self.partition))
         self._groups, self._hosts, self._unstored, self._stirred = Numbers(), Numbers(), [], []
         self.last = min(stored.last, newest_visit(self.namespace, self.partition), key=order_of_entry)
         self._clocks = Neighbourhoods(_bin_of(round_s))
@@ -302,6 +304,12 @@ class NeighbourhoodClocks:
 def _numbered(numbers: Numbers, keys: Keys) -> list[tuple[int, int]]:
     """Return those of the keys that have a number, and it."""
     return [(key, number) for key, number in zip(keys.tolist(), numbers.of(keys).tolist(), strict=True) if number != NO_GROUP]
+
+
+def _sound(stored: StoredClocks, now: float) -> StoredClocks:
+    """Return what is not damaged."""
+    groups = {key: value for key, value in stored.groups.items() if not fault_of_group(value, now)}
+    return StoredClocks(stored.last, groups, {key: value for key, value in stored.hosts.items() if not fault_of_host(value)})
 
 
 def _bin_of(round_s: float) -> float:
