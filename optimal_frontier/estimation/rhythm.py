@@ -80,8 +80,8 @@ class Rhythms:
 
     def is_known(self, host: Ints, until: Floats) -> NDArray[np.bool_]:
         """Tell of visits that ended at these times whether a day of their host was seen before, and each hour of it: (n,)."""
-        hours = (self.expected > 0.0).all(axis=1)
-        return np.asarray(hours[host] & (until - self.begun[host] >= self.day))
+        hours = (self.expected.min(axis=1, initial=np.inf) > 0.0)[host]
+        return np.asarray(hours & (until - self.begun[host] >= self.day))
 
     def elapsed(self, host: Ints, since: Floats, until: Floats) -> Floats:
         """Return the time that passes on the clocks of hosts; all arguments have shape (n,)."""
@@ -120,7 +120,7 @@ class Rhythms:
 
     def _summed(self, host: Ints, told: Floats) -> Floats:
         places = (host[:, None] * HOURS + np.arange(HOURS)).ravel()
-        return np.bincount(places, told.ravel(), self.expected.size).reshape(-1, HOURS)
+        return np.asarray(np.bincount(places, told.ravel(), self.expected.size).reshape(-1, HOURS), np.float64)
 
     def _covered(self, at: Floats) -> Floats:
         """How much of each hour of the day lies before a time: (n, 24); only differences mean something."""
