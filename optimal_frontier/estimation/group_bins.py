@@ -130,6 +130,18 @@ class GroupBins:
             self.sums[:, group, : BINS - steps] = old[:, 0, steps:]
 
 
+def fault_of_group(packed: bytes, now: float) -> str:
+    """Return what is wrong with what is stored of a group, at a time; empty: nothing."""
+    size = _HEADER.size + 4 * BINS * _PACKED.itemsize
+    if len(packed) != size:
+        return f"has {len(packed)} bytes, expected {size}"
+    newest, bin_s = _HEADER.unpack_from(packed)
+    if not (0.0 < bin_s < math.inf and math.frexp(bin_s)[0] == 0.5 and 0 <= newest * bin_s <= now + bin_s):
+        return "is of bins that cannot be"
+    sums = np.frombuffer(packed, _PACKED, offset=_HEADER.size)
+    return "" if bool(((sums >= 0) & np.isfinite(sums)).all()) else "has sums that no visits can have left"
+
+
 def _rescaled(sums: Sums, newest: int, old_s: float, new_s: float) -> tuple[Sums, int]:
     """Sums (4, groups, BINS) in bins of another length, and the number of the newest one."""
     power = math.log2(new_s / old_s) if 0.0 < new_s < math.inf and 0.0 < old_s < math.inf else math.nan

@@ -20,7 +20,8 @@ with probability ``p = 1 - (1 + X / b)^-a``. Then ``den += e``, and if a change 
 online. This is a self-exciting model (Hawkes 1971) whose kernel is learned anew in every bin. The visits of a batch all count with ex
 from before the batch.
 
-Each host has two gates (`likelihood_gates`), one for the fields and one for the rhythm. Where both are closed, X = t - s.
+Each host has two gates (`likelihood_gates`), one for the fields and one for the rhythm. Where both are closed, X = t - s. Evidence for the
+rhythm counts once a day of the host was seen, and each of its hours.
 
 References
 ----------
@@ -55,8 +56,10 @@ STRENGTH: Final = 0.3 / BINS_A_ROUND
 NO_GROUP: Final = -1
 #: Least probability of a change that was seen.
 _LEAST_CHANCE: Final = 1e-6
-#: A packed host begins with the evidence of its gates.
-_HOST: Final = struct.Struct("<dd")
+#: Beside the fullest bin of a group.
+_NOTHING: Final = 1e-12
+#: A packed host begins with the evidence of its gates, and when its rhythm began to be learned.
+_HOST: Final = struct.Struct("<ddd")
 
 
 @dataclass(frozen=True)
@@ -176,8 +179,7 @@ class Neighbourhoods:
         if rhythm.any():
             elapsed[rhythm] = self.rhythms.elapsed(host[rhythm], since[rhythm], np.full(int(rhythm.sum()), now))
         if field.any():
-            until = np.full(int(field.sum()), now)
-            elapsed[field] = self._own * elapsed[field] + self._integrals(groups[field], since[field], until)
+            elapsed[field] = self._own * elapsed[field] + self._integrals(groups[field], since[field], now)
         return np.maximum(elapsed, 0.0)
 
     def speed(self, groups: Ints) -> Floats:
@@ -213,9 +215,9 @@ class Neighbourhoods:
         self._remake(np.array([group]))
 
     def pack_host(self, host: int) -> bytes:
-        """Return the gates and the profile of a host, 208 bytes, without the visits of the newest bin."""
+        """Return the gates and the profile of a host, 216 bytes, without the visits of the newest bin."""
         both = self.rhythms.attributed[host], self.rhythms.expected[host]
-        gates = _HOST.pack(self.gates.evidence[host], self.rhythm_gates.evidence[host])
+        gates = _HOST.pack(self.gates.evidence[host], self.rhythm_gates.evidence[host], self.rhythms.begun[host])
         return gates + b"".join(sums.astype("<f4").tobytes() for sums in both)
 
     def unpack_host(self, host: int, packed: bytes) -> None:
@@ -228,11 +230,12 @@ class Neighbourhoods:
         """
         if len(packed) != _HOST.size + 8 * HOURS:
             raise InvalidProblemError(f"host: expected {_HOST.size + 8 * HOURS} bytes, got {len(packed)}")
-        for gates, evidence in zip((self.gates, self.rhythm_gates), _HOST.unpack_from(packed), strict=True):
+        *evidences, self.rhythms.begun[host] = _HOST.unpack_from(packed)
+        for gates, evidence in zip((self.gates, self.rhythm_gates), evidences, strict=True):
             gates.set(host, evidence)
         sums = np.frombuffer(packed, "<f4", 2 * HOURS, _HOST.size)
         self.rhythms.attributed[host], self.rhythms.expected[host] = sums[:HOURS], sums[HOURS:]
-        self.rhythms.refresh()
+        self.rhythms.refresh(np.array([host]))
 
     @property
     def _own(self) -> float:
@@ -259,37 +262,62 @@ class Neighbourhoods:
         self._waiting.clear()
         rhythmic = self.rhythms.elapsed(host, since, until)
         gain, chance = gains(shape, time, np.maximum(rhythmic, 0.0), until - since, changed)
-        self.rhythm_gates.count(host, np.where(is_sample, gain, 0.0))
+        # Of less than a day the profile is no rhythm: it would only make good for a wrong prior.
+        counts = is_sample & self.rhythms.is_known(host, until)
+        self.rhythm_gates.count(host, np.where(counts, gain, 0.0))
         self.rhythms.fold(host, since, until, shape / time, _odds(changed, chance))
-        self.rhythms.refresh()
+        self.rhythms.refresh(np.unique(host))
 
     def _attribute(self, visits: VisitBatch, rate: Floats, odds: Floats) -> None:
         """Add to the sums of groups what visits expected and saw."""
         bins, levels = self.bins, visits.groups.shape[1]
-        edges = bins.begin + bins.bin_s * np.arange(BINS + 1)
-        overlap = np.diff(np.clip(edges, visits.since[:, None], visits.until[:, None]), axis=1)
-        expected = (rate[:, None] * overlap).astype(np.float32)
-        told = np.concatenate([expected * odds.astype(np.float32)[:, None], expected], axis=1)
         groups = visits.groups.ravel()
-        order = np.argsort(groups, kind="stable")
-        order = order[np.searchsorted(groups[order], 0) :]
-        if not len(order):
+        some = np.flatnonzero(groups >= 0)
+        if not len(some):
             return
-        of, visit = groups[order], order // levels
-        begins = np.append(True, of[1:] != of[:-1])
-        rows, width = of[begins], 2 * BINS
-        places = ((np.cumsum(begins) - 1) * width)[:, None] + np.arange(width)
-        added = np.bincount(places.ravel(), told.take(visit, axis=0).ravel(), len(rows) * width).reshape(len(rows), width)
-        bins.sums[ATTRIBUTED, rows] += self._excess(rows) * added[:, :BINS].astype(np.float32)
-        bins.sums[EXPECTED, rows] += added[:, BINS:].astype(np.float32)
+        rows, row = np.unique(groups[some], return_inverse=True)
+        visit = some // levels
+        expected = rate * bins.bin_s
+        by_row = [self._covered(visits, weight, visit, row * (BINS + 2), len(rows)) for weight in (expected * odds, expected)]
+        bins.sums[ATTRIBUTED, rows] += self._excess(rows) * by_row[0]
+        bins.sums[EXPECTED, rows] += by_row[1]
         at = np.clip(((visits.until - bins.begin) / bins.bin_s).astype(np.int64), 0, BINS - 1)[visit]
-        np.add.at(bins.sums[SEEN], (of, at), np.float32(1.0))
-        np.add.at(bins.sums[CHANGED], (of, at), visits.changed[visit].astype(np.float32))
+        for kind, weights in ((SEEN, None), (CHANGED, visits.changed[visit])):
+            counts = np.bincount(row * BINS + at, weights, len(rows) * BINS)
+            bins.sums[kind, rows] += counts.reshape(len(rows), BINS).astype(np.float32)
         self._remake(rows)
 
-    def _integrals(self, groups: Ints, since: Floats, until: Floats) -> Floats:
+    def _covered(self, visits: VisitBatch, weight: Floats, visit: Ints, row: Ints, rows: int) -> NDArray[np.float32]:
+        """Sum weights times how much of each bin lies between visits, (rows, BINS).
+
+        What lies in front of a time is 1 in each bin before it, so visits add to the bins of two times, and to those after them by a
+        cumulative sum. ``visit`` and ``row`` are of the pairs to sum: number of the visit, where the row begins in BINS + 2 places.
+        """
+        told = weight[visit] != 0.0
+        visit, row = visit[told], row[told]
+        places, added = [], []
+        for at, sign in ((visits.since, 1.0), (visits.until, -1.0)):
+            inside = np.clip((at - self.bins.begin) / self.bins.bin_s, 0.0, BINS)
+            low = np.floor(inside)
+            after = sign * weight * (inside - low)
+            first = row + low.astype(np.int64)[visit]
+            places += [first, first + 1]
+            added += [(sign * weight - after)[visit], after[visit]]
+        sums = np.bincount(np.concatenate(places), np.concatenate(added), rows * (BINS + 2)).reshape(rows, BINS + 2)
+        covered = np.cumsum(sums, axis=1)[:, :BINS]
+        # What rounding leaves of nothing is nothing.
+        covered[covered < _NOTHING * covered.max(axis=1, keepdims=True, initial=0.0)] = 0.0
+        return covered.astype(np.float32)
+
+    def _integrals(self, groups: Ints, since: Floats, until: Floats | float) -> Floats:
         """Return the sum over groups of the integrals of ex, for spans of time; (m,)."""
-        total = self._positions(groups, until) - self._positions(groups, since)
+        if isinstance(until, float):
+            # One time for all: once a group.
+            everyone = np.arange(len(self.bins) + 1)[:, None]
+            end = self._positions(everyone, np.full(len(everyone), until))[:, 0][groups]
+        else:
+            end = self._positions(groups, until)
+        total = end - self._positions(groups, since)
         return np.asarray(total.sum(axis=1) * self.bins.bin_s)
 
     def _positions(self, groups: Ints, at: Floats) -> Floats:
@@ -297,9 +325,11 @@ class Neighbourhoods:
         place = (at - self.bins.begin) / self.bins.bin_s
         inside = np.clip(place, 0.0, BINS)
         low = np.minimum(inside.astype(np.int64), BINS - 1)
-        below, above = self._clock[groups, low[:, None]], self._clock[groups, low[:, None] + 1]
-        beyond = SHARE * (place - inside)
-        return np.asarray(below + (inside - low)[:, None] * (above - below) + beyond[:, None])
+        flat = self._clock.reshape(-1)
+        # The last group stands for none, so that its number may be -1.
+        first = np.where(groups < 0, len(self.bins), groups) * (BINS + 1) + low[:, None]
+        below = flat.take(first)
+        return np.asarray(below + (inside - low)[:, None] * (flat.take(first + 1) - below) + (SHARE * (place - inside))[:, None])
 
     def _excess(self, rows: Ints) -> NDArray[np.float32]:
         """Ex of groups, (rows, BINS)."""
@@ -324,6 +354,16 @@ def bin_length(round_s: float) -> float:
     (8192.0, 0.125)
     """
     return float(2.0 ** round(math.log2(round_s / BINS_A_ROUND)))
+
+
+def fault_of_host(packed: bytes) -> str:
+    """Return what is wrong with what is stored of a host; empty: nothing."""
+    if len(packed) != _HOST.size + 8 * HOURS:
+        return f"has {len(packed)} bytes, expected {_HOST.size + 8 * HOURS}"
+    *evidence, begun = _HOST.unpack_from(packed)
+    sums = np.frombuffer(packed, "<f4", 2 * HOURS, _HOST.size)
+    sound = all(map(math.isfinite, evidence)) and not math.isnan(begun) and bool(((sums >= 0.0) & np.isfinite(sums)).all())
+    return "" if sound else "has numbers that no visits can have left"
 
 
 def _odds(changed: NDArray[np.bool_], chance: Floats) -> Floats:

@@ -6,7 +6,7 @@ Each host has a profile m of 24 hours with mean 1; its clock C(t) is the integra
 that covers o_k seconds of hour k of the day. With y the mean change rate and p the probability of a change that was predicted, the changes
 expected in the hour are ``e = y o_k``, and of a change that was seen the share ``e m_k / p`` is attributed to it (expectation maximisation,
 online). Then ``m = (5 + num) / (5 + den)``, of sums smoothed over neighbouring hours. Intervals above two weeks say little, and are left
-out.
+out. A profile of less than a day says nothing of hours: of what it has seen it only knows the mean.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ class Rhythms:
         The sums num and den.
     profile : ndarray (hosts, 24)
         m.
+    begun : ndarray (hosts,)
+        From when on visits tell of the host; inf: none does yet.
     """
 
     def __init__(self, day: float) -> None:
@@ -53,6 +55,7 @@ class Rhythms:
         self.attributed: Floats = np.zeros((0, HOURS))
         self.expected: Floats = np.zeros((0, HOURS))
         self.profile: Floats = np.ones((0, HOURS))
+        self.begun: Floats = np.zeros(0)
         self._clock: Floats = np.zeros((0, HOURS + 1))
 
     def grow(self, hosts: int) -> None:
@@ -61,18 +64,24 @@ class Rhythms:
         if more > 0:
             self.attributed = np.append(self.attributed, np.zeros((more, HOURS)), axis=0)
             self.expected = np.append(self.expected, np.zeros((more, HOURS)), axis=0)
-            self.refresh()
+            self.profile = np.append(self.profile, np.ones((more, HOURS)), axis=0)
+            self.begun = np.append(self.begun, np.full(more, np.inf))
+            self._clock = np.append(self._clock, np.tile(np.arange(HOURS + 1) * (self.day / HOURS), (more, 1)), axis=0)
 
-    def refresh(self) -> None:
-        """Make the profiles anew from the sums."""
-        sums = [np.zeros_like(self.expected), np.zeros_like(self.expected)]
-        for shift, weight in enumerate(_SMOOTHING):
-            for total, of_hours in zip(sums, (self.attributed, self.expected), strict=True):
+    def refresh(self, hosts: Ints) -> None:
+        """Make the profiles of some hosts anew from the sums."""
+        sums = [np.zeros((len(hosts), HOURS)), np.zeros((len(hosts), HOURS))]
+        for total, of_hours in zip(sums, (self.attributed[hosts], self.expected[hosts]), strict=True):
+            for shift, weight in enumerate(_SMOOTHING):
                 total += weight * np.roll(of_hours, shift - 2, axis=1)
         profile = (PRIOR + sums[0]) / (PRIOR + sums[1])
-        self.profile = profile / profile.mean(axis=1, keepdims=True)
-        self._clock = np.zeros((len(profile), HOURS + 1))
-        np.cumsum(self.profile * (self.day / HOURS), axis=1, out=self._clock[:, 1:])
+        self.profile[hosts] = profile / profile.mean(axis=1, keepdims=True)
+        self._clock[hosts, 1:] = np.cumsum(self.profile[hosts] * (self.day / HOURS), axis=1)
+
+    def is_known(self, host: Ints, until: Floats) -> NDArray[np.bool_]:
+        """Tell of visits that ended at these times whether a day of their host was seen before, and each hour of it: (n,)."""
+        hours = (self.expected.min(axis=1, initial=np.inf) > 0.0)[host]
+        return np.asarray(hours & (until - self.begun[host] >= self.day))
 
     def elapsed(self, host: Ints, since: Floats, until: Floats) -> Floats:
         """Return the time that passes on the clocks of hosts; all arguments have shape (n,)."""
@@ -103,10 +112,15 @@ class Rhythms:
         host, span, rate, odds = host[told], span[told], rate[told], odds[told]
         covered = self._covered(until[told]) - self._covered(since[told])
         expected = np.minimum(rate, _MOST_CHANGES / span)[:, None] * covered
-        np.add.at(self.expected, host, expected)
+        np.minimum.at(self.begun, host, since[told])
+        self.expected += self._summed(host, expected)
         changed = odds > 0.0
         share = np.minimum(odds[changed], 1.0 / _LEAST_CHANCE)[:, None] * expected[changed] * self.profile[host[changed]]
-        np.add.at(self.attributed, host[changed], share)
+        self.attributed += self._summed(host[changed], share)
+
+    def _summed(self, host: Ints, told: Floats) -> Floats:
+        places = (host[:, None] * HOURS + np.arange(HOURS)).ravel()
+        return np.asarray(np.bincount(places, told.ravel(), self.expected.size).reshape(-1, HOURS), np.float64)
 
     def _covered(self, at: Floats) -> Floats:
         """How much of each hour of the day lies before a time: (n, 24); only differences mean something."""

@@ -6,6 +6,9 @@ values mean is said in `estimation.neighbourhoods`.
 
 from __future__ import annotations
 
+import math
+import re
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -15,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.scanning import scan_hash
-from optimal_frontier.state.visit_log import VISIT
+from optimal_frontier.state.visit_log import sound_visits
 
 #: Levels of groups: pages of a host; with the same first two path segments; of a directory; of a pattern.
 LEVELS: Final = ("host", "section", "directory", "pattern")
@@ -28,16 +31,24 @@ _READ_COUNT: Final = 200
 _WRITE_COUNT: Final = 200
 #: Of a number as a field.
 _KEY_BYTES: Final = 8
+#: Of a packed group and of a packed host.
+GROUP_BYTES: Final = 272
+HOST_BYTES: Final = 216
+_ID: Final = re.compile(rb"[0-9]{1,19}-[0-9]{1,19}")
 _LEVEL_BITS: Final = np.uint64(56)
+#: Where the log price stands in the state of a partition.
+_PRICE_AT: Final = 24
+_PRICE: Final = struct.Struct("<d")
 
 Keys = NDArray[np.uint64]
 
 
 class VisitsRead(NamedTuple):
-    """Visits in the order in which they were counted, an array of `VISIT`, and the id of the last entry that was read."""
+    """Visits in the order in which they were counted, an array of `VISIT`; the id of the last entry that was read; the log price now."""
 
     visits: NDArray[Any]
     last: str
+    log_price: float
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,19 @@ class StoredClocks:
     hosts: dict[int, bytes] = field(default_factory=dict)
 
 
+def fault_of_field(name: bytes, value: bytes) -> str:
+    """Return what is wrong with a field of ``clocks`` by its size; empty: nothing."""
+    if name == _LAST:
+        return "" if _ID.fullmatch(value) else "is no id of an entry"
+    if len(name) != _KEY_BYTES:
+        return "is neither a group nor a host"
+    level = int.from_bytes(name, "little") >> int(_LEVEL_BITS)
+    if level > len(LEVELS):
+        return "is of no level"
+    expected = GROUP_BYTES if level else HOST_BYTES
+    return "" if len(value) == expected else f"has {len(value)} bytes, expected {expected}"
+
+
 def group_keys(host: ArrayLike, directory: ArrayLike, pattern: ArrayLike) -> Keys:
     """Return the groups of pages, (n, levels), from the fields of their rows; 0 where a page has none.
 
@@ -78,18 +102,38 @@ def group_keys(host: ArrayLike, directory: ArrayLike, pattern: ArrayLike) -> Key
     return keys
 
 
-def read_visits(namespace: Namespace, partition: int, after: str) -> VisitsRead:
-    """Read what was counted after the entry with the id ``after``; what the stream no longer keeps is passed over."""
-    key, found = namespace.key("visited", partition), []
+def read_visits(namespace: Namespace, partition: int, after: str, now: float) -> VisitsRead:
+    """Read what was counted after the entry with the id ``after``; what the stream no longer keeps, or is damaged, is passed over.
+
+    ``now`` is the server's time, seconds since the epoch. One round trip for 200 entries.
+    """
+    key, found = namespace.key("visited", partition), list[bytes]()
+    price = ["GETRANGE", namespace.key("d", partition), _PRICE_AT, _PRICE_AT + 7]
     while True:
-        entries = namespace.command("XRANGE", key, f"({after}", "+", "COUNT", _READ_COUNT, partition=partition)
+        entries, kept = namespace.commands([["XRANGE", key, f"({after}", "+", "COUNT", _READ_COUNT], price], partition=partition)
         for name, fields in entries:
             after = name.decode()
-            packed = next(iter(fields.values())) if isinstance(fields, dict) else fields[1]
-            if len(packed) % VISIT.itemsize == 0:
-                found.append(packed)
+            found.append(next(iter(fields.values())) if isinstance(fields, dict) else fields[1])
         if len(entries) < _READ_COUNT:
-            return VisitsRead(np.frombuffer(b"".join(found), VISIT), after)
+            log_price = _PRICE.unpack(kept)[0] if len(kept) == _PRICE.size else 0.0
+            return VisitsRead(sound_visits(found, now), after, log_price if math.isfinite(log_price) else 0.0)
+
+
+def newest_visit(namespace: Namespace, partition: int) -> str:
+    """Return the id of the newest entry of ``visited``."""
+    entries = namespace.command("XREVRANGE", namespace.key("visited", partition), "+", "-", "COUNT", 1, partition=partition)
+    return entries[0][0].decode() if entries else BEGINNING
+
+
+def order_of_entry(entry: str) -> tuple[int, ...]:
+    """Return by what entries of a stream are in order, from the id of one.
+
+    Examples
+    --------
+    >>> order_of_entry("12-3") < order_of_entry("12-10")
+    True
+    """
+    return tuple(map(int, entry.split("-")))
 
 
 def read_clocks(namespace: Namespace, partition: int) -> StoredClocks:
@@ -125,7 +169,7 @@ def _parsed(pairs: Iterable[tuple[bytes, bytes]]) -> StoredClocks:
     hosts: dict[int, bytes] = {}
     for name, value in pairs:
         if name == _LAST:
-            last = value.decode()
+            last = value.decode() if _ID.fullmatch(value) else BEGINNING
         elif len(name) == _KEY_BYTES:
             key = int.from_bytes(name, "little")
             (groups if key >> int(_LEVEL_BITS) else hosts)[key] = value

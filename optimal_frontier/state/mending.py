@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from optimal_frontier.errors import StateError, StateUnavailableError
+from optimal_frontier.state.clocks import fault_of_field
 from optimal_frontier.state.keys import KEYS
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.scanning import scan_hash, scan_zsets
+from optimal_frontier.state.visit_log import VISIT, sound_visits
 
 #: Doubles of `d`, before a crawler has dispatched and from then on; and those of `opens`, before a fetch was awaited and from then on.
 _OF_STATE: Final = (7, 9)
@@ -36,6 +38,8 @@ _DAMAGE: Final = (
     "another type",
 )
 _MOST: Final = 10_000
+#: Entries of a stream that one call reads.
+_ENTRIES: Final = 200
 
 
 class Damage(NamedTuple):
@@ -60,6 +64,7 @@ def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
         if len(field) != 4 or not _are_numbers(value, _OF_HOST):
             yield Damage(f"opens {field.hex()}", "is no time of a host", ("HDEL", "@opens", field))
     yield from _of_hosts(namespace, partition)
+    yield from _of_clocks(namespace, partition)
     for field, value in _fields(namespace, partition, "plan"):
         if _text(field) not in _TEXTS and not _is_number(value, endless=_text(field) not in _FINITE):
             yield Damage(f"plan {_text(field)}", f"is {_text(value)!r}, which is no number", ("HDEL", "@plan", field))
@@ -117,6 +122,23 @@ def _of_hosts(namespace: Namespace, partition: int) -> Iterator[Damage]:
             yield Damage(f"host {_text(name)}", "is not named by its number", ("HSET", "@hosts:names", number, name))
 
 
+def _of_clocks(namespace: Namespace, partition: int) -> Iterator[Damage]:
+    now = namespace.now(partition)
+    for name, value in _fields(namespace, partition, "clocks"):
+        if fault := fault_of_field(name, value):
+            yield Damage(f"clocks {name.hex()}", fault, ("HDEL", "@clocks", name))
+    after = "-"
+    while True:
+        entries = _read(namespace, partition, "XRANGE", "visited", after, "+", "COUNT", _ENTRIES) or []
+        for entry, fields in entries:
+            packed = next(iter(fields.values())) if isinstance(fields, dict) else fields[1]
+            if len(packed) % VISIT.itemsize or len(sound_visits([packed], now)) * VISIT.itemsize != len(packed):
+                yield Damage(f"visited {_text(entry)}", "is no visits", ("XDEL", "@visited", entry))
+            after = f"({_text(entry)}"
+        if len(entries) < _ENTRIES:
+            return
+
+
 def _fields(namespace: Namespace, partition: int, name: str) -> Iterator[tuple[bytes, bytes]]:
     try:
         yield from scan_hash(namespace, name, partition)
@@ -126,9 +148,9 @@ def _fields(namespace: Namespace, partition: int, name: str) -> Iterator[tuple[b
         return  # of another type, which was told
 
 
-def _read(namespace: Namespace, partition: int, command: str, name: str) -> Any:
+def _read(namespace: Namespace, partition: int, command: str, name: str, *arguments: Any) -> Any:
     try:
-        return namespace.command(command, namespace.key(name, partition), partition=partition)
+        return namespace.command(command, namespace.key(name, partition), *arguments, partition=partition)
     except StateUnavailableError:
         raise
     except StateError:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.estimation.group_bins import BINS, EXPECTED
-from optimal_frontier.estimation.neighbourhoods import NO_GROUP, SHARE, STRENGTH, Neighbourhoods, VisitBatch
+from optimal_frontier.estimation.group_bins import BINS, EXPECTED, fault_of_group
+from optimal_frontier.estimation.neighbourhoods import NO_GROUP, SHARE, STRENGTH, Neighbourhoods, VisitBatch, fault_of_host
 
 BIN_S = 64.0
 
@@ -154,7 +154,6 @@ def test_visits_that_a_signal_chose_do_not_count_for_the_gates() -> None:
             made.fold(batch(visit, is_sample=is_sample))
         made.advance(1e6)
     assert by_chance.gates.evidence[0] > 1.0
-    assert by_chance.rhythm_gates.evidence[0] != 0.0
     assert by_signal.gates.evidence[0] == by_signal.rhythm_gates.evidence[0] == 0.0
 
 
@@ -203,7 +202,7 @@ def test_what_is_no_group_or_no_power_of_two_is_refused() -> None:
     for wrong in (b"x", bytes(271)):
         with pytest.raises(InvalidProblemError, match="group: expected 272 bytes"):
             made.unpack_group(0, wrong)
-    with pytest.raises(InvalidProblemError, match="host: expected 208 bytes"):
+    with pytest.raises(InvalidProblemError, match="host: expected 216 bytes"):
         made.unpack_host(0, b"x")
     with pytest.raises(InvalidProblemError, match="power of two"):
         made.rescale(3 * BIN_S)
@@ -226,6 +225,45 @@ def test_a_host_is_packed_with_its_gates_and_its_rhythm() -> None:
     assert not other.rhythm_gates.is_open.any()
     assert other.rhythm_gates.evidence[0] == -3.0
     assert other.rhythms.profile[0].argmax() == 9
+
+
+@pytest.mark.parametrize("days", [0.25, 0.95, 4.0])
+def test_the_rhythm_counts_once_a_day_was_seen_and_each_of_its_hours(days: float) -> None:
+    """Pages change in the first half of the day, much more than their prior says: for a profile of less than a day that is one thing."""
+    day = 86_400.0
+    made = clocks(day_s=day)
+    for at in np.arange(600.0, days * day, 600.0):
+        made.fold(batch(*(([0, 1, 2, 3], page % 2, at - 600.0, at, at % day < day / 2, 1.0, 10_000.0) for page in range(4))))
+    made.advance(1e3 * day)
+    assert made.rhythm_gates.is_open.any() == (days > 1.0)
+    assert (made.rhythm_gates.evidence != 0.0).any() == (days > 1.0)
+    again = clocks(day_s=day)
+    again.unpack_host(0, made.pack_host(0))
+    assert again.rhythms.begun[0] == made.rhythms.begun[0] == 0.0
+
+
+def test_many_hosts_are_unpacked_each_in_the_same_work() -> None:
+    """The profiles of the others are left alone."""
+    made = clocks()
+    made.grow(8, 5)
+    packed = made.pack_host(0)
+    made.rhythms.attributed[3, 9] = 30.0
+    made.unpack_host(1, packed)
+    assert (made.rhythms.profile[3] == 1.0).all()
+
+
+@pytest.mark.parametrize("at", [0, 8, 40])
+def test_damage_of_what_is_stored_is_told(at: int) -> None:
+    made = clocks(at=1e5)
+    made.fold(batch(*random_visits(np.random.default_rng(3), 1e5, 2 * BIN_S, 50)))
+    group, host, now = made.pack_group(0), made.pack_host(0), 1e5 + 2 * BIN_S
+    assert (fault_of_group(group, now), fault_of_host(host)) == ("", "")
+    wrong = b"\xff" * 8
+    assert fault_of_group(group[:at] + wrong + group[at + 8 :], now)
+    assert fault_of_host(host[:at] + wrong + host[at + 8 :])
+    assert fault_of_group(group, now - 10 * BIN_S)
+    assert fault_of_group(group[1:], now)
+    assert fault_of_host(host[1:])
 
 
 def test_people_read_how_many_siblings_changed_of_late() -> None:

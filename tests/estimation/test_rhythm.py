@@ -27,7 +27,7 @@ def learned(busy: range, days: int = 200) -> Rhythms:
             elapsed = rhythms.elapsed(host, since[part], until[part])
             odds = np.where(changed[part], 1.0 / np.maximum(-np.expm1(-rate[part] * elapsed), 1e-9), 0.0)
             rhythms.fold(host, since[part], until[part], rate[part], odds)
-            rhythms.refresh()
+            rhythms.refresh(np.unique(host))
     return rhythms
 
 

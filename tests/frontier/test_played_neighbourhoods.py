@@ -77,7 +77,7 @@ def test_a_planner_that_is_killed_loses_nothing_but_a_look(space) -> None:
     play.run_by(play.settings)  # the old one is dead
     assert not play.planner.keeper.clocks
     assert play.planner.plan() is not None
-    old.keeper.take_in(0, takes_over=False)
+    old.keeper.take_in(0, old.crawl.now(), takes_over=False)
     mine, theirs = play.planner.keeper.clocks[0], old.keeper.clocks[0]
     assert mine.last == theirs.last
     at = np.arange(play.planner.crawl.tables[0].pages.count)

@@ -12,6 +12,7 @@ from crawls import State
 
 from optimal_frontier.state.records import encode_record, pack_record
 from optimal_frontier.state.rows import HEAD_BYTES, Row, pack_tail
+from optimal_frontier.state.visit_log import VISIT
 
 #: State, page and stored value -> what is written in its place, or None where the damage writes it itself.
 Damage = Callable[[State, bytes, bytes], bytes | None]
@@ -110,5 +111,10 @@ SHARED: Mapping[str, list[Any]] = {
     "words of a host": ["HSET", "@hosts:words", "1", b"\xc1\xc1"],
     "what downloaders admit": ["HSET", "@slots", "crawler", b"\xc1"],
     "announcers": ["HSET", "@announcers", "127.0.0.1 sitemap", "x y"],
+    "clocks": ["HSET", "@clocks", "last", "x", b"\xff" * 7, "x", b"\x01" * 8, b"\xff" * 272, struct.pack("<Q", 1), b"\xff" * 216],
+    "visits of clocks": ["XADD", "@visited", "*", "v", b"\xff" * VISIT.itemsize],
+    "visits of clocks that are too short": ["XADD", "@visited", "*", "v", b"visits"],
+    "clocks of another type": ["SET", "@clocks", "text"],
+    "visits of another type": ["SET", "@visited", "text"],
     "a key of another type": ["SET", "@opens", "text"],
 }

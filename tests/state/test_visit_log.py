@@ -8,8 +8,8 @@ from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.state.clocks import BEGINNING, group_keys, read_clocks, read_clocks_of, read_visits, store_calls
 from optimal_frontier.state.partition import observe_calls
-from optimal_frontier.state.rows import ANNOUNCED
-from optimal_frontier.state.visit_log import CHANGED, SAMPLED
+from optimal_frontier.state.rows import SIGNALLED
+from optimal_frontier.state.visit_log import CHANGED, SAMPLED, VISIT, WELL, sound_visits
 
 NAMES = ["h/1", "h/2", "h/3"]
 
@@ -30,32 +30,50 @@ def test_visits_that_gave_a_bit_are_logged_with_what_was_known_before(space: Tim
     first = space.row(page_of("h/1"))
     space.advance(10.0)
     assert send(space, [1, -1, 0]) == [1, 1, 1]
-    visits, last = read_visits(space, 0, BEGINNING)
+    visits, last, _ = read_visits(space, 0, BEGINNING, space.now())
     assert [page.tobytes()[:12] for page in visits["page"]] == [page_of("h/1"), page_of("h/3")]
-    assert visits["flags"].tolist() == [CHANGED | SAMPLED, SAMPLED]
+    assert visits["flags"].tolist() == [CHANGED | SAMPLED | WELL, SAMPLED | WELL]
     assert (visits["until"] - visits["since"]).tolist() == [14e6, 14e6]
     assert (visits["shape"].tolist(), visits["time"].tolist()) == ([2.0, 2.0], [50.0, 50.0])
     assert visits[["host", "directory", "pattern"]].tolist() == [(first.host, 7, 9)] * 2
-    assert len(read_visits(space, 0, last).visits) == 0
+    after = space.row(page_of("h/1"))
+    told = visits[0][["a", "s", "e", "l", "new_shape", "new_time", "row_flags"]].item()
+    assert told == (after.a, after.s, after.e, after.l, after.shape, after.time, after.flags)
+    assert visits["until"][0] == after.b
+    assert len(read_visits(space, 0, last, space.now()).visits) == 0
     space.advance(20.0)
     send(space, [0, 0, 0])
-    again = read_visits(space, 0, last)
+    again = read_visits(space, 0, last, space.now())
     assert again.visits["shape"].tolist() == [3.0] * 3
-    assert len(read_visits(space, 0, BEGINNING).visits) == 5
+    assert len(read_visits(space, 0, BEGINNING, space.now()).visits) == 5
 
 
 def test_a_visit_that_was_not_counted_is_not_logged(space: TimedNamespace) -> None:
     space.visit(*NAMES, wait=0.0)
     space.advance(10.0)
     assert send(space, [1, 0, 1], tokens=2.0) == [0, 1, 1]
-    assert [page.tobytes()[:12] for page in read_visits(space, 0, BEGINNING).visits["page"]] == [page_of("h/2"), page_of("h/3")]
+    assert [page.tobytes()[:12] for page in read_visits(space, 0, BEGINNING, space.now()).visits["page"]] == [
+        page_of("h/2"),
+        page_of("h/3"),
+    ]
 
 
 def test_a_visit_whose_time_somebody_chose_is_no_sample(space: TimedNamespace) -> None:
-    space.visit(*NAMES, wait=0.0, flags=ANNOUNCED)
+    space.visit(*NAMES, wait=0.0, flags=SIGNALLED)
     space.advance(10.0)
     send(space, [1, 1, 1])
-    assert read_visits(space, 0, BEGINNING).visits["flags"].tolist() == [CHANGED] * 3
+    assert read_visits(space, 0, BEGINNING, space.now()).visits["flags"].tolist() == [CHANGED | WELL] * 3
+
+
+@pytest.mark.parametrize("field", ["until", "since", "shape", "time", "s", "e", "l", "new_shape", "new_time"])
+def test_visits_that_nobody_can_have_counted_are_passed_over(field: str) -> None:
+    visits = np.zeros(2, VISIT)
+    visits["since"], visits["until"], visits["l"] = 1e6, 2e6, 5.0
+    assert len(sound_visits([visits.tobytes()], 3.0)) == 2
+    visits[field][1] = np.nan
+    assert len(sound_visits([visits.tobytes(), b"text"], 3.0)) == 1
+    visits["until"][0] = 100e6
+    assert len(sound_visits([visits.tobytes()], 3.0)) == 0
 
 
 def test_nothing_is_logged_unless_it_is_wanted(space: TimedNamespace) -> None:

@@ -21,8 +21,8 @@ from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.judging.waits import goes_by_price
 from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
 from optimal_frontier.frontier.planning.neighbourhood_clocks import NeighbourhoodClocks
-from optimal_frontier.frontier.planning.publishing import read_log_price
 from optimal_frontier.frontier.planning.rewriting import GOES_BY, Moved, shifted_pages
+from optimal_frontier.state.clocks import VisitsRead
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import HUB
 
@@ -63,7 +63,6 @@ class ClockKeeper:
         self.crawl = crawl
         self.clocks: dict[int, NeighbourhoodClocks] = {}
         self._looks = 0
-        self._counted: dict[int, int] = {}
 
     @property
     def look_s(self) -> float:
@@ -71,20 +70,17 @@ class ClockKeeper:
         shortest = min(LEAST_LOOK_S, self.crawl.settings.resolve_interval)
         return max(shortest, self.crawl.priors.default_time / LOOKS_A_ROUND)
 
-    def take_in(self, k: int, *, takes_over: bool) -> NDArray[Any]:
+    def take_in(self, k: int, now: float, *, takes_over: bool) -> VisitsRead:
         """Take in the visits to a partition since the last time, and return them; first what another planner stored, if this takes over.
 
-        The crawl has a problem to plan, hence pages and priors.
+        The crawl has a problem to plan, hence pages and priors, and its pages were just read.
         """
         pages, priors = self.crawl.tables[k].pages, self.crawl.priors
         if k not in self.clocks or takes_over:
             self.clocks[k] = NeighbourhoodClocks(self.namespace, k)
             self.clocks[k].load(priors.default_time)
-            self._counted.pop(k, None)
-        if pages.count != self._counted.get(k) or self._looks % _ALL_AT == 0:
-            self.clocks[k].count(pages)
-            self._counted[k] = pages.count
-        return self.clocks[k].learn(priors, priors.default_time)
+        self.clocks[k].count(pages)
+        return self.clocks[k].learn(priors, priors.default_time, now)
 
     def place(self, k: int, at: Ints, now: float) -> None:
         """Note of these pages how far their clocks are ahead."""
@@ -113,10 +109,9 @@ class ClockKeeper:
 
     def _look(self, k: int, now: float) -> Moved | None:
         table, clocks = self.crawl.tables[k], self.clocks[k]
-        visits, log_price = self.take_in(k, takes_over=False), read_log_price(self.namespace, k)
-        if len(visits):
-            table.refresh(np.unique(visits["page"]), log_price)
-        pages = table.pages
+        priors, pages = self.crawl.priors, table.pages
+        visits, _, log_price = clocks.learn(priors, priors.default_time, now)
+        table.note(visits, log_price)
         is_all = pages.count <= _FEW_PAGES or self._looks % _ALL_AT == 0
         stirs = clocks.is_open or bool(pages["shift"].any())
         if stirs:

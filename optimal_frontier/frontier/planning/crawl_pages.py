@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -32,7 +31,6 @@ from optimal_frontier.state.rows import ACTIVE, FAR_S, HELD, RETIRED
 _MOVED_STRETCH: Final = 0.02
 #: Pages of which it is asked how a partition answers to a price.
 _SAMPLE: Final = 10_000
-_CLOCK: Final = struct.Struct("<d")
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -111,9 +109,7 @@ class CrawlPages:
 
     def now(self, partition: int = 0) -> float:
         """Return the time of a partition's server, which never runs back, seconds since the epoch."""
-        kept = self.namespace.command("GET", self.namespace.key("d", partition), partition=partition)
-        last = _CLOCK.unpack_from(kept)[0] / 1e6 if kept else 0.0
-        return max(self.namespace.now(partition), last)
+        return self.namespace.now(partition)
 
     def revise(self, k: int, revision: BoundsRevision) -> None:
         """Bring the bounds of a partition in line with changed settings at the next `read`, which is of all pages."""

@@ -11,15 +11,28 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.estimation.neighbourhoods import BINS_A_ROUND, NO_GROUP, Neighbourhoods, VisitBatch, bin_length
+from optimal_frontier.estimation.group_bins import fault_of_group
+from optimal_frontier.estimation.neighbourhoods import BINS_A_ROUND, NO_GROUP, Neighbourhoods, VisitBatch, bin_length, fault_of_host
 from optimal_frontier.frontier.planning.page_table import Pages
 from optimal_frontier.frontier.planning.priors import Priors
-from optimal_frontier.state.clocks import BEGINNING, Keys, group_keys, read_clocks, read_visits, store_calls
+from optimal_frontier.state.clocks import (
+    BEGINNING,
+    Keys,
+    StoredClocks,
+    VisitsRead,
+    group_keys,
+    newest_visit,
+    order_of_entry,
+    read_clocks,
+    read_visits,
+    store_calls,
+)
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.visit_log import CHANGED, SAMPLED
 
@@ -41,12 +54,12 @@ _NEAR: Final = slice(2, None)
 
 
 class Numbers:
-    """Dense numbers of keys, from 0 on; numbers of keys that are dropped are given out again."""
+    """Dense numbers of keys, from 0 on; numbers of keys that are dropped are given out again. ``version`` grows with each change."""
 
     def __init__(self) -> None:
         self.keys: Keys = np.zeros(0, np.uint64)
         self.numbers: Ints = np.zeros(0, np.int64)
-        self.size = 0
+        self.size = self.version = 0
         self._free: Ints = np.zeros(0, np.int64)
 
     def of(self, keys: Keys) -> Ints:
@@ -58,20 +71,66 @@ class Numbers:
 
     def add(self, keys: Keys) -> None:
         """Give numbers to keys that have none."""
-        keys = np.setdiff1d(keys, self.keys)
+        keys = np.unique(keys[self.of(keys) == NO_GROUP])
         reused, self._free = self._free[: len(keys)], self._free[len(keys) :]
         numbers = np.append(reused, np.arange(self.size, self.size + len(keys) - len(reused)))
         self.size += len(keys) - len(reused)
+        if not len(keys):
+            return
+        self.version += 1
         where = np.searchsorted(self.keys, keys)
         self.keys, self.numbers = np.insert(self.keys, where, keys), np.insert(self.numbers, where, numbers)
 
     def drop(self, is_kept: NDArray[np.bool_]) -> Keys:
         """Drop keys by whether their numbers are kept; return which."""
         kept = is_kept[self.numbers]
+        if kept.all():
+            return np.zeros(0, np.uint64)
+        self.version += 1
         gone = self.keys[~kept]
         self._free = np.append(self._free, self.numbers[~kept])
         self.keys, self.numbers = self.keys[kept], self.numbers[kept]
         return gone
+
+
+class PageGroups:
+    """Groups of the pages of a table, found once for each order of the table.
+
+    Parameters
+    ----------
+    pages : Pages
+        As the table has them now.
+    is_kept : callable
+        Tells of keys whether they are of groups that are kept.
+    """
+
+    def __init__(self, pages: Pages, is_kept: Callable[[Keys], NDArray[np.bool_]]) -> None:
+        self.ids_of = pages["id"]
+        keys = group_keys(pages["host"], pages["directory"], pages["pattern"])
+        kept = is_kept(keys)
+        self.keys = np.unique(keys[kept])
+        # The last one stands for no group.
+        self.of_page = np.where(kept, np.searchsorted(self.keys, keys), len(self.keys)).astype(np.int32)
+        self._numbers, self._version = np.zeros(0, np.int64), (-1, -1)
+
+    def is_of(self, pages: Pages) -> bool:
+        """Tell whether the table is still in that order."""
+        return self.ids_of is pages["id"]
+
+    def numbers(self, groups: Numbers, at: Ints) -> Ints:
+        """Return the numbers of the groups of some pages, (m, levels)."""
+        version = (id(groups), groups.version)
+        if self._version != version:
+            self._numbers, self._version = np.append(groups.of(self.keys), NO_GROUP), version
+        return np.asarray(self._numbers[self.of_page[at]])
+
+    def touch(self, keys: Keys) -> NDArray[np.bool_]:
+        """Tell of each page whether one of these keys is that of its directory or its pattern."""
+        marks = np.zeros(len(self.keys) + 1, bool)
+        if len(self.keys):
+            at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+            marks[at[self.keys[at] == keys]] = True
+        return np.asarray(marks[self.of_page[:, _NEAR]].any(axis=1))
 
 
 class NeighbourhoodClocks:
@@ -97,15 +156,17 @@ class NeighbourhoodClocks:
         self._clocks: Neighbourhoods | None = None
         self._groups, self._hosts = Numbers(), Numbers()
         self._counts: NDArray[Any] = np.zeros(0, np.int64)
+        self._pages: PageGroups | None = None
         #: Groups and hosts that differ from what is stored, and groups in which a change was seen since the last look.
         self._unstored: list[Keys] = []
         self._stirred: list[Keys] = []
 
     def load(self, round_s: float) -> None:
-        """Take over what is stored, in place of what is known here."""
-        stored = read_clocks(self.namespace, self.partition)
+        """Take over what is stored, in place of what is known here; what is damaged is learned anew."""
+        stored = _sound(read_clocks(self.namespace, self.partition), self.namespace.now(self.partition))
         self._groups, self._hosts, self._unstored, self._stirred = Numbers(), Numbers(), [], []
-        self.last, self._clocks = stored.last, Neighbourhoods(_bin_of(round_s))
+        self.last = min(stored.last, newest_visit(self.namespace, self.partition), key=order_of_entry)
+        self._clocks = Neighbourhoods(_bin_of(round_s))
         self._groups.add(np.array(sorted(stored.groups), np.uint64))
         self._hosts.add(np.array(sorted(stored.hosts), np.uint64))
         self._clocks.grow(self._groups.size, self._hosts.size)
@@ -116,12 +177,13 @@ class NeighbourhoodClocks:
 
     def count(self, pages: Pages) -> None:
         """Count the pages of each group."""
-        keys = _keys_of(pages).ravel()
+        keys = group_keys(pages["host"], pages["directory"], pages["pattern"]).ravel()
         bits = max(10, math.ceil(math.log2(4 * len(keys) + 1)))
         self._counts = np.bincount(_places(keys, bits), minlength=2**bits)
+        self._pages = None
 
-    def learn(self, priors: Priors, round_s: float) -> NDArray[Any]:
-        """Learn from what was counted since; return those visits, an array of `visit_log.VISIT`.
+    def learn(self, priors: Priors, round_s: float, now: float) -> VisitsRead:
+        """Learn from what was counted since; return those visits.
 
         Parameters
         ----------
@@ -129,22 +191,26 @@ class NeighbourhoodClocks:
             For pages without a bit before.
         round_s : float
             Seconds in which all pages can be visited once.
+        now : float
+            Server's time, seconds since the epoch.
         """
-        visits, self.last = read_visits(self.namespace, self.partition, self.last)
+        read = read_visits(self.namespace, self.partition, self.last, now)
+        visits, self.last = read.visits, read.last
         clocks = self._clocks
         if clocks is None:
             clocks = self._clocks = Neighbourhoods(_bin_of(round_s))
         if abs(math.log2(_bounded(round_s / BINS_A_ROUND) / clocks.bins.bin_s)) > _OFF:
             clocks.rescale(_bin_of(round_s))
         if not len(visits) or not len(self._counts):
-            return visits
+            return read
         keys = group_keys(visits["host"], visits["directory"], visits["pattern"])
-        enough = (self._counts[_places(keys, int(math.log2(len(self._counts))))] >= FEWEST_PAGES) & (keys > 0)
+        enough = self._is_kept(keys)
         kept = np.flatnonzero(enough[:, 0] & (visits["until"] > visits["since"]) & (visits["since"] > 0))
         some, keys, enough = visits[kept], keys[kept], enough[kept]
         hosts = some["host"].astype(np.uint64)
-        self._groups.add(keys[enough])
-        self._hosts.add(hosts)
+        seen, of_host = np.unique(keys[enough]), np.unique(hosts)
+        self._groups.add(seen)
+        self._hosts.add(of_host)
         clocks.grow(self._groups.size, self._hosts.size)
         shape, time = some["shape"].astype(np.float64), some["time"].astype(np.float64)
         unknown = np.flatnonzero((shape <= 0) | (time <= 0))
@@ -162,9 +228,9 @@ class NeighbourhoodClocks:
         )
         for part in _parts(batch.until, _PART_BINS * clocks.bins.bin_s):
             clocks.fold(VisitBatch(*(values[part] for values in vars(batch).values())))
-        self._unstored += [np.unique(keys[enough]), np.unique(hosts)]
+        self._unstored += [seen, of_host]
         self._stirred.append(np.unique(keys[:, _NEAR][enough[:, _NEAR] & changed[:, None]]))
-        return visits
+        return read
 
     @property
     def is_open(self) -> bool:
@@ -175,11 +241,7 @@ class NeighbourhoodClocks:
     def stirred(self, pages: Pages) -> NDArray[np.bool_]:
         """Tell of each page whether a change was seen in its directory or pattern since `calm`."""
         groups = np.unique(np.concatenate([*self._stirred, np.zeros(0, np.uint64)]))
-        if not len(groups):
-            return np.zeros(pages.count, bool)
-        keys = _keys_of(pages)[:, _NEAR]
-        at = np.minimum(np.searchsorted(groups, keys), len(groups) - 1)
-        return np.asarray((groups[at] == keys).any(axis=1))
+        return self._groups_of(pages).touch(groups) if len(groups) else np.zeros(pages.count, bool)
 
     def calm(self) -> None:
         """Forget where changes were seen."""
@@ -190,15 +252,27 @@ class NeighbourhoodClocks:
         clocks, found = self._clocks, np.zeros(len(at))
         if clocks is None or not self.is_open:
             return found
-        host = self._hosts.of(pages["host"][at].astype(np.uint64))
-        is_moved = clocks.gates.is_open | clocks.rhythm_gates.is_open
-        some = np.flatnonzero((host >= 0) & is_moved[np.maximum(host, 0)])
+        of_host = pages["host"][at]
+        host = self._hosts.of(np.arange(int(of_host.max(initial=0)) + 1, dtype=np.uint64))
+        is_moved = (clocks.gates.is_open | clocks.rhythm_gates.is_open)[np.maximum(host, 0)] & (host >= 0)
+        some = np.flatnonzero(is_moved[of_host])
         if not len(some):
             return found
-        keys = group_keys(*(pages[name][at[some]] for name in ("host", "directory", "pattern")))
         since = np.minimum(pages["b"][at[some]] / 1e6, now)
-        found[some] = clocks.elapsed(self._groups.of(keys), host[some], since, now) - (now - since)
+        groups = self._groups_of(pages).numbers(self._groups, at[some])
+        found[some] = clocks.elapsed(groups, host[of_host[some]], since, now) - (now - since)
         return found
+
+    def _is_kept(self, keys: Keys) -> NDArray[np.bool_]:
+        """Tell of keys whether as many pages have them as a group needs."""
+        return np.asarray((self._counts[_places(keys, int(math.log2(len(self._counts))))] >= FEWEST_PAGES) & (keys > 0))
+
+    def _groups_of(self, pages: Pages) -> PageGroups:
+        if self._pages is None or not self._pages.is_of(pages):
+            if not len(self._counts):
+                self.count(pages)
+            self._pages = PageGroups(pages, self._is_kept)
+        return self._pages
 
     def store(self, fence: int) -> bool:
         """Store what has changed; False if another planner has taken over."""
@@ -232,16 +306,18 @@ def _numbered(numbers: Numbers, keys: Keys) -> list[tuple[int, int]]:
     return [(key, number) for key, number in zip(keys.tolist(), numbers.of(keys).tolist(), strict=True) if number != NO_GROUP]
 
 
+def _sound(stored: StoredClocks, now: float) -> StoredClocks:
+    """Return what is not damaged."""
+    groups = {key: value for key, value in stored.groups.items() if not fault_of_group(value, now)}
+    return StoredClocks(stored.last, groups, {key: value for key, value in stored.hosts.items() if not fault_of_host(value)})
+
+
 def _bin_of(round_s: float) -> float:
     return _bounded(bin_length(round_s))
 
 
 def _bounded(bin_s: float) -> float:
     return min(max(bin_s, _BIN_S[0]), _BIN_S[1])
-
-
-def _keys_of(pages: Pages) -> Keys:
-    return group_keys(pages["host"], pages["directory"], pages["pattern"])
 
 
 def _places(keys: Keys, bits: int) -> Ints:

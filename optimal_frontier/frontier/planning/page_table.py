@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, LEAST_IMPORTANCE, MOST_IMPORTANCE
+from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, LAYOUT, LEAST_IMPORTANCE, MOST_IMPORTANCE
 from optimal_frontier.state.soundness import is_sound
+from optimal_frontier.state.visit_log import WELL
 
 #: Rows that one HSCAN asks for.
 SCAN_COUNT: Final = 500
@@ -59,6 +60,8 @@ PAGE: Final = np.dtype(
     [(name, LAYOUT[name]) for name in _USED]
     + [("id", f"V{PAGE_BYTES}"), ("median", "f8"), ("placed", "f8"), ("cycle", "u4"), ("shift", "f4"), ("written", "f4")]
 )
+#: Columns that the log of visits tells, and its names of them.
+_NOTED: Final = {"a": "a", "s": "s", "e": "e", "l": "l", "shape": "new_shape", "time": "new_time"}
 _KEY_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _WORDS: Final = np.dtype([("first", "<u8"), ("rest", "<u4")])
 
@@ -200,17 +203,21 @@ class PageTable:
             rows = self._forget(rows)
         return rows
 
-    def refresh(self, ids: NDArray[Any], placed: float) -> None:
-        """Read some pages, as far as they are in the table, which stays in its order; ``ids`` has the type of the column ``id``."""
-        keys = keys_of(ids)
+    def note(self, visits: NDArray[Any], placed: float) -> None:
+        """Note what visits left of pages, an array of `visit_log.VISIT`, as far as they are in the table, which stays in its order."""
+        keys = keys_of(visits["page"])
         at = np.minimum(np.searchsorted(self._keys, keys), max(len(self._keys) - 1, 0))
-        names = ids[self._keys[at] == keys].tolist() if len(self._keys) else []
-        key = self.namespace.key("pages", self.partition)
-        for begin in range(0, len(names), SCAN_COUNT):
-            some = names[begin : begin + SCAN_COUNT]
-            values = self.namespace.command("HMGET", key, *some, partition=self.partition)
-            sound = [(page, value) for page, value in zip(some, values, strict=True) if value is not None and len(value) >= HEAD_BYTES]
-            self._merge([page for page, _ in sound], [value[:HEAD_BYTES] for _, value in sound], placed)
+        table = self.pages
+        known = np.flatnonzero(self._keys[at] == keys) if len(self._keys) else np.zeros(0, np.int64)
+        # Those that were read since they were visited are known better. Of two visits to a page the last one counts.
+        known = known[(visits["until"][known] > table["b"][at[known]]) & (visits["flags"][known] & WELL > 0)]
+        at = at[known]
+        table["b"][at] = visits["until"][known]
+        table["flags"][at] = visits["row_flags"][known]
+        for name, told in _NOTED.items():
+            table[name][at] = visits[told][known]
+        table["state"][at], table["failures"][at], table["median"][at] = ACTIVE, 0, np.nan
+        table["placed"][at], table["shift"][at], table["written"][at] = placed, 0.0, 0.0
 
     def _scan(self) -> tuple[int, list[bytes], list[bytes]]:
         key = self.namespace.key("pages", self.partition)

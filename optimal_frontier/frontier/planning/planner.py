@@ -47,6 +47,8 @@ _NEAR: Final = 0.5
 _MOVED_PRICE: Final = 0.02
 #: Settings under which a plan is made that leave the price alone.
 _OTHER_WAYS: Final = ("bounds", "neighbourhoods")
+#: Calls that a look sends at once: nothing else is answered meanwhile.
+_AT_ONCE: Final = 4
 _NUMBERS: Final = struct.Struct("<dffff")
 
 
@@ -106,6 +108,7 @@ class Planner:
         self.crawl = CrawlPages(namespace, settings)
         self.keeper = ClockKeeper(namespace, self.crawl) if settings.has_clocks else None
         self._looked_at = 0.0
+        self._fences: dict[int, int] = {}
         self.rates: NDArray[np.float64] = np.zeros(0)
         self.is_incumbent = False
         self._host_prices: dict[int, NDArray[np.float64]] = {}
@@ -180,7 +183,7 @@ class Planner:
         problem = crawl.problem(previous, now)
         if self.keeper is not None:
             for k in live:
-                self.keeper.take_in(k, takes_over=previous.get("planner") != self.lock.owner)
+                self.keeper.take_in(k, now, takes_over=previous.get("planner") != self.lock.owner)
         started = float(previous.get("multiplier", 0.0))
         solved = solve(problem, crawl.budget.revisits, started)
         self.lock.renew()
@@ -212,6 +215,7 @@ class Planner:
                 return None
             written += done
         crawl.settle(solved.stretch)
+        self._fences = dict(self.lock.fences)
         return PlanReport(
             now,
             time.monotonic() - began,
@@ -237,26 +241,21 @@ class Planner:
     def look(self) -> int:
         """Move the deadlines of pages as the clocks of their neighbourhoods have run since; return how many were moved.
 
-        What cannot be written now, as another planner holds the lock, is left to the next look.
+        It needs no lock: Redis refuses what is written once another planner has held that since the plan of this one.
         """
         if self.keeper is None:
             return 0
         self._looked_at = now = self.crawl.now(self._first())
         moved, written = self.keeper.look(now), 0
-        if not moved or not self.lock.take():
-            return 0
-        try:
-            for k in moved.keys() & self.lock.fences.keys():
-                done = self._write(k, moved[k].rows)
-                if done is None:
-                    return written
-                self.crawl.tables[k].pages["a"][moved[k].at] = moved[k].rows["a"]
-                self.keeper.settle(k, moved[k].at)
-                written += done
-        except LockLostError:
-            pass
-        finally:
-            self.lock.release()
+        for k in moved.keys() & self._fences.keys():
+            rows = moved[k].rows
+            calls = [Call(k, "write_plan", [self._fences[k], rows[at : at + BATCH].tobytes()]) for at in range(0, len(rows), BATCH)]
+            done = [int(reply) for at in range(0, len(calls), _AT_ONCE) for reply in self.namespace.run(calls[at : at + _AT_ONCE])]
+            if min(done) < 0:
+                return written
+            self.crawl.tables[k].pages["a"][moved[k].at] = rows["a"]
+            self.keeper.settle(k, moved[k].at)
+            written += sum(done)
         return written
 
     def release(self) -> None:

@@ -21,12 +21,6 @@ _LEAST_SHARE: Final = 0.02
 _STATE: Final = struct.Struct("<7d")
 
 
-def read_log_price(namespace: Namespace, partition: int) -> float:
-    """Return the log price by which a partition dispatches now."""
-    kept = namespace.command("GET", namespace.key("d", partition), partition=partition)
-    return float(_STATE.unpack_from(kept)[3]) if kept else 0.0
-
-
 @dataclass(frozen=True)
 class LivePrice:
     """What a partition dispatches by.

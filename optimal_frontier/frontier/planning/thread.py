@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
+from optimal_frontier.errors import OptimalFrontierError, StateError, StateUnavailableError
+from optimal_frontier.frontier.dispatching.setting_aside import can_go_on
 from optimal_frontier.frontier.planning.planner import Planner
 
 logger = logging.getLogger(__name__)
@@ -74,6 +75,10 @@ class PlannerThread:
                     wait = 0.0 if self.planner.plan(if_due=True) is not None else min(interval, 1.0)
             except StateUnavailableError:
                 wait = 1.0  # the courier reports outages and reconnects
+            except StateError as error:
+                if not can_go_on(self.planner.namespace, error):
+                    logger.error("planning failed: %s", error)
+                wait = interval
             except OptimalFrontierError as error:
                 logger.error("planning failed: %s", error)
                 wait = interval
