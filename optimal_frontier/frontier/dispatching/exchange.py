@@ -52,7 +52,6 @@ from optimal_frontier.state.partition import (
 )
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import TRANSIENT, Row
-from optimal_frontier.state.source_lessons import Lesson
 from optimal_frontier.state.source_records import learn_calls, read_sources
 
 __all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom", "Start", "Turn"]
@@ -548,17 +547,16 @@ class Dispatcher:
 
     def _learn_sources(self, handouts: Sequence[Handout], counted: Sequence[Observation], work: Exchange) -> None:
         """Store what visits have taught of sources of signals, and read what is known of those of the pages that are visited next."""
-        lessons: dict[str, Lesson] = {}
-        moved = [moving.move.observation for moving in work.moves]
-        for observation in (*counted, *moved):
-            for source, lesson in observation.lessons:
-                lessons[source] = lessons[source].then(lesson) if source in lessons else lesson
+        sources = self.recent.sources
+        for observation in (*counted, *(moving.move.observation for moving in work.moves)):
+            sources.take(observation.lessons)
+        lessons = sources.lessons(at_once=work.is_last)
         if lessons:
             self.namespace.run(learn_calls(self.namespace, lessons))
         wanted = [told.source for handout in handouts for told in handout.memory.signals]
-        stale = self.recent.sources.stale(wanted) if wanted else []
+        stale = sources.stale(wanted) if wanted else []
         if stale:
-            self.recent.sources.learn(read_sources(self.namespace, stale))
+            sources.learn(read_sources(self.namespace, stale))
 
 
 def _of_size(ask: Ask, n: int) -> Ask:
