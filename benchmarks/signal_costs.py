@@ -42,7 +42,9 @@ def handouts(signals: Sequence[Signals], seed: int = 1) -> list[Handout]:
     memory = Memory(signals=tuple(signals))
     for at in range(PAGES):
         one = row._replace(b=(AT - 500 - 1000 * rng.random()) * 1e6, shape=2.0 + 2.0 * rng.random(), time=3000.0)
-        made.append(Handout(0, at.to_bytes(12, "little"), 1.0, AT, 100.0, 0.5, 6.0, one, 0.0, {"url": f"http://h/{at}"}, "h", memory=memory))
+        made.append(
+            Handout(0, at.to_bytes(12, "little"), 1.0, AT, 100.0, 0.5, 6.0, one, 0.0, {"url": f"http://h/{at}"}, "h", memory=memory)
+        )
     return made
 
 
@@ -93,7 +95,10 @@ def main() -> None:
                     watched.append(visit_us(handouts(signals), few, repeats // 3))
                     more.append(watched[-1] - plain[-1])
                 line = f"{known}, {name}, {bit}"
-                print(f"{line:52} {statistics.median(plain):8.1f} {statistics.median(watched):8.1f} {statistics.median(more):8.1f}", flush=True)
+                print(
+                    f"{line:52} {statistics.median(plain):8.1f} {statistics.median(watched):8.1f} {statistics.median(more):8.1f}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -220,8 +220,8 @@ _RIGHT: Final[dict[str, Callable[[Any], bool]]] = {
     "entries": lambda value: isinstance(value, bytes) and len(value) % 8 == 0,
     # A resolution may be infinite: the word is noted, and no sample.
     "lastmod": lambda value: value is None or (_is_number(value[0]) and value[1] >= 0 and _is_number(value[2])),
-    "announced": lambda value: (
-        value is None or (_is_number(value[0]) and _is_number(value[1]) and isinstance(value[2], bool) and isinstance(value[3], str))
+    "signals": lambda told: all(
+        _is_number(one.since) and _is_number(one.modified) and _is_count(one.n) and _is_count(one.unsure) for one in told
     ),
     "betas": lambda pairs: all(len(pair) == 2 and all(_is_number(part) and part > 0 for part in pair) for pair in pairs),
     "aliases": lambda names: all(isinstance(name, bytes) and len(name) == 16 for name in names),
