@@ -1,6 +1,6 @@
-"""What it costs a crawler that a source of signals watches a page: CPU time of one visit, us, beside the same visit of a page that nobody watches.
+"""What it costs a crawler that a source of signals watches a page: CPU time of a visit, us, beside that of a page that nobody watches.
 
-A visit is judged, told to the callback, and what it teaches is taken in, as the courier does. Pages differ, so that no cache of one page helps.
+A visit is judged, told to the callback, and what it teaches is taken in, as the courier does. Pages differ, so no cache of one helps.
 Medians of many short runs, CPU time of this process:
 
 python benchmarks/signal_costs.py [--repeats 60]
@@ -57,7 +57,7 @@ def visit_us(pages: Sequence[Handout], visits: Sequence[Visit], repeats: int) ->
             observation = judge(page, visit, CONTEXT)
             told(page, observation, CONTEXT)
             CONTEXT.recent.sources.take(observation.lessons)
-        CONTEXT.recent.sources.lessons()
+        CONTEXT.recent.sources.lessons(at_once=True)
         found.append((time.process_time() - began) / len(pages) * 1e6)
     return statistics.median(found)
 

@@ -45,7 +45,7 @@ MISTAKEN: Final = 0.02
 #: Least share of the signals that is false: what is known of a source is never so sure that one signal more would make no difference.
 LEAST_FALSE: Final = 0.02
 #: Signals that what is assumed of the rate of signals counts as much as, for a page.
-UNHEARD: Final = 1.0
+UNHEARD: Final = 3.0
 #: Chance that a source of any kind signals at random.
 AT_RANDOM: Final = 0.1
 

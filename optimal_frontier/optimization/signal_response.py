@@ -57,8 +57,8 @@ _MOST_DOUBT: Final = 40.0
 _STEPS: Final = 100
 #: Accepted last step, relative; the one after it would be its square.
 _CLOSE: Final = 3e-5
-#: The same of one page, whose visit is judged: what is left is 5e-5 at most, and one step in four is spared.
-_CLOSE_OF_ONE: Final = 1e-2
+#: The same of one page, whose visit is judged: what is left is 1e-5, and one step in five is spared.
+_CLOSE_OF_ONE: Final = 3e-3
 
 
 class Signals(NamedTuple):

@@ -33,6 +33,11 @@ ROUGH_S: Final = 60.0
 #: A row is written anew where its deadline moves by more than this share of its wait.
 MOVED: Final = 0.05
 _AT_ONCE_S: Final = 1e-3
+#: Times are stored in 32 bits: so much of one is not later than it.
+_ROUNDED: Final = 1.0 - 2e-7
+#: Pages of one taking in that pings send to the front; further ones go by their doubt. So many pings do not stop the rest of the crawl, and
+#: a source that lies is found out before it has cost many visits.
+MOST_FIRST: Final = 20
 #: Flags of pages whose next visit is not for a signal to choose.
 _SETTLED: Final = UNCONDITIONAL | CHECKED | HELD
 #: Change rate of a page of which nothing is believed: what a source is worth to it does not depend on it.
@@ -123,7 +128,9 @@ def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Word:
     return Word(replace(memory, signals=(*others, known)) if known != before else memory, is_signal)
 
 
-def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms, known_of: KnownOf) -> Row | None:
+def after_signal(
+    row: Row, page: bytes, memory: Memory, now: float, terms: Terms, known_of: KnownOf, *, may_go_first: bool = True
+) -> Row | None:
     """Return the row of a page of which signals tell, or None: they do not move it.
 
     Parameters
@@ -139,7 +146,9 @@ def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms
     terms : Terms
         Price, plan and settings.
     known_of : callable
-        Name of a source -> its record.
+        Name of a source -> what is known of it.
+    may_go_first : bool
+        A ping may make it due whatever its doubt.
 
     Notes
     -----
@@ -148,7 +157,7 @@ def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms
     where it is not worth a visit at the price.
     """
     rate = change_rate_of(row, terms.published)
-    is_convinced = _is_convinced(row, memory, rate, known_of)
+    is_convinced = _is_convinced(row, memory, rate, known_of, may_go_first)
     if row.state == RETIRED:
         at = now if row.visits == 0 else max(now, row.b / 1e6 + row.min_interval)
         return brought_back(row, at, SIGNALLED) if is_convinced else None
@@ -158,7 +167,7 @@ def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms
     since = max(now - row.b / 1e6, 0.0)
     was = _deadline_of(row, terms)
     if is_convinced:
-        moved = due_at(row, row.b / 1e6 + max(row.min_interval, since), SIGNALLED)
+        moved = due_at(row, row.b / 1e6 + max(row.min_interval, since * _ROUNDED), SIGNALLED)
         is_fixed = row.s <= 0.0 and row.e == row.l
         # Dispatch lets such a page go first, as if it were late by a slope; it loses nothing by another ping, nor if it is later already.
         is_sooner = _deadline_of(moved, terms) < was if is_fixed else row.s <= 0.0 or now - was < row.s
@@ -176,11 +185,11 @@ def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms
     return moved if abs(due - was) > MOVED * (was - row.b / 1e6) and not is_due_already else None
 
 
-def _is_convinced(row: Row, memory: Memory, rate: float | None, known_of: KnownOf) -> bool:
+def _is_convinced(row: Row, memory: Memory, rate: float | None, known_of: KnownOf, may_go_first: bool) -> bool:
     """Tell whether the page is due whatever its doubt: by a ping, and by any source where there is no doubt to add to."""
     goes_by_doubt = row.state != RETIRED and not row.flags & TIMED and rate is not None
     for told in memory.signals:
-        if told.n and (not goes_by_doubt or is_ping(told.source)):
+        if told.n and (not goes_by_doubt or (may_go_first and is_ping(told.source))):
             record, _, believed = known_of(told.source)
             # As of the pages that it tells of on average, if this one is slower: who pings has that page in mind.
             mean = record.changes / record.time if record.time > 0.0 else 0.0
@@ -276,9 +285,11 @@ def _consequences(
     """Return the rows that signals move, as `revise_calls` takes them, and pages with what is only remembered of them."""
     revisions: list[tuple[bytes, float, Row, Memory | None]] = []
     noted: list[Any] = []
+    first = 0
     for page, (row, before, memory) in heard.items():
-        moved = after_signal(row, page, memory, now, terms, known_of) if page in spoken else None
+        moved = after_signal(row, page, memory, now, terms, known_of, may_go_first=first < MOST_FIRST) if page in spoken else None
         if moved is not None:
+            first += moved.e == moved.l
             revisions.append((page, row.b, moved, memory))
         elif memory != before:
             noted += (page, memory.pack())

@@ -65,7 +65,7 @@ def record_in(source: SignalSource) -> Record:
 class SourceWorths:
     """What this process has read of sources, and what visits have taught since: judges read, whoever talks to Redis writes.
 
-    Visits teach by batches, every `HELD_S` seconds: that costs less, and the server is asked seldom. A process that is killed loses as much.
+    Visits teach by batches, every `HELD_S` seconds: that costs less, and the server is asked seldom. A killed process loses as much.
     """
 
     def __init__(self) -> None:
@@ -91,12 +91,12 @@ class SourceWorths:
         for source, known in found.items():
             self._known[source] = now, source_of(source, known)
 
-    def take(self, visits: Iterable[tuple[str, SignalVisit]]) -> None:
+    def take(self, visits: Iterable[tuple[str, tuple[float, float, bool, float, float]]]) -> None:
         """Keep visits to pages of sources, to learn of them."""
         for source, visit in visits:
             if not self._visits:
                 self._since = time.monotonic()
-            self._visits.setdefault(source, []).append(visit)
+            self._visits.setdefault(source, []).append(SignalVisit(*visit))
 
     def lessons(self, *, at_once: bool = False) -> dict[str, Lesson]:
         """Return what the visits that were kept teach of each source, and forget them; nothing while they are few and new."""

@@ -160,7 +160,7 @@ for j = r, c do
   if is_bound and not is_open(host_of[i]) then put_off(id[i], host_of[i], score_of[i], keeps[i])
   else
     wait = min(wait, max(0, due[i] - now))
-    if score_of[i] % 2 == 0 and math.abs(to - score_of[i]) > 0.01 * math.abs(to - now) then put(id[i], to) end
+    if score_of[i] % 2 == 0 and score_of[i] ~= FRONT and math.abs(to - score_of[i]) > 0.01 * math.abs(to - now) then put(id[i], to) end
   end
 end
 -- First visits leave their queue, and all that go out stand as leased.

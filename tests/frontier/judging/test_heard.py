@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from handed_out import AT, NEW, OLD, again, context, handed, judged, planned, visit as seen, wait_of
+from handed_out import AT, NEW, OLD, again, context, handed, judged, planned, visit, wait_of
 
 from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, SignalVisit
 from optimal_frontier.frontier.judging.heard import LEAST_PRECISION, SILENCE, heard_of
@@ -71,8 +71,8 @@ def test_a_visit_answers_the_signals_and_teaches_of_the_source(content: bytes, c
     assert observation.memory.signals == (told(0),)
     assert observation.memory.size == 0
     assert observation.counters[counter] == 2
-    ((name, visit),) = observation.lessons
-    keep, sums = lesson_of(source_of(NAME, record_in(TRUE)), [visit])
+    ((name, lesson),) = observation.lessons
+    keep, sums = lesson_of(source_of(NAME, record_in(TRUE)), [lesson])
     assert name == NAME
     assert keep == 0.998
     assert sums[0] > 0.0
@@ -82,8 +82,8 @@ def test_a_visit_answers_the_signals_and_teaches_of_the_source(content: bytes, c
 
 
 def test_silence_before_a_change_is_a_change_that_was_not_told_of() -> None:
-    ((_, visit),) = judged(watched(), NEW, within()).lessons
-    _, sums = lesson_of(source_of(NAME, record_in(TRUE)), [visit])
+    ((_, lesson),) = judged(watched(), NEW, within()).lessons
+    _, sums = lesson_of(source_of(NAME, record_in(TRUE)), [lesson])
     assert sums[-1] < sums[5]
     assert sums[3] == pytest.approx(0.0, abs=1e-9)
 
@@ -98,8 +98,8 @@ def test_a_source_that_named_the_page_since_its_last_visit_teaches_only_by_signa
 
 
 def test_what_the_last_visit_may_have_seen_speaks_not_against_the_source() -> None:
-    ((_, visit),) = judged(watched(told(1, unsure=1)), OLD, within()).lessons
-    assert visit.signals == 0
+    ((_, lesson),) = judged(watched(told(1, unsure=1)), OLD, within()).lessons
+    assert lesson.signals == 0
 
 
 @pytest.mark.parametrize("came", ["500", "404", "RobotsDenied"])
@@ -164,4 +164,4 @@ def test_a_source_below_the_least_precision_counts_for_nothing() -> None:
 def test_what_is_remembered_survives_being_stored() -> None:
     handout = again(judged(watched(told(3)), NEW, within()))
     assert handout.memory.signals == (told(0),)
-    assert is_news(judged(handout, seen(b"m" * 16), within()))
+    assert is_news(judged(handout, visit(b"m" * 16), within()))
