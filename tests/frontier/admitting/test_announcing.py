@@ -220,8 +220,8 @@ def handed_first(store: ClockedNamespace, n: int = 1) -> list[bytes]:
 @pytest.mark.parametrize("values", [{}, {"a": math.inf, "s": 0.0, "e": 1.0, "l": 1e6}, {"flags": SIGNALLED, "a": 800.0, "l": 1e6}])
 def test_a_first_ping_brings_a_page_to_the_front(store: ClockedNamespace, by: str, values: dict[str, float]) -> None:
     """Also one that is not worth a visit at the price, and past a backlog of pages that are due a little longer."""
-    known_pages(store, 30, a=100.0, s=50.0, e=1.0, l=1e6)  # due now, at log price 0
     store.visit("h/pinged", **{**RATE, **values})
+    known_pages(store, 30, a=100.0, s=50.0, e=1.0, l=1e6)  # due now, at log price 0
     store.advance(20.0)
     assert ping(store, "h/pinged", by=by).moved == 1
     row = store.row("h/pinged")
@@ -316,7 +316,7 @@ def test_retired_pages_of_before_their_first_visit_are_due_now(store: ClockedNam
     store.advance(10.0)
     knows(store, TRUE)
     tell(store, "h/0")
-    assert store.score("h/0") == 2.0  # the front
+    assert store.score("h/0") == 4.0  # the front
 
 
 def test_a_page_found_as_news_keeps_no_lastmod_before_its_first_visit(store: ClockedNamespace) -> None:
