@@ -21,7 +21,7 @@ from optimal_frontier.frontier.judging.heard import LEAST_PRECISION, SILENCE, He
 from optimal_frontier.frontier.judging.hubs import worth_of, yield_of
 from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
 from optimal_frontier.frontier.judging.outcomes import CAUSES
-from optimal_frontier.frontier.judging.source_worths import worth_of as worth_of_source
+from optimal_frontier.frontier.judging.source_worths import Source, source_of
 from optimal_frontier.frontier.judging.update_times import Republished, bought_times, interval_of_timed, key_of, republished
 from optimal_frontier.frontier.judging.validators import FOUND_OUT, USELESS
 from optimal_frontier.frontier.judging.waits import Terms, discovery_of, interval_of
@@ -270,7 +270,12 @@ def validator_facts(counts: Counts, memory: Memory) -> dict[str, Any]:
 
 def heard_by(reading: PageReading, change_rate: float | None) -> Heard:
     """Return what sources of signals say of a page of a believed change rate, 1/s."""
-    return heard_of(reading.memory.signals, change_rate, lambda source: reading.sources.get(source, NOTHING_KNOWN), reading.row.b / 1e6)
+    seen = reading.row.b / 1e6 - reading.row.unseen
+
+    def known_of(source: str) -> Source:
+        return source_of(source, reading.sources.get(source, NOTHING_KNOWN))
+
+    return heard_of(reading.memory.signals, change_rate, known_of, seen, reading.now)
 
 
 def source_facts(reading: PageReading, change_rate: float | None) -> list[dict[str, Any]]:
@@ -287,11 +292,11 @@ def source_facts(reading: PageReading, change_rate: float | None) -> list[dict[s
         fact: dict[str, Any] = {"name": told.source, "signals": told.n, "watched_since": told.since}
         known: dict[str, Any] = dict.fromkeys(("recall", "false_rate", "precision", "counts", "moves_seconds"))
         if change_rate is not None and change_rate > 0:
-            worth = worth_of_source(told.source, reading.sources.get(told.source, NOTHING_KNOWN), change_rate)
-            precision = worth.precision(change_rate)
+            believed = source_of(told.source, reading.sources.get(told.source, NOTHING_KNOWN)).believed
+            false_rate, precision = believed.false_rate(change_rate), believed.precision(change_rate)
             counts = precision >= LEAST_PRECISION
-            moves = evidence(change_rate, *worth) / unannounced(change_rate, heard.recalls) if counts else 0.0
-            known = dict(zip(known, (*worth, precision, counts, moves), strict=True))
+            moves = evidence(change_rate, believed.recall, false_rate) / unannounced(change_rate, heard.recalls) if counts else 0.0
+            known = dict(zip(known, (believed.recall, false_rate, precision, counts, moves), strict=True))
         facts.append(fact | known)
     return facts
 

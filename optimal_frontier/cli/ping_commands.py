@@ -12,7 +12,7 @@ from optimal_frontier.cli.project import Options, find_workplace, opened_namespa
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.admitting.pinged import check_source, check_url
 from optimal_frontier.frontier.judging.heard import LEAST_PRECISION
-from optimal_frontier.frontier.judging.source_worths import source_of, worth_of
+from optimal_frontier.frontier.judging.source_worths import source_of
 from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.state.pings import write_pings
 from optimal_frontier.state.source_lessons import Record, is_ping
@@ -88,7 +88,7 @@ def sources(options: Options, as_json: bool) -> None:
 
 def describe(name: str, record: Record) -> dict[str, Any]:
     """Return the fields of ``sources --json`` of one source. Times in seconds, rates per second."""
-    known, _, _ = source_of(name, record)
+    known, _, believed = source_of(name, record)
     rate = known.changes / known.time if known.time > 0 else 0.0
     facts: dict[str, Any] = {
         "name": name,
@@ -99,10 +99,10 @@ def describe(name: str, record: Record) -> dict[str, Any]:
     }
     values: dict[str, Any] = dict.fromkeys(("recall", "precision", "false_rate", "moves_seconds"))
     if rate > 0:
-        worth = worth_of(name, record, rate)
-        precision = worth.precision(rate)
-        moves = evidence(rate, *worth) / unannounced(rate, [worth.recall]) if precision >= LEAST_PRECISION else 0.0
-        values = {"recall": worth.recall, "precision": precision, "false_rate": worth.false_rate, "moves_seconds": moves}
+        precision, false_rate = believed.precision(rate), believed.false_rate(rate)
+        is_heard = precision >= LEAST_PRECISION
+        moves = evidence(rate, believed.recall, false_rate) / unannounced(rate, [believed.recall]) if is_heard else 0.0
+        values = {"recall": believed.recall, "precision": precision, "false_rate": false_rate, "moves_seconds": moves}
     return facts | values
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
 import scipy  # scipy.special is imported at its first use: it takes 0.2 s
@@ -70,11 +71,19 @@ def posterior_median(shape: ArrayLike, time: ArrayLike) -> Floats:
 
 
 def median_one(shape: float, time: float) -> float:
-    """`posterior_median` of one page in plain floats, about 1.5 us; trusts its input."""
-    median = float(scipy.special.gammaincinv(shape, 0.5))
+    """`posterior_median` of one page in plain floats, about 0.7 us; trusts its input."""
+    median: float = _quantile_of_one()(shape, 0.5)
     if median < _TINY:
         return float(_quantile(np.asarray(shape), np.asarray(time), np.asarray(0.5)))
     return min(median / time, _LARGEST)
+
+
+@cache
+def _quantile_of_one() -> Any:
+    """scipy's, for floats: a third of the time of the one for arrays."""
+    from scipy.special import cython_special
+
+    return cython_special.gammaincinv
 
 
 def _quantile(a: Floats, b: Floats, p: Floats) -> Floats:

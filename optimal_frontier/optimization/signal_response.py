@@ -57,6 +57,8 @@ _MOST_DOUBT: Final = 40.0
 _STEPS: Final = 100
 #: Accepted last step, relative; the one after it would be its square.
 _CLOSE: Final = 3e-5
+#: The same of one page, whose visit is judged: what is left is 1e-5, and one step in five is spared.
+_CLOSE_OF_ONE: Final = 3e-3
 
 
 class Signals(NamedTuple):
@@ -235,7 +237,7 @@ def threshold_of_one(share: float, signals: Signals) -> tuple[float, float, floa
         pace = steepness / (r * math.exp(-r)) if r > 0.0 else 0.0
         step = (target - r) / pace if pace > 0.0 else math.inf
         reached = threshold + step
-        if abs(step) <= _CLOSE * threshold:
+        if abs(step) <= _CLOSE_OF_ONE * threshold:
             return reached, steepness, signals.unannounced
         threshold = reached if low < reached < high else 0.5 * (low + high)
     return threshold, steepness, signals.unannounced

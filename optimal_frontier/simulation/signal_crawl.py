@@ -123,7 +123,7 @@ class _PricedCrawl:
             self.rate = [math.log(2.0) / self.round] * n
         learns = policy in _LEARNS_SOURCES
         self.sources = [SignalSource()] * (int(world.source.max()) + 1) if learns else []
-        self.recalls = [source.recall() for source in self.sources]
+        self.believed = [source.believed() for source in self.sources]
         changes = world.world.drawn.changes
         self.changes, self.next_change, self.ends = changes.times.tolist(), changes.starts[:-1].tolist(), changes.starts[1:].tolist()
         # When pages were visited, the signals since then, and by how much these bring the next visit nearer.
@@ -164,8 +164,17 @@ class _PricedCrawl:
         if self.policy in _DEAF or at - self.b[page] <= self.delay:
             return
         self.signals[page] += 1
-        self.nearer[page] += self.beta[page]
+        self.nearer[page] = self._nearer(page, at)
         self.score[page] = self._due(page)
+
+    def _nearer(self, page: int, now: float) -> float:
+        """By how much the signals of a page bring its visit nearer; those of a source that is learned by what they are in so much time."""
+        signals = self.signals[page]
+        if not signals or not self.sources:
+            return signals * self.beta[page]
+        believed, rate = self.believed[self.source[page]], self.rate[page]
+        false_rate = believed.false_rate_after(rate, signals, now - self.b[page])
+        return signals * evidence(rate, believed.recall, false_rate) / unannounced(rate, [believed.recall])
 
     def _due(self, page: int) -> float:
         wait = max(self.a[page] + self.s[page] * self.log_price, 0.0) - self.nearer[page]
@@ -206,7 +215,7 @@ class _PricedCrawl:
         if not self.sources:
             return float(self.world.recall[page]), float(self.world.false_rate[page])
         of = self.source[page]
-        return self.recalls[of], self.sources[of].false_rate(self.rate[page], self.recalls[of])
+        return self.believed[of].recall, self.believed[of].false_rate(self.rate[page])
 
     def _visit(self, page: int, now: float) -> None:
         interval, changed = now - self.b[page], self._take_changes(page, now)
@@ -217,7 +226,7 @@ class _PricedCrawl:
             if self.policy in _LEARNS_RATES:
                 rate, shape = self.shape[page] / self.time[page], self.shape[page]
             self.sources[of] = self.sources[of].after(SignalVisit(interval, signals, changed, rate, shape))
-            self.recalls[of] = self.sources[of].recall()
+            self.believed[of] = self.sources[of].believed()
         if self.policy in _LEARNS_RATES:
             self.shape[page], self.time[page] = update_signalled(
                 self.shape[page], self.time[page], interval, changed, signals, recall, false_rate
@@ -251,7 +260,7 @@ class _PricedCrawl:
         self.step = price_step(len(rate), float((slope[free] / wait[free]).sum()))
         for page, (at, by) in enumerate(zip(wait.tolist(), slope.tolist(), strict=True)):
             self.beta[page] = evidence(self.rate[page], *worth[page]) / unannounced(self.rate[page], [worth[page][0]])
-            self.nearer[page] = self.signals[page] * self.beta[page]
+            self.nearer[page] = self._nearer(page, now)
             if not self.checked[page]:
                 self.a[page], self.s[page] = at - by * self.log_price, by
             self.score[page] = self._due(page)

@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.rows import Row
-from optimal_frontier.state.source_lessons import Lesson
 
 #: Bytes of a request fingerprint by which a page is known.
 PAGE_BYTES: Final = 12
@@ -178,8 +177,8 @@ class Observation:
         Its host is held for mass deletion since this visit: pages of it that were retired just before come back.
     flag : bytes
         Name of a content that is no page's own, to be told to all crawlers; empty: none.
-    lessons : sequence of (str, Lesson)
-        Sources of signals, and what this visit teaches of each.
+    lessons : sequence of (str, tuple)
+        Sources of signals, and what this visit shows of each: the fields of `estimation.signal_sources.SignalVisit`.
     announced : tuple or None
         Announcer and 1 (right), 0 (wrong) or -1 (settled without a verdict), where this visit settles an announcement.
     aside : str
@@ -200,7 +199,7 @@ class Observation:
     is_canonical: bool = False
     brings_back: bool = False
     flag: bytes = b""
-    lessons: Sequence[tuple[str, Lesson]] = ()
+    lessons: Sequence[tuple[str, tuple[float, float, bool, float, float]]] = ()
     announced: tuple[str, int] | None = None
     aside: str = ""
 

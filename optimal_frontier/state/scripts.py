@@ -10,7 +10,7 @@ from typing import Final
 
 from optimal_frontier.scheduling.price_law import FURTHER, STARVED
 from optimal_frontier.state.messages import PAGE_BYTES
-from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, HELD, HUB, NUMBERS_AT, NUMBERS_BYTES, QUEUE, TIMED
+from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, HELD, HUB, NUMBERS_AT, NUMBERS_BYTES, QUEUE, SIGNALLED, TIMED
 from optimal_frontier.state.visit_log import KEPT_ENTRIES, VISIT
 
 #: Pages of a shut host that come up at one of its turns, to be ranked.
@@ -48,6 +48,7 @@ CONSTANTS: Final = {
     "STARVED": STARVED,
     "RIVALS": RIVALS,
     "TIMED": TIMED,
+    "SIGNALLED": SIGNALLED,
     "HUB": HUB,
     "HELD": HELD,
     "E_AT": _at("e"),

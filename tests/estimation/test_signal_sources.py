@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from optimal_frontier.estimation.signal_sources import KINDS, LEAST_FALSE, PLAIN, RECALLS, SignalSource, SignalVisit
+from optimal_frontier.estimation.signal_sources import KINDS, LEAST_FALSE, PLAIN, RECALLS, Believed, SignalSource, SignalVisit
 from optimal_frontier.scheduling.signals import evidence, unannounced
 
 
@@ -126,3 +126,46 @@ def test_signals_tell_of_a_page_of_which_nothing_is_known() -> None:
     known = SignalSource().after(SignalVisit(1.0, 5, True, 0.1))
     unknown = SignalSource().after(SignalVisit(1.0, 5, True, 0.1, shape=1.0))
     assert unknown.recall() < known.recall()
+
+
+def test_visits_teach_by_batches_as_they_do_one_by_one() -> None:
+    """Of one visit it is the same; of many it is that of small steps from one record, the first of which have faded."""
+    record = Played(0.6, 0.1, 0.3).visit(200)
+    some = [
+        SignalVisit(3.0, 2, True, 0.4, 2.5),
+        SignalVisit(8.0, 0, False, 0.2),
+        SignalVisit(1.0, 1, False, 0.9, 1.0),
+        SignalVisit(5.0, 0, True, 0.1),
+    ]
+
+    def added(visits: list[SignalVisit]) -> tuple[float, list[float], list[float]]:
+        keep, sums = record.after_all(visits)
+        numbers = [keep * before + more for before, more in zip((*record[:5], *record.likelihoods), sums, strict=True)]
+        return keep, numbers[:5], [number - max(numbers[5:]) for number in numbers[5:]]
+
+    for visit in some:
+        keep, sums, likelihoods = added([visit])
+        after = record.after(visit)
+        assert keep == (0.998 if visit.changed or visit.signals else 1.0)
+        assert sums == pytest.approx(after[:5])
+        assert likelihoods == pytest.approx(after.likelihoods, abs=1e-12)
+    keep, sums, likelihoods = added(some)
+    after = record
+    for visit in some:
+        after = after.after(visit)
+    assert keep == pytest.approx(0.998**3)
+    assert sums == pytest.approx(after[:5], rel=0.01)
+    assert likelihoods == pytest.approx(after.likelihoods, abs=0.05)
+
+
+def test_signals_that_no_visit_has_checked_add_less_and_less() -> None:
+    """However many: until visits have counted them, a page takes them for the habit of the source. Of one that is known they all count."""
+    new, known = SignalSource().believed(), Played(0.6, 0.0, 0.3).visit(2000).believed()
+
+    def doubt(believed: Believed, signals: int) -> float:
+        return signals * evidence(0.3, believed.recall, believed.false_rate_after(0.3, signals, 1.0))
+
+    assert 0.1 < doubt(new, 1) < doubt(new, 4) < doubt(new, 1000) < 1.5
+    assert doubt(known, 4) > 3.5 * doubt(known, 1) > 3.0
+    # What comes is no less than what is believed to come: a page that heard nothing for long is not believed to be told of more truly.
+    assert new.false_rate_after(0.3, 0, 1e6) == new.false_rate(0.3)

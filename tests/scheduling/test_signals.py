@@ -37,8 +37,9 @@ def test_one_page_and_many_have_equal_waits(objective) -> None:
     one = np.array([signalled_wait(*map(float, page), objective) for page in zip(log_price, importance, rate, recall, false, strict=True)])
     assert np.isinf(waits).any()
     assert np.isfinite(waits).sum() > 1000
-    np.testing.assert_allclose(one[:, 0], waits, rtol=1e-8)
-    np.testing.assert_allclose(one[:, 1], slopes, rtol=1e-4)
+    # One step less, see `signal_response`.
+    np.testing.assert_allclose(one[:, 0], waits, rtol=2e-3)
+    np.testing.assert_allclose(one[:, 1], slopes, rtol=3e-2)
 
 
 @pytest.mark.parametrize(("recall", "false_rate"), [(0.0, 0.0), (0.0, 3.0), (1e-10, 0.1), (0.6, 1e9)])

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from optimal_frontier.frontier.admitting.revival import brought_back, due_at
 from optimal_frontier.frontier.judging.heard import CONVINCING, KnownOf, heard_of
 from optimal_frontier.frontier.judging.hubs import worth_of as worth_of_hub
-from optimal_frontier.frontier.judging.source_worths import worth_of
+from optimal_frontier.frontier.judging.source_worths import source_of
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbers_of
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.memory import MOST_SOURCES, Lastmod, Memory, Signals
@@ -32,6 +32,12 @@ CLOCKS_S: Final = 2.0
 ROUGH_S: Final = 60.0
 #: A row is written anew where its deadline moves by more than this share of its wait.
 MOVED: Final = 0.05
+_AT_ONCE_S: Final = 1e-3
+#: Times are stored in 32 bits: so much of one is not later than it.
+_ROUNDED: Final = 1.0 - 2e-7
+#: Pages of one taking in that pings send to the front; further ones go by their doubt. So many pings do not stop the rest of the crawl, and
+#: a source that lies is found out before it has cost many visits.
+MOST_FIRST: Final = 20
 #: Flags of pages whose next visit is not for a signal to choose.
 _SETTLED: Final = UNCONDITIONAL | CHECKED | HELD
 #: Change rate of a page of which nothing is believed: what a source is worth to it does not depend on it.
@@ -122,7 +128,9 @@ def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Word:
     return Word(replace(memory, signals=(*others, known)) if known != before else memory, is_signal)
 
 
-def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms, known_of: KnownOf) -> Row | None:
+def after_signal(
+    row: Row, page: bytes, memory: Memory, now: float, terms: Terms, known_of: KnownOf, *, may_go_first: bool = True
+) -> Row | None:
     """Return the row of a page of which signals tell, or None: they do not move it.
 
     Parameters
@@ -138,36 +146,60 @@ def after_signal(row: Row, page: bytes, memory: Memory, now: float, terms: Terms
     terms : Terms
         Price, plan and settings.
     known_of : callable
-        Name of a source -> its record.
+        Name of a source -> what is known of it.
+    may_go_first : bool
+        A ping may make it due whatever its doubt.
 
     Notes
     -----
     Pages that failed keep their backoff, pinned ones their interval. A retired page, one with update times, and one from before the first
-    plan have no doubt to add to: one signal that is `CONVINCING` makes them due.
+    plan have no doubt to add to: one signal that is `CONVINCING` makes them due. So does one ping for any page: it is looked at soon, also
+    where it is not worth a visit at the price.
     """
     rate = change_rate_of(row, terms.published)
-    is_retired = row.state == RETIRED
-    if is_retired or row.flags & TIMED or rate is None:
-        any_rate = rate or _ANY_RATE
-        precisions = [worth_of(one.source, known_of(one.source), any_rate).precision(any_rate) for one in memory.signals if one.n]
-        if max(precisions, default=0.0) < CONVINCING:
-            return None
-    if is_retired:
-        return brought_back(row, now if row.visits == 0 else max(now, row.b / 1e6 + row.min_interval), SIGNALLED)
+    is_convinced = _is_convinced(row, memory, rate, known_of, may_go_first)
+    if row.state == RETIRED:
+        at = now if row.visits == 0 else max(now, row.b / 1e6 + row.min_interval)
+        return brought_back(row, at, SIGNALLED) if is_convinced else None
     if row.failures or row.flags & _SETTLED or row.min_interval >= row.max_interval or row.l <= 0.0:
         return None
+    # Due now at the earliest: whoever is due since long ago goes before all others, and raises the price.
+    since = max(now - row.b / 1e6, 0.0)
+    was = _deadline_of(row, terms)
+    if is_convinced:
+        moved = due_at(row, row.b / 1e6 + max(row.min_interval, since * _ROUNDED), SIGNALLED)
+        is_fixed = row.s <= 0.0 and row.e == row.l
+        # Dispatch lets such a page go first, as if it were late by a slope; it loses nothing by another ping, nor if it is later already.
+        is_sooner = _deadline_of(moved, terms) < was if is_fixed else row.s <= 0.0 or now - was < row.s
+        return moved if is_sooner else None
     if row.flags & TIMED or rate is None:
-        moved = due_at(row, row.b / 1e6 + row.min_interval, SIGNALLED)
-    else:
-        heard = heard_of(memory.signals, rate, known_of, row.b / 1e6 - row.unseen)
-        if heard.doubt <= 0.0 and not row.flags & SIGNALLED:
-            return None
-        yielded = worth_of_hub(memory, terms.settings) if row.flags & HUB else 0.0
-        a, s, e, longest = numbers_of(row, page, terms, yielded=yielded, heard=heard)
-        moved = row._replace(flags=row.flags | SIGNALLED, a=a, s=s, e=e, l=longest)
-    was, due = (deadline(row.b / 1e6, Numbers(one.a, one.s, one.e, one.l), terms.log_price) for one in (row, moved))
-    is_due_already = was <= now and due <= now
+        return None
+    heard = heard_of(memory.signals, rate, known_of, row.b / 1e6 - row.unseen, now)
+    if heard.doubt <= 0.0 and not row.flags & SIGNALLED:
+        return None
+    yielded = worth_of_hub(memory, terms.settings) if row.flags & HUB else 0.0
+    a, s, e, longest = numbers_of(row, page, terms, since, yielded=yielded, heard=heard)
+    moved = row._replace(flags=row.flags | SIGNALLED, a=a, s=s, e=e, l=longest)
+    due = _deadline_of(moved, terms)
+    is_due_already = was <= now and due <= now + _AT_ONCE_S
     return moved if abs(due - was) > MOVED * (was - row.b / 1e6) and not is_due_already else None
+
+
+def _is_convinced(row: Row, memory: Memory, rate: float | None, known_of: KnownOf, may_go_first: bool) -> bool:
+    """Tell whether the page is due whatever its doubt: by a ping, and by any source where there is no doubt to add to."""
+    goes_by_doubt = row.state != RETIRED and not row.flags & TIMED and rate is not None
+    for told in memory.signals:
+        if told.n and (not goes_by_doubt or (may_go_first and is_ping(told.source))):
+            record, _, believed = known_of(told.source)
+            # As of the pages that it tells of on average, if this one is slower: who pings has that page in mind.
+            mean = record.changes / record.time if record.time > 0.0 else 0.0
+            if believed.precision(max(rate or _ANY_RATE, mean)) >= CONVINCING:
+                return True
+    return False
+
+
+def _deadline_of(row: Row, terms: Terms) -> float:
+    return deadline(row.b / 1e6, Numbers(row.a, row.s, row.e, row.l), terms.log_price)
 
 
 def take_in(namespace: Namespace, pages: Mapping[int, Sequence[NewPage]], terms_of: TermsOf) -> Told:
@@ -235,7 +267,7 @@ def _take_in(
         heard[new.page] = row, before, word.memory
         if word.is_signal:
             spoken.setdefault(new.page, []).append(new)
-    revisions, noted = _consequences(heard, spoken, now, terms, lambda source: records.get(source, NOTHING_KNOWN))
+    revisions, noted = _consequences(heard, spoken, now, terms, lambda source: source_of(source, records.get(source, NOTHING_KNOWN)))
     if noted:
         namespace.command("HSET", key("memory", partition), *noted, partition=partition)
     calls = revise_calls(partition, revisions)
@@ -253,9 +285,11 @@ def _consequences(
     """Return the rows that signals move, as `revise_calls` takes them, and pages with what is only remembered of them."""
     revisions: list[tuple[bytes, float, Row, Memory | None]] = []
     noted: list[Any] = []
+    first = 0
     for page, (row, before, memory) in heard.items():
-        moved = after_signal(row, page, memory, now, terms, known_of) if page in spoken else None
+        moved = after_signal(row, page, memory, now, terms, known_of, may_go_first=first < MOST_FIRST) if page in spoken else None
         if moved is not None:
+            first += moved.e == moved.l
             revisions.append((page, row.b, moved, memory))
         elif memory != before:
             noted += (page, memory.pack())

@@ -23,7 +23,6 @@ from optimal_frontier.state.messages import Handout, Observation
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.rows import Row
-from optimal_frontier.state.source_lessons import Lesson
 from optimal_frontier.state.source_records import learn_calls, read_sources
 
 #: A move onto a page that is under way is put off so often.
@@ -96,14 +95,13 @@ class FollowUp:
 
     def _learn_sources(self, handouts: Sequence[Handout], counted: Sequence[Observation], work: Exchange) -> None:
         """Store what visits have taught of sources of signals, and read what is known of those of the pages that are visited next."""
-        lessons: dict[str, Lesson] = {}
-        moved = [moving.move.observation for moving in work.moves]
-        for observation in (*counted, *moved):
-            for source, lesson in observation.lessons:
-                lessons[source] = lessons[source].then(lesson) if source in lessons else lesson
+        sources = self._recent.sources
+        for observation in (*counted, *(moving.move.observation for moving in work.moves)):
+            sources.take(observation.lessons)
+        lessons = sources.lessons(at_once=work.is_last)
         if lessons:
             self._namespace.run(learn_calls(self._namespace, lessons))
         wanted = [told.source for handout in handouts for told in handout.memory.signals]
-        stale = self._recent.sources.stale(wanted) if wanted else []
+        stale = sources.stale(wanted) if wanted else []
         if stale:
-            self._recent.sources.learn(read_sources(self._namespace, stale))
+            sources.learn(read_sources(self._namespace, stale))

@@ -11,18 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from optimal_frontier.estimation.signal_sources import SignalVisit
-from optimal_frontier.frontier.judging.source_worths import lesson_of, worth_of
+from optimal_frontier.frontier.judging.source_worths import Source
 from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.state.memory import Signals
-from optimal_frontier.state.source_lessons import Lesson, Record
 
 #: A source whose signals are true less often than this is as good as none: neither its signals nor its silence count.
 LEAST_PRECISION: Final = 0.05
 #: From this share of true signals on a source may bring back a retired page, and put forward one whose deadline is no matter of doubt.
 CONVINCING: Final = 0.5
 
-#: Name of a source -> its record.
-KnownOf = Callable[[str], Record]
+#: Name of a source -> what is known of it.
+KnownOf = Callable[[str], Source]
 
 
 class Heard(NamedTuple):
@@ -61,7 +60,7 @@ class Heard(NamedTuple):
 SILENCE: Final = Heard()
 
 
-def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: KnownOf, seen: float = math.inf) -> Heard:
+def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: KnownOf, seen: float, now: float) -> Heard:
     """Weigh what the sources say.
 
     Parameters
@@ -71,30 +70,35 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
     change_rate : float or None
         Believed, 1/s; None: nothing is believed, and nobody counts.
     known_of : callable
-        Name of a source -> its record.
+        Name of a source -> what is known of it.
     seen : float
         When the page was last seen, seconds since the epoch: a source that named it for the first time after that was not silent before.
+    now : float
+        Until when the signals came, seconds since the epoch.
     """
     if not signals or change_rate is None or change_rate <= 0.0:
         return SILENCE
     recalls, false_rates, doubt, most = [], [], 0.0, (0.0, 0, 0.0)
     for told in signals:
-        worth = worth_of(told.source, known_of(told.source), change_rate)
-        if worth.precision(change_rate) < LEAST_PRECISION:
+        believed = known_of(told.source).believed
+        recall, false_rate = believed.recall, believed.false_rate(change_rate)
+        announced = recall * change_rate
+        if announced < LEAST_PRECISION * (announced + false_rate):
             continue
         if told.since <= seen:
-            recalls.append(worth.recall)
-            false_rates.append(worth.false_rate)
+            recalls.append(recall)
+            false_rates.append(false_rate)
         if told.n:
-            more = told.n * evidence(change_rate, *worth)
-            doubt, most = doubt + more, max(most, (more, told.n, worth.false_rate))
+            false_rate = believed.false_rate_after(change_rate, told.n, now - max(seen, told.since))
+            more = told.n * evidence(change_rate, recall, false_rate)
+            doubt, most = doubt + more, max(most, (more, told.n, false_rate))
     return Heard(tuple(recalls), tuple(false_rates), *most[1:], doubt) if recalls or doubt else SILENCE
 
 
 def lessons_of(
-    signals: Sequence[Signals], seen_before: float, interval: float, changed: bool, believed: tuple[float, float] | None, known_of: KnownOf
-) -> list[tuple[str, Lesson]]:
-    """Return what a visit that gave a bit teaches of each source.
+    signals: Sequence[Signals], seen_before: float, interval: float, changed: bool, believed: tuple[float, float] | None
+) -> list[tuple[str, SignalVisit]]:
+    """Return what a visit that gave a bit shows of each source.
 
     Parameters
     ----------
@@ -108,8 +112,6 @@ def lessons_of(
         The bit.
     believed : tuple of float or None
         Shape and time (s) of what was believed of the change rate before the visit; None teaches nothing.
-    known_of : callable
-        Name of a source -> its record.
 
     Notes
     -----
@@ -122,10 +124,8 @@ def lessons_of(
     lessons = []
     for told in signals:
         n = told.n if changed else max(0, told.n - told.unsure)
-        if told.since > seen_before and not n:
-            continue
-        visit = SignalVisit(interval, n, changed, rate, shape)
-        lessons.append((told.source, lesson_of(told.source, known_of(told.source), visit)))
+        if n or told.since <= seen_before:
+            lessons.append((told.source, SignalVisit(interval, n, changed, rate, shape)))
     return lessons
 
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from optimal_frontier.estimation.signal_sources import SignalVisit
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, heard_of, lessons_of
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent
-from optimal_frontier.frontier.judging.source_worths import LESSONS_EVERY, is_known_well
+from optimal_frontier.frontier.judging.source_worths import LESSONS_EVERY
 from optimal_frontier.frontier.judging.update_times import Republished, numbers_of_timed, republished
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbers_of, pinned_lateness, second_look_of
@@ -32,7 +33,6 @@ from optimal_frontier.state.rows import (
     UNCONDITIONAL,
     Row,
 )
-from optimal_frontier.state.source_lessons import Lesson
 
 #: Where the fields of a row stand.
 _PLACE: Final = {name: at for at, name in enumerate(Row._fields)}
@@ -184,9 +184,9 @@ class Judgement:
         if not signals:
             return SILENCE
         rate = change_rate_of(self.handout.row, self.context.published)
-        return heard_of(signals, rate, self.context.recent.sources, self.at - self.interval)
+        return heard_of(signals, rate, self.context.recent.sources, self.at - self.interval, self.at)
 
-    def _settle_signals(self) -> Sequence[tuple[str, Lesson]]:
+    def _settle_signals(self) -> Sequence[tuple[str, SignalVisit]]:
         """Forget the signals that a good response answers; return what it teaches of their sources."""
         signals, row = self.handout.memory.signals, self.handout.row
         if not signals or self.outcome != "ok":
@@ -197,12 +197,12 @@ class Judgement:
         n = sum(told.n for told in signals)
         if n:
             self.count("signals_true" if self.bit else "signals_false", n)
-        known = self.context.recent.sources
         if row.visits % LESSONS_EVERY:
             # Of a source that is known well, some visits say as much as all.
-            signals = tuple(told for told in signals if not is_known_well(known(told.source)))
+            known = self.context.recent.sources
+            signals = tuple(told for told in signals if not known(told.source).is_known_well)
         believed = (row.shape, row.time) if row.shape > 0.0 else self.context.published.prior_of(row.pattern)
-        return lessons_of(signals, self.at - self.interval, self.interval, bool(self.bit), believed, known)
+        return lessons_of(signals, self.at - self.interval, self.interval, bool(self.bit), believed)
 
     def _scheduled(self, row: Row) -> Row:
         """Return the row with its numbers."""
@@ -223,7 +223,7 @@ class Judgement:
         is_apart = row.failures or row.flags & (TIMED | HUB | CHECKED) or row.min_interval >= row.max_interval
         if not signals or is_apart:
             return SILENCE
-        return heard_of(signals, change_rate_of(row, self.context.published), self.context.recent.sources)
+        return heard_of(signals, change_rate_of(row, self.context.published), self.context.recent.sources, self.at, self.at)
 
     def _numbers(self, row: Row, terms: Terms, heard: Heard) -> Numbers:
         handout = self.handout

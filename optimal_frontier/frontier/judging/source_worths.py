@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from optimal_frontier.estimation.signal_sources import KINDS, MEMORY, PLAIN, Kind, SignalSource, SignalVisit
+from optimal_frontier.estimation.signal_sources import KINDS, PLAIN, Believed, Kind, SignalSource, SignalVisit
 from optimal_frontier.state.source_lessons import BY_HAND, NOTHING_KNOWN, PING, Lesson, Record
 
 #: Seconds for which a record is used before it is read again.
 FRESH_S: Final = 10.0
+#: Seconds for which what visits teach is held, so that it is stored by batches.
+HELD_S: Final = 2.0
 #: Records that are remembered.
 _MOST: Final = 10_000
 #: A source is known well from so many changes on; of the visits to a page only one in so many teaches of it then.
@@ -21,16 +23,17 @@ LESSONS_EVERY: Final = 8
 _BY_HAND: Final = Kind(0.1, 0.005, 4.0)
 
 
-class Worth(NamedTuple):
-    """What a source is worth for a page: the share of its changes that it tells of, and signals per second that no change caused."""
+class Source(NamedTuple):
+    """What is known of a source: its record, what its kind lets expect, and what is believed by both."""
 
-    recall: float
-    false_rate: float
+    record: SignalSource
+    kind: Kind
+    believed: Believed
 
-    def precision(self, change_rate: float) -> float:
-        """Return the probability that a signal is true, for a page of this change rate (1/s)."""
-        told = self.recall * change_rate
-        return told / (told + self.false_rate) if told > 0.0 else 0.0
+    @property
+    def is_known_well(self) -> bool:
+        """Whether its record is of so many changes that visits need not all be counted."""
+        return self.record.changes >= _WELL
 
 
 def kind_of(source: str) -> Kind:
@@ -47,37 +50,11 @@ def kind_of(source: str) -> Kind:
 
 
 @lru_cache(maxsize=1024)
-def source_of(source: str, known: Record) -> tuple[SignalSource, Kind, float]:
-    """Return what is known of a source by its name and its record, its kind, and its recall."""
+def source_of(source: str, known: Record) -> Source:
+    """Return what is known of a source by its name and its record."""
     seconds, changes, squares, signals, products, *likelihoods = known
     record, kind = SignalSource(seconds, changes, squares, signals, products, tuple(likelihoods)), kind_of(source)
-    return record, kind, record.recall(kind)
-
-
-def worth_of(source: str, known: Record, change_rate: float) -> Worth:
-    """Return what a source is worth for a page of a change rate (1/s, > 0), by its name and its record."""
-    record, kind, recall = source_of(source, known)
-    return Worth(recall, record.false_rate(change_rate, recall, kind))
-
-
-def lesson_of(source: str, known: Record, visit: SignalVisit) -> Lesson:
-    """Return what a visit teaches of a source of which so much is known.
-
-    Examples
-    --------
-    >>> keep, sums = lesson_of("h feed", NOTHING_KNOWN, SignalVisit(10.0, 1, True, 0.1))
-    >>> round(keep, 3), sums[0], sums[3]
-    (0.998, 5.0, 0.5)
-    """
-    record, kind, _ = source_of(source, known)
-    after = record_in(record.after(visit, kind))
-    keep = 1.0 - 1.0 / MEMORY if visit.changed or visit.signals else 1.0
-    return Lesson(keep, tuple(now - keep * before for now, before in zip(after, known, strict=True)))
-
-
-def is_known_well(known: Record) -> bool:
-    """Tell whether a record is of so many changes that visits need not all be counted."""
-    return known[1] >= _WELL
+    return Source(record, kind, record.believed(kind))
 
 
 def record_in(source: SignalSource) -> Record:
@@ -86,15 +63,20 @@ def record_in(source: SignalSource) -> Record:
 
 
 class SourceWorths:
-    """Records that this process has read, and when. Read by judges; written by whoever talks to Redis."""
+    """What this process has read of sources, and what visits have taught since: judges read, whoever talks to Redis writes.
+
+    Visits teach by batches, every `HELD_S` seconds: that costs less, and the server is asked seldom. A killed process loses as much.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[float, Record]] = {}
+        self._known: dict[str, tuple[float, Source]] = {}
+        self._visits: dict[str, list[SignalVisit]] = {}
+        self._since = 0.0
 
-    def __call__(self, source: str) -> Record:
-        """Return the record of a source; of one that was not read nothing is known."""
+    def __call__(self, source: str) -> Source:
+        """Return what is known of a source; of one that was not read: nothing."""
         found = self._known.get(source)
-        return NOTHING_KNOWN if found is None else found[1]
+        return source_of(source, NOTHING_KNOWN) if found is None else found[1]
 
     def stale(self, sources: Iterable[str]) -> list[str]:
         """Return those of which no fresh record is known."""
@@ -107,4 +89,30 @@ class SourceWorths:
             self._known = {}
         now = time.monotonic()
         for source, known in found.items():
-            self._known[source] = now, known
+            self._known[source] = now, source_of(source, known)
+
+    def take(self, visits: Iterable[tuple[str, tuple[float, float, bool, float, float]]]) -> None:
+        """Keep visits to pages of sources, to learn of them."""
+        for source, visit in visits:
+            if not self._visits:
+                self._since = time.monotonic()
+            self._visits.setdefault(source, []).append(SignalVisit(*visit))
+
+    def lessons(self, *, at_once: bool = False) -> dict[str, Lesson]:
+        """Return what the visits that were kept teach of each source, and forget them; nothing while they are few and new."""
+        if not self._visits or not (at_once or time.monotonic() - self._since >= HELD_S):
+            return {}
+        visits, self._visits = self._visits, {}
+        return {name: lesson_of(self(name), some) for name, some in visits.items()}
+
+
+def lesson_of(source: Source, visits: Sequence[SignalVisit]) -> Lesson:
+    """Return what visits teach of a source of which so much is known.
+
+    Examples
+    --------
+    >>> keep, sums = lesson_of(source_of("h feed", NOTHING_KNOWN), [SignalVisit(10.0, 1, True, 0.1)])
+    >>> round(keep, 3), sums[0], sums[3]
+    (0.998, 5.0, 0.5)
+    """
+    return Lesson(*source.record.after_all(visits, source.kind))

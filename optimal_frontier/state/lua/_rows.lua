@@ -1,7 +1,7 @@
 -- Shared by every script and put in front of it by scripts.py, which fills in what stands in ${...}.
 -- KEYS[1]  prefix of the partition, "NAMESPACE:{k}:"; every key carries its hash tag. Times are whole microseconds. Keys: see keys.py.
 local P, call, up, pk, sub, floor = KEYS[1], redis.call, struct.unpack, struct.pack, string.sub, math.floor
-local HEAD, PAGE, FAR = ${HEAD_BYTES}, ${PAGE_BYTES}, 9e15
+local HEAD, PAGE, FAR, FRONT = ${HEAD_BYTES}, ${PAGE_BYTES}, 9e15, 4 -- FRONT: score of a page that was pinged; those given back have 2
 local ACTIVE, TRANSIENT, RETIRED, DONE = 1, 3, 4, 5
 -- What scripts read of a head: host, state, flags, b, a, s, e, l. Before its first attempt b is 0, and its rank stands where a and s do.
 local QUEUE, RANK_AT = '${QUEUE_FORMAT}', ${RANK_AT}

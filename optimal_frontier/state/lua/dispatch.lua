@@ -24,8 +24,8 @@ local function is_spared()
 end
 -- Pages looked at beyond one a request; pages of a shut host at one of its turns; microseconds by which a host may catch up.
 local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
--- A page whose update time has come goes before pages worth the price times e or less: its lateness is no share of an interval.
-local TIMED, AT_ITS_TIME, COLUMN, FLAGS, FLAGS_AT = ${TIMED}, 1, 1024, '<Bdffff', ${STATE_AT} + 1
+-- A page whose update time has come, or that was pinged, goes before pages worth the price times e or less.
+local TIMED, SIGNALLED, AT_ITS_TIME, COLUMN, FLAGS, FLAGS_AT = ${TIMED}, ${SIGNALLED}, 1, 1024, '<Bdffff', ${STATE_AT} + 1
 local is_first_pass, kept, share = share >= 1 and call('EXISTS', P .. 'f') == 1, 0, share % 1
 local function is_kept(value) -- in a first pass pinned pages and hubs keep their times, and forced pages are not put off
   local e, l, _, least, most = up('<fffff', value, ${E_AT})
@@ -91,7 +91,7 @@ while want > 0 and c - over < want and from < 4 * want + 256 do
         late = moves and (now - at) / 1e6 / s or 2 * (now - at) / (at - b + 1)
         moves = moves or late > ${STARVED} and e < l and free_wait <= e
         if late ~= late then at, late, moves, first = now, 0, false, now end -- a damaged row: its reader puts it aside
-        if late >= 0 and flags % (2 * TIMED) >= TIMED then late = late + AT_ITS_TIME end
+        if late >= 0 and (flags % (2 * TIMED) >= TIMED or flags % (2 * SIGNALLED) >= SIGNALLED and e == l) then late = late + AT_ITS_TIME end
       end
       if first > now then
         wait = min(wait, first - now); if first > score then put(ids[i], place(first)) end
@@ -160,7 +160,7 @@ for j = r, c do
   if is_bound and not is_open(host_of[i]) then put_off(id[i], host_of[i], score_of[i], keeps[i])
   else
     wait = min(wait, max(0, due[i] - now))
-    if score_of[i] % 2 == 0 and math.abs(to - score_of[i]) > 0.01 * math.abs(to - now) then put(id[i], to) end
+    if score_of[i] % 2 == 0 and score_of[i] ~= FRONT and math.abs(to - score_of[i]) > 0.01 * math.abs(to - now) then put(id[i], to) end
   end
 end
 -- First visits leave their queue, and all that go out stand as leased.

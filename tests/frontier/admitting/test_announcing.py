@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from clocked_namespace import START, ClockedNamespace, fingerprint, page_of, settings_of
 
 from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, SignalVisit
-from optimal_frontier.frontier.admitting.announcing import Told, take_in
-from optimal_frontier.frontier.judging.source_worths import record_in
+from optimal_frontier.frontier.admitting.announcing import MOST_FIRST, Told, take_in
+from optimal_frontier.frontier.judging.source_worths import lesson_of, record_in, source_of
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.memory import MOST_SOURCES, Signals
 from optimal_frontier.state.messages import RELEASE, Announcement, Handout
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import ACTIVE, CHECKED, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL
-from optimal_frontier.state.source_lessons import NUMBERS, Lesson, Record
+from optimal_frontier.state.source_lessons import NOTHING_KNOWN, NUMBERS, Lesson, Record
 from optimal_frontier.state.source_records import all_sources, learn_calls
 
 SITEMAP = "h sitemap"
@@ -91,7 +93,8 @@ def test_a_signal_of_a_truthful_source_makes_a_page_due(store: ClockedNamespace)
     known_pages(store, 2)
     knows(store, TRUE)
     assert tell(store, "h/0").moved == 1
-    assert due_in(store) < 0 < due_in(store, "h/1")
+    assert due_in(store) == pytest.approx(0.0, abs=0.01)
+    assert due_in(store, "h/1") > 1.0
     assert store.row("h/0").flags & SIGNALLED
     assert signals(store) == 1
     assert store.counts()["signals"] == store.counts()["signals_moved"] == 1
@@ -114,7 +117,7 @@ def test_a_doubtful_source_brings_a_page_nearer_and_more_signals_nearer_still(st
         store.advance(1.0)
         tell(store, "h/0")
         due.append(due_in(store))
-    assert due[0] > due[1] > 0.0 > due[2]
+    assert due[0] > due[1] > 1.0 > due[2] > -0.01  # never before now: it would go before pages that wait for longer
 
 
 def test_what_was_said_or_seen_before_is_no_signal(store: ClockedNamespace) -> None:
@@ -200,7 +203,83 @@ def test_pages_without_doubt_go_by_whether_the_source_convinces(
     knows(store, known)
     terms = TERMS if "flags" in values else Terms(0.0, Published(), settings_of())
     assert tell(store, "h/0", terms=terms).moved == is_moved
-    assert (due_in(store) < 0) == is_moved
+    assert (due_in(store) < 0.01) == is_moved
+
+
+def ping(store: ClockedNamespace, *names: str, by: str = "ping") -> Told:
+    """Somebody says that pages have changed now."""
+    return tell(store, *names, by=by, resolution=2.0, unread=-1.0)
+
+
+def handed_first(store: ClockedNamespace, n: int = 1) -> list[bytes]:
+    """The pages that dispatch hands out first, under leases that run out."""
+    return [handout.page for handout in store.dispatch(n)]
+
+
+@pytest.mark.parametrize("by", ["ping", "ping shop"])
+@pytest.mark.parametrize("values", [{}, {"a": math.inf, "s": 0.0, "e": 1.0, "l": 1e6}, {"flags": SIGNALLED, "a": 800.0, "l": 1e6}])
+def test_a_first_ping_brings_a_page_to_the_front(store: ClockedNamespace, by: str, values: dict[str, float]) -> None:
+    """Also one that is not worth a visit at the price, and past a backlog of pages that are due a little longer."""
+    store.visit("h/pinged", **{**RATE, **values})
+    known_pages(store, 30, a=100.0, s=50.0, e=1.0, l=1e6)  # due now, at log price 0
+    store.advance(20.0)
+    assert ping(store, "h/pinged", by=by).moved == 1
+    row = store.row("h/pinged")
+    assert deadline(row.b / 1e6, Numbers(row.a, row.s, row.e, row.l), 99.0) == pytest.approx(store.now(), abs=0.01)
+    assert handed_first(store) == [fingerprint("h/pinged")[:12]]
+
+
+def test_a_page_that_is_late_by_more_than_a_ping_gives_is_left_alone(store: ClockedNamespace) -> None:
+    """So nobody loses by a ping, nor by a second one."""
+    known_pages(store, 2, a=10.0, s=5.0, e=1.0, l=1e6)
+    before = store.row("h/0")
+    assert ping(store, "h/0").moved == 0
+    assert store.row("h/0") == before
+    store.visit("h/2", **{**RATE, "a": 1e5, "e": 1.0, "l": 1e6})
+    store.advance(50.0)
+    assert ping(store, "h/2").moved == 1
+    store.advance(1.0)
+    assert ping(store, "h/2").moved == 0
+    # Later than by a slope, a page goes before one that was pinged; that one keeps its place at the front.
+    assert fingerprint("h/2")[:12] not in handed_first(store, 2)
+    assert handed_first(store) == [fingerprint("h/2")[:12]]
+
+
+def test_a_ping_waits_for_the_least_interval(store: ClockedNamespace) -> None:
+    known_pages(store, min_interval=150.0)
+    ping(store, "h/0")
+    assert due_in(store) == pytest.approx(50.0, abs=0.1)
+
+
+@pytest.mark.parametrize("by", ["ping", "ping shop"])
+def test_a_liar_that_pings_is_soon_worth_nothing(store: ClockedNamespace, by: str) -> None:
+    """At most 20 pages at once go first; and once visits have shown some of these unchanged, none."""
+    names = known_pages(store, 100, a=1e5, s=5e4, e=1.0, l=1e6)
+    ping(store, *names[:50], by=by)
+    assert sum(store.row(name).e == store.row(name).l for name in names) == MOST_FIRST
+    for _ in range(8):
+        known = source_of(by, all_sources(store).get(by, NOTHING_KNOWN))
+        store.run(learn_calls(store, {by: lesson_of(known, [SignalVisit(100.0, 1, False, 0.001, 30.0)])}))
+    ping(store, *names[50:], by=by)
+    assert sum(store.row(name).e == store.row(name).l for name in names) == MOST_FIRST
+
+
+def test_signals_never_make_a_rank_explode(store: ClockedNamespace) -> None:
+    """A page whose wait falls below its shortest one would count as starved: it would go first, and raise the price."""
+    terms = TERMS._replace(log_price=0.001)  # about that of dispatch
+    knows(store, TRUE)
+    store.visit("h/quiet", **{**RATE, "a": 1e5, "e": 5.0, "l": 1e6, "min_interval": 5.0})
+    store.advance(900.0)
+    store.visit("h/late", **{**RATE, "a": 5.0, "s": 1000.0, "e": 1.0, "l": 1e6})
+    store.advance(100.0)
+    for _ in range(3):
+        store.advance(1.0)
+        tell(store, "h/quiet", terms=terms)
+    row = store.row("h/quiet")
+    due = deadline(row.b / 1e6, Numbers(row.a, row.s, row.e, row.l), 0.0)
+    assert store.now() - 4.0 < due <= store.now() + 1.0
+    assert row.e == 5.0 < due - row.b / 1e6
+    assert handed_first(store) == [fingerprint("h/late")[:12]]
 
 
 def test_a_page_in_flight_is_told_after_its_lease(store: ClockedNamespace) -> None:
@@ -237,7 +316,7 @@ def test_retired_pages_of_before_their_first_visit_are_due_now(store: ClockedNam
     store.advance(10.0)
     knows(store, TRUE)
     tell(store, "h/0")
-    assert store.score("h/0") == pytest.approx(store.now() * 1e6, abs=10)
+    assert store.score("h/0") == 4.0  # the front
 
 
 def test_a_page_found_as_news_keeps_no_lastmod_before_its_first_visit(store: ClockedNamespace) -> None:

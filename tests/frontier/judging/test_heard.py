@@ -11,7 +11,7 @@ from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, Sign
 from optimal_frontier.frontier.judging.heard import LEAST_PRECISION, SILENCE, heard_of
 from optimal_frontier.frontier.judging.judge import Context, is_news
 from optimal_frontier.frontier.judging.recent import Recent
-from optimal_frontier.frontier.judging.source_worths import record_in, source_of
+from optimal_frontier.frontier.judging.source_worths import lesson_of, record_in, source_of
 from optimal_frontier.scheduling.signals import wait_with_sources
 from optimal_frontier.state.memory import Memory, Signals
 from optimal_frontier.state.messages import Handout
@@ -58,7 +58,7 @@ def test_a_silent_source_leaves_a_page_alone_for_longer() -> None:
     lying = judged(watched(), OLD, within(LYING))
     assert lying.row == plain.row
     rate = 3.0 / 100.0
-    heard = heard_of((told(),), rate, lambda _: record_in(TRUE))
+    heard = heard_of((told(),), rate, lambda _: source_of(NAME, record_in(TRUE)), AT, AT)
     assert heard.recall > 0.8
     expected, _ = wait_with_sources(math.log(5.0), 1.0, rate, heard.recalls, heard.false_rates)
     assert expected > wait_with_sources(math.log(5.0), 1.0, rate, (), ())[0]
@@ -71,7 +71,8 @@ def test_a_visit_answers_the_signals_and_teaches_of_the_source(content: bytes, c
     assert observation.memory.signals == (told(0),)
     assert observation.memory.size == 0
     assert observation.counters[counter] == 2
-    ((name, (keep, sums)),) = observation.lessons
+    ((name, lesson),) = observation.lessons
+    keep, sums = lesson_of(source_of(NAME, record_in(TRUE)), [lesson])
     assert name == NAME
     assert keep == 0.998
     assert sums[0] > 0.0
@@ -81,7 +82,8 @@ def test_a_visit_answers_the_signals_and_teaches_of_the_source(content: bytes, c
 
 
 def test_silence_before_a_change_is_a_change_that_was_not_told_of() -> None:
-    ((_, (_, sums)),) = judged(watched(), NEW, within()).lessons
+    ((_, lesson),) = judged(watched(), NEW, within()).lessons
+    _, sums = lesson_of(source_of(NAME, record_in(TRUE)), [lesson])
     assert sums[-1] < sums[5]
     assert sums[3] == pytest.approx(0.0, abs=1e-9)
 
@@ -96,8 +98,8 @@ def test_a_source_that_named_the_page_since_its_last_visit_teaches_only_by_signa
 
 
 def test_what_the_last_visit_may_have_seen_speaks_not_against_the_source() -> None:
-    ((_, (_, sums)),) = judged(watched(told(1, unsure=1)), OLD, within()).lessons
-    assert sums[3] == pytest.approx(0.0, abs=1e-9)
+    ((_, lesson),) = judged(watched(told(1, unsure=1)), OLD, within()).lessons
+    assert lesson.signals == 0
 
 
 @pytest.mark.parametrize("came", ["500", "404", "RobotsDenied"])
@@ -120,7 +122,7 @@ def test_several_sources_learn_one_by_one() -> None:
     observation = judged(watched(told(1), told(0, name=FEED)), NEW, within())
     assert [name for name, _ in observation.lessons] == [NAME, FEED]
     both = dict(observation.lessons)
-    assert both[NAME].sums[3] > 0.0 == both[FEED].sums[3]
+    assert both[NAME].signals == 1 > both[FEED].signals == 0
 
 
 def test_an_unchanged_page_is_judged_as_ever_and_a_change_that_was_told_of_counts_once() -> None:
@@ -128,7 +130,7 @@ def test_an_unchanged_page_is_judged_as_ever_and_a_change_that_was_told_of_count
     row = judged(watched(told(1), **page), OLD, within()).row
     assert (row.shape, row.time) == (3.0, 140.0)
     row = judged(watched(told(1), **page), NEW, within()).row
-    _, _, recall = source_of(NAME, record_in(TRUE))
+    recall = source_of(NAME, record_in(TRUE)).believed.recall
     assert (row.shape, row.time) == (pytest.approx(4.0, abs=0.05), pytest.approx(100.0 + 40.0 * recall, abs=2.0))
     assert row.watch_shape == 0.0  # habits are not watched by visits that signals chose
     assert judged(watched(**page), NEW, within()).row.watch_shape > 0.0
@@ -142,7 +144,7 @@ def test_hubs_and_checks_go_by_their_own_numbers(flag: int) -> None:
     if flag == HUB:
         assert not observation.row.flags & SIGNALLED
         assert observation.row.a == judged(handed(flags=HUB, log_price=math.log(5.0)), OLD, within()).row.a
-    assert heard_of((), 0.1, lambda _: record_in(TRUE)) is SILENCE
+    assert heard_of((), 0.1, lambda _: source_of(NAME, record_in(TRUE)), AT, AT) is SILENCE
 
 
 def test_pinned_pages_keep_their_interval() -> None:
@@ -154,7 +156,7 @@ def test_pinned_pages_keep_their_interval() -> None:
 
 def test_a_source_below_the_least_precision_counts_for_nothing() -> None:
     """Neither its signals nor its silence."""
-    heard = heard_of((told(50),), 0.03, lambda _: record_in(LYING))
+    heard = heard_of((told(50),), 0.03, lambda _: source_of(NAME, record_in(LYING)), AT, AT)
     assert heard is SILENCE
     assert 0.0 < LEAST_PRECISION < 0.5
 
