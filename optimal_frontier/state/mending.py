@@ -17,7 +17,9 @@ from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.scanning import scan_hash, scan_zsets
 
-_SEVEN: Final = struct.Struct("<7d")
+#: The state of a partition; one of an older version ends before the last two.
+_STATE: Final = struct.Struct("<9d")
+_OLDER: Final = struct.Struct("<7d")
 _TWO: Final = struct.Struct("<dd")
 #: Fields of the last plan that are texts.
 _TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores"})
@@ -49,7 +51,7 @@ def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
     """Yield what is damaged among the shared values of a partition. O(hosts), in replies of bounded size."""
     yield from _of_types(namespace, partition)
     kept = _read(namespace, partition, "GET", "d")
-    if kept is not None and not (len(kept) == _SEVEN.size and all(map(math.isfinite, _SEVEN.unpack(kept)))):
+    if kept is not None and not any(len(kept) == one.size and all(map(math.isfinite, one.unpack(kept))) for one in (_OLDER, _STATE)):
         yield Damage("d", "is no state of a partition", ("DEL", "@d"))
     for name in ("stats", "kept"):
         for field, value in _fields(namespace, partition, name):

@@ -24,7 +24,7 @@ _STATE: Final = struct.Struct("<7d")
 def read_log_price(namespace: Namespace, partition: int) -> float:
     """Return the log price by which a partition dispatches now."""
     kept = namespace.command("GET", namespace.key("d", partition), partition=partition)
-    return float(_STATE.unpack(kept)[3]) if kept else 0.0
+    return float(_STATE.unpack_from(kept)[3]) if kept else 0.0
 
 
 @dataclass(frozen=True)
