@@ -20,9 +20,10 @@ from optimal_frontier.state.scanning import scan_hash, scan_zsets
 #: The state of a partition; one of an older version ends before the last two.
 _STATE: Final = struct.Struct("<9d")
 _OLDER: Final = struct.Struct("<7d")
-_TWO: Final = struct.Struct("<dd")
+#: Times of a host, likewise without the last one.
+_TURNS: Final = (struct.Struct("<dd"), struct.Struct("<ddd"))
 #: Fields of the last plan that are texts.
-_TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores"})
+_TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores", "planner"})
 #: Fields of it that may not be infinite.
 _FINITE: Final = frozenset({"number", "time", "first_time", "pages", "fetched", "extra_fetches", "measured_fetches", "exploration_bits"})
 #: Words by which a script says that a value was damaged, and not, for one, that a permission is missing.
@@ -58,7 +59,7 @@ def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
             if not _is_whole(value):
                 yield Damage(f"{name} {_text(field)}", f"is {_text(value)!r}, which is no counter", ("HDEL", f"@{name}", field))
     for field, value in _fields(namespace, partition, "opens"):
-        if len(field) != 4 or len(value) != _TWO.size or not all(map(math.isfinite, _TWO.unpack(value))):
+        if len(field) != 4 or not any(len(value) == one.size and all(map(math.isfinite, one.unpack(value))) for one in _TURNS):
             yield Damage(f"opens {field.hex()}", "is no time of a host", ("HDEL", "@opens", field))
     yield from _of_hosts(namespace, partition)
     for field, value in _fields(namespace, partition, "plan"):

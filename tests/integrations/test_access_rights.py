@@ -29,7 +29,7 @@ NOT_GRANTED = {"scan"}
 
 SPIDER = """
     class Tester(Base):
-        paths = ["/pages/6", "/counter/0", "/moved/static/9", "/status/404", "/status/503"]
+        paths = ["/pages/6", "/counter/0", "/moved/static/9", "/status/404"]
         def parse(self, response):
             for link in response.css("a"):
                 yield response.follow(link)
@@ -41,15 +41,15 @@ READING = (
     ["check", "--json"],
     ["sources", "--json"],
     ["changes"],
-    ["noise", "@"],
-    ["whatif", "--budget", "5", "--json"],
+    ["noise", "@/counter/0"],
+    ["whatif", "--rate", "5", "--json"],
     ["export", "-"],
 )
 STEERING = (
     ["ping", "@/static/1"],
     ["plan", "--once"],
     ["force", "@/static/1"],
-    ["importance", "2", "--url", "@/static/2"],
+    ["importance", "2", "@/static/2"],
     ["forget", "@/static/3"],
     ["check", "--repair"],
 )
