@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -132,10 +131,8 @@ def crawl_until(server: Server, site: MisbehavingSite, folder: Path, visits: int
         assert "Traceback" not in run.log, run.log
 
 
-def test_users_suffice_for_a_crawl_and_for_the_commands(
-    server: Server, site: MisbehavingSite, tmp_path: Path, nowhere: Path
-) -> None:
-    """The server refuses nothing; MONITOR of the same run is a part of what is granted."""
+def test_users_suffice_for_a_crawl_and_for_the_commands(server: Server, site: MisbehavingSite, tmp_path: Path, nowhere: Path) -> None:
+    """The log of refusals stays empty over a crawl, and over all that looks at it and steers it."""
     crawl_until(server, site, tmp_path / "crawl", 60)
     assert server.refused() == []
     for user, lines in (("crawler", [*READING, *STEERING]), ("watcher", READING)):
@@ -143,3 +140,64 @@ def test_users_suffice_for_a_crawl_and_for_the_commands(
             done = command(server, site, user, words)
             assert done.exit_code == 0, f"{user}: {words}: {done.output}"
     assert server.refused() == []
+
+
+@pytest.mark.parametrize("missing", ["hsetnx", "zadd", "evalsha", "script|load"])
+def test_a_missing_command_is_named_in_one_line(missing: str, server: Server, site: MisbehavingSite, tmp_path: Path) -> None:
+    """Whether it is missing at the start or within a script."""
+    server.admin.flushall()
+    server.admin.execute_command("ACL", "SETUSER", "crawler", f"-{missing}")
+    try:
+        with crawling(tmp_path, site.url(""), SPIDER, settings(server)) as run:
+            run.wait()
+            critical = [line for line in run.log.splitlines() if " CRITICAL: optimal_frontier: " in line]
+            assert len(critical) == 1, run.log
+            assert "lacks a permission: " in critical[0]
+            assert f"'{missing}'" in critical[0]
+            assert "Traceback" not in run.log
+    finally:
+        server.admin.execute_command("ACL", "SETUSER", "crawler", f"+{missing}")
+        server.admin.flushall()
+        server.admin.acl_log_reset()
+
+
+def test_who_reads_may_not_write(server: Server, site: MisbehavingSite, tmp_path: Path, nowhere: Path) -> None:
+    """A command that would change something is refused in one line; so is a crawl, and so are keys of others."""
+    crawl_until(server, site, tmp_path / "crawl", 5)
+    for words, refused in ((["ping", "@/static/1"], "'xadd'"), (["plan", "--once"], "'script|load'"), (["forget", "@/static/3"], "'")):
+        done = command(server, site, "watcher", words)
+        assert done.exit_code == 1
+        assert len(done.stderr.splitlines()) == 1
+        assert "lacks a permission" in done.stderr
+        assert refused in done.stderr
+    elsewhere = CliRunner().invoke(main, ["--redis-url", server.url("watcher"), "--namespace", "other", "status"])
+    assert (elsewhere.exit_code, "permissions" in elsewhere.stderr, "key" in elsewhere.stderr) == (1, True, True)
+    server.admin.acl_log_reset()
+
+
+def commands_of_the_code(known: set[str]) -> set[str]:
+    """Return what scripts call, and what stands first in a list, a tuple or a call of the package."""
+    found: set[str] = set()
+    for path in ROOT.glob("state/lua/*.lua"):
+        found |= set(re.findall(r"(?:call|many)\('([A-Z]+)'", path.read_text()))
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            words = node.args if isinstance(node, ast.Call) else node.elts if isinstance(node, ast.List | ast.Tuple) else []
+            if words and isinstance(words[0], ast.Constant) and isinstance(words[0].value, str):
+                found.add(words[0].value)
+    return {name.lower() for name in found if name.isupper() and name.lower() in known}
+
+
+def test_no_command_is_granted_for_nothing(server: Server) -> None:
+    """The crawler's commands are those of the code; the reader's are those of them that change nothing."""
+    flags = {str(name): command["flags"] for name, command in server.admin.command().items()}
+    used = commands_of_the_code(set(flags)) - NOT_GRANTED
+    assert granted("crawler") == used | OF_THE_CLIENT | {"multi", "exec"}
+    assert granted("watcher") < granted("crawler")
+    assert not [name for name in granted("watcher") if "|" not in name and "write" in flags[name]]
+    assert not granted("watcher") & {"evalsha", "script|load"}
+
+
+def test_documentation_shows_the_file() -> None:
+    """The users of docs/deployment.md are those of the file."""
+    assert USERS in (ROOT.parent / "docs" / "deployment.md").read_text()
