@@ -57,7 +57,7 @@ def exposition(answer: dict[str, Any] | None) -> str:
     """Return the text that Prometheus reads; of None, that the state could not be read."""
     lines = [f"# TYPE {PREFIX}_up gauge", f"{PREFIX}_up {int(answer is not None)}"]
     if answer is not None:
-        labels = ",".join(f'{name}="{_escaped(str(answer[name]))}"' for name in ("namespace", "spider"))
+        labels = ",".join(f'{name}="{_escaped(str(answer[name] or ""))}"' for name in ("namespace", "spider"))
         lines += [f"# TYPE {PREFIX}_crawl_info gauge", f"{PREFIX}_crawl_info{{{labels}}} 1"]
         for name, grows, value in metrics_of(answer):
             lines += [f"# TYPE {name} {'counter' if grows else 'gauge'}", f"{name} {value!r}"]

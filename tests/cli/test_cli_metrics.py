@@ -85,7 +85,7 @@ def test_every_counter_is_a_field_of_status(ask, crawl):
 
 
 def test_labels_are_escaped():
-    assert '{namespace="a\\"b\\\\",spider="None"} 1' in exposition({"namespace": 'a"b\\', "spider": None})
+    assert '{namespace="a\\"b\\\\",spider=""} 1' in exposition({"namespace": 'a"b\\', "spider": None})
 
 
 def test_the_dashboard_shows_metrics_that_there_are(ask, crawl):

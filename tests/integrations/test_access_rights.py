@@ -172,6 +172,8 @@ def test_who_reads_may_not_write(server: Server, site: MisbehavingSite, tmp_path
         assert refused in done.stderr
     elsewhere = CliRunner().invoke(main, ["--redis-url", server.url("watcher"), "--namespace", "other", "status"])
     assert (elsewhere.exit_code, "permissions" in elsewhere.stderr, "key" in elsewhere.stderr) == (1, True, True)
+    nothing = CliRunner().invoke(main, ["--redis-url", server.url("watcher"), "--namespace", "shop:none", "status"])
+    assert (nothing.exit_code, "nothing is stored yet under namespace 'shop:none'" in nothing.stderr) == (1, True)
     server.admin.acl_log_reset()
 
 
