@@ -44,7 +44,8 @@ def real_server(binary: str, folder: Path, options: Mapping[str, object]) -> Ite
         try:
             give_up = time.monotonic() + PATIENCE_S
             while not _listens(port):
-                assert process.poll() is None and time.monotonic() < give_up, (folder / "server.log").read_text()
+                failed = process.poll() is not None or time.monotonic() > give_up
+                assert not failed, (folder / "server.log").read_text()
                 time.sleep(0.02)
             yield port
         finally:

@@ -9,6 +9,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 import optimal_frontier
 from optimal_frontier.cli.metrics_command import COUNTERS, exposition, metrics_of
 
@@ -50,12 +52,8 @@ def test_serves_what_status_tells_until_it_is_stopped(ask, crawl, target):
         assert values["optimal_frontier_up"] == 1
         crawl.visit("http://a.example/hot", bit=1)
         assert values_of(fetch(url))["optimal_frontier_visits_total"] == 10
-        try:
+        with pytest.raises(urllib.error.HTTPError, match="404"):
             fetch(url.replace("/metrics", "/"))
-        except urllib.error.HTTPError as error:
-            assert error.code == 404
-        else:
-            raise AssertionError("only /metrics is served")
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")

@@ -126,7 +126,7 @@ def test_a_file_that_is_missing_is_told_by_its_option(option: str, tmp_path: Pat
 def test_another_host_name_than_in_the_certificate_is_refused(port: int, keys: Path, tmp_path: Path) -> None:
     """Names are checked unless the URL says `ssl_check_hostname=False`."""
     options = {"ssl_ca_certs": keys / "ca.pem", "ssl_certfile": keys / "client.pem", "ssl_keyfile": keys / "client.key"}
-    with pytest.raises(StateUnavailableError, match="TLS failed: .*localhost"):
+    with pytest.raises(StateUnavailableError, match=r"TLS failed: .*localhost"):
         connect(parse_redis_url(url_of(port, "localhost", **options), tmp_path))
     with connect(parse_redis_url(url_of(port, "localhost", ssl_check_hostname=False, **options), tmp_path)) as connection:
         assert connection.client.ping()
