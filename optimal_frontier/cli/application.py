@@ -13,6 +13,7 @@ from optimal_frontier.cli.check_command import check
 from optimal_frontier.cli.experiments import simulate
 from optimal_frontier.cli.export_command import export
 from optimal_frontier.cli.import_command import import_pages
+from optimal_frontier.cli.metrics_command import metrics
 from optimal_frontier.cli.migrate_command import migrate
 from optimal_frontier.cli.noise_command import noise
 from optimal_frontier.cli.page_command import page
@@ -74,7 +75,7 @@ def main(ctx: click.Context, redis_url: str | None, namespace: str | None, spide
     ctx.obj = Options(redis_url, namespace, project, spider)
 
 
-_LOOKING = (status, pages, page, sources, noise, changes, whatif, plot, check)
+_LOOKING = (status, metrics, pages, page, sources, noise, changes, whatif, plot, check)
 _STEERING = (ping, plan, import_pages, export, migrate, forget, force, reparse, importance, rename_callback, server)
 for _command in (*_LOOKING, *_STEERING, simulate, trace_git):
     main.add_command(_command)

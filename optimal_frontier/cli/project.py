@@ -116,7 +116,9 @@ def opened_namespace(workplace: Workplace, *, create: bool = False) -> Iterator[
         namespace.open(create=False)
         if is_empty(namespace):
             if not create:
-                others = namespaces_of(namespace.connection, workplace.settings.former_namespace or str(name).partition(":")[0])
+                others: list[str] = []
+                with contextlib.suppress(StateError):  # the user may lack the right to look for others
+                    others = namespaces_of(namespace.connection, workplace.settings.former_namespace or str(name).partition(":")[0])
                 which = f"there are {', '.join(others)}" if others else "--namespace or --spider gives another one"
                 raise StateError(f"nothing is stored yet under namespace {name!r} at {spec.display}; {which}")
             settings = workplace.settings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import socket
 import ssl
@@ -21,6 +22,7 @@ from redis.credentials import UsernamePasswordCredentialProvider
 from redis.retry import Retry
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError, StateUnavailableError
+from optimal_frontier.state.scripts import commands_at
 
 if TYPE_CHECKING:
     from optimal_frontier.state.embedded import EmbeddedServer
@@ -49,6 +51,9 @@ _EXPECTED = (
     'expected "embedded", embedded:///path, redis://host:port/db, rediss://host:port/db, unix:///path?db=0 or redis+cluster://host:port'
 )
 _ENCODE = "'/', '?', '#' and '@' in a user name or password must be percent-encoded"
+
+#: Options of redis-py that name a file or a folder for TLS.
+_FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
 
 _UNAVAILABLE = {
     "LOADING": "is still loading its data",
@@ -310,6 +315,8 @@ def _translate(exc: Exception, spec: ConnectionSpec, key: str) -> StateError:
     codes = set(re.findall(r"\b[A-Z]{3,}\b", text))
     if isinstance(exc, redis_errors.NoPermissionError) or "NOPERM" in codes:
         return StateError(f"{where}: the user lacks a permission: {text}")
+    if "user executing the script" in text or "ACL failure in script" in text:
+        return StateError(f"{where}: the user lacks a permission: {_refused_in_script(text)}")
     if isinstance(exc, redis_errors.AuthenticationError) or codes & {"NOAUTH", "WRONGPASS"}:
         return StateUnavailableError(f"wrong password or user for {spec.display} (OPTIMAL_FRONTIER_REDIS_URL): {text}")
     if isinstance(exc, redis_errors.AuthenticationWrongNumberOfArgsError):
@@ -326,7 +333,8 @@ def _translate(exc: Exception, spec: ConnectionSpec, key: str) -> StateError:
             return StateError(f"{where} is no cluster; redis:// is for a single server")
         return StateUnavailableError(f"cannot reach {where}: {text}")
     if isinstance(exc, redis_errors.TimeoutError):
-        return StateUnavailableError(f"{where} did not answer in time: {text}")
+        hint = "; does it speak TLS at this port?" if "connecting" in text and spec.display.startswith("rediss:") else ""
+        return StateUnavailableError(f"{where} did not answer in time: {text}{hint}")
     if isinstance(exc, redis_errors.ConnectionError):
         return StateUnavailableError(f"cannot reach {where}: {_reason(exc)}")
     if "WRONGTYPE" in codes:
@@ -340,6 +348,16 @@ def _translate(exc: Exception, spec: ConnectionSpec, key: str) -> StateError:
         if code in codes:
             return StateUnavailableError(f"{where} {meaning}: {text}")
     return StateError(f"{where} reports: {text}")
+
+
+def _refused_in_script(text: str) -> str:
+    """What a script was refused: Redis 7.0 and older tell the line of the script, not the command."""
+    at = re.search(r"script: ([0-9a-f]{40}), on @user_script:(\d+)", text)
+    commands = commands_at(at[1], int(at[2])) if at else []
+    if not commands:
+        return text
+    names = " or ".join(f"'{name.lower()}'" for name in dict.fromkeys(commands))
+    return f"this user has no permissions to run the {names} command in a script (ACL LOG tells more)"
 
 
 def _reason(exc: BaseException) -> str:
@@ -392,6 +410,9 @@ def _client_options(url: str) -> dict[str, Any]:
         redis.ConnectionPool(**options).make_connection()  # connects to nothing, but refuses unknown options
     except (TypeError, ValueError, redis_errors.RedisError):
         raise _unusable("has an unknown or unusable option after its '?'") from None
+    for name in _FILES:
+        if name in given and not os.access(str(given[name]), os.R_OK):
+            raise _unusable(f"names a file by {name} that is not there or cannot be read")
     return options
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import struct
 from functools import cache
@@ -72,3 +73,16 @@ def source(name: str) -> str:
     parts = (_SHARED, _OF_PAGES, name) if name in _WITH_PAGES else (_SHARED, name)
     text = "".join((folder / f"{part}.lua").read_text() for part in parts)
     return re.sub(r"\$\{(\w+)\}", lambda match: str(CONSTANTS[match[1]]), text)
+
+
+def commands_at(digest: str, line: int) -> list[str]:
+    """Return the commands of Redis that a line (from 1) of the script with a digest (SHA-1, hexadecimal) may call; none of one that is not
+    ours. The line of ``many`` calls what it is given.
+    """
+    for path in (files("optimal_frontier.state") / "lua").iterdir():
+        text = source(path.name.removesuffix(".lua"))
+        if hashlib.sha1(text.encode()).hexdigest() == digest:
+            lines = text.splitlines()
+            here = lines[line - 1] if 0 < line <= len(lines) else ""
+            return re.findall(r"call\('([A-Z]+)'", here) or re.findall(r"many\('([A-Z]+)'", text)
+    return []
