@@ -25,15 +25,18 @@ FOREIGN = "foreign"
 def domain_of(name: str) -> str:
     """Return the registered domain of a host name, by the list of public suffixes that tldextract brings along; it is never fetched.
 
-    An address, and a name that is no domain, is itself.
+    An address, and a name that is no domain, is itself; of an ending that is not on the list two labels count, as the list has it.
 
     Examples
     --------
-    >>> domain_of("www.shop.co.uk"), domain_of("one.github.io"), domain_of("127.0.0.1"), domain_of("localhost")
-    ('shop.co.uk', 'one.github.io', '127.0.0.1', 'localhost')
+    >>> [domain_of(name) for name in ("www.shop.co.uk", "one.github.io", "www.a.example", "127.0.0.1", "localhost")]
+    ['shop.co.uk', 'one.github.io', 'a.example', '127.0.0.1', 'localhost']
     """
     found = _extract()(name)
-    return f"{found.domain}.{found.suffix}" if found.domain and found.suffix else name
+    if found.domain and found.suffix:
+        return f"{found.domain}.{found.suffix}"
+    is_listed = bool(found.suffix or found.ipv4 or found.ipv6)
+    return name if is_listed else ".".join(name.split(".")[-2:])
 
 
 @cache
