@@ -45,7 +45,7 @@ def clock_facts(reading: PageReading, settings: FrontierSettings) -> dict[str, A
     try:
         clocks.unpack_host(0, stored.hosts[row.host])
         for level, key in enumerate(keys):
-            clocks.unpack_group(level, stored.groups.get(key, b""))
+            clocks.unpack_group(level, stored.groups.get(key, b""), reading.now)
     except InvalidProblemError:
         return None  # the next plan writes it anew
     numbers = np.array([[level if key in stored.groups else NO_GROUP for level, key in enumerate(keys)]])

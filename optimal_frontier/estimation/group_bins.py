@@ -89,15 +89,15 @@ class GroupBins:
         self.sums[:, :, BINS - steps :] = 0.0
         return True
 
-    def rescale(self, bin_s: float) -> None:
-        """Go over to bins that are a power of two times as long: pairs are merged, or bins split evenly.
+    def rescale(self, bin_s: float, now: float = math.inf) -> None:
+        """Go over to bins that are a power of two times as long: pairs are merged, or bins split evenly. None begins after ``now``.
 
         Raises
         ------
         InvalidProblemError
             It is no power of two.
         """
-        self.sums, self.newest = _rescaled(self.sums, self.newest, self.bin_s, bin_s)
+        self.sums, self.newest = _rescaled(self.sums, self.newest, self.bin_s, bin_s, now)
         self.bin_s = float(bin_s)
 
     def pack(self, group: int) -> bytes:
@@ -106,8 +106,8 @@ class GroupBins:
             return b""
         return _HEADER.pack(self.newest, self.bin_s) + np.minimum(self.sums[:, group], _LARGEST).astype(_PACKED).tobytes()
 
-    def unpack(self, group: int, packed: bytes) -> None:
-        """Put what `pack` returned in the place of the sums of a group, moved on to the newest bin.
+    def unpack(self, group: int, packed: bytes, now: float = math.inf) -> None:
+        """Put what `pack` returned in the place of the sums of a group, moved on to the newest bin. No bin begins after ``now``.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class GroupBins:
         newest, bin_s = _HEADER.unpack_from(packed)
         old = np.frombuffer(packed, _PACKED, offset=_HEADER.size).astype(np.float32).reshape(4, 1, BINS)
         if bin_s != self.bin_s:
-            old, newest = _rescaled(old, newest, bin_s, self.bin_s)
+            old, newest = _rescaled(old, newest, bin_s, self.bin_s, now)
         self.advance(newest * self.bin_s)
         steps = self.newest - newest
         if 0 <= steps < BINS:
@@ -142,7 +142,7 @@ def fault_of_group(packed: bytes, now: float) -> str:
     return "" if bool(((sums >= 0) & np.isfinite(sums)).all()) else "has sums that no visits can have left"
 
 
-def _rescaled(sums: Sums, newest: int, old_s: float, new_s: float) -> tuple[Sums, int]:
+def _rescaled(sums: Sums, newest: int, old_s: float, new_s: float, now: float) -> tuple[Sums, int]:
     """Sums (4, groups, BINS) in bins of another length, and the number of the newest one."""
     power = math.log2(new_s / old_s) if 0.0 < new_s < math.inf and 0.0 < old_s < math.inf else math.nan
     if not power.is_integer():
@@ -157,6 +157,9 @@ def _rescaled(sums: Sums, newest: int, old_s: float, new_s: float) -> tuple[Sums
         return made, last
     split = 2 ** int(-power)
     last = (newest + 1) * split - 1
+    if now < last * new_s:
+        # The newest bin has only begun. Bins that lie ahead would hide what comes until then.
+        last = max(math.floor(now / new_s), newest * split)
     of = (last + 1 - BINS + np.arange(BINS)) // split - bins[0]
     made[:] = sums[:, :, of] / np.float32(split)
     return made, last

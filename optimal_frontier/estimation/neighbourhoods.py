@@ -197,19 +197,19 @@ class Neighbourhoods:
         self.bins.sums[:, groups] = 0.0
         self._remake(groups)
 
-    def rescale(self, bin_s: float) -> None:
-        """Go over to bins that are a power of two times as long, see `GroupBins.rescale`."""
-        self.bins.rescale(bin_s)
+    def rescale(self, bin_s: float, now: float = math.inf) -> None:
+        """Go over to bins that are a power of two times as long, none of which begins after ``now``, see `GroupBins.rescale`."""
+        self.bins.rescale(bin_s, now)
         self._remake_all()
 
     def pack_group(self, group: int) -> bytes:
         """Return what is known of a group, 272 bytes; none for a group that is as if it were new."""
         return self.bins.pack(group)
 
-    def unpack_group(self, group: int, packed: bytes) -> None:
+    def unpack_group(self, group: int, packed: bytes, now: float = math.inf) -> None:
         """Put what `pack_group` returned, at any time, in the place of what is known of a group; see `GroupBins.unpack`."""
         newest = self.bins.newest
-        self.bins.unpack(group, packed)
+        self.bins.unpack(group, packed, now)
         if self.bins.newest != newest:
             self._remake_all()
         self._remake(np.array([group]))

@@ -197,6 +197,27 @@ def test_other_bins_keep_what_was_expected(factor: float) -> None:
     assert made.bins.newest == math.floor((1e5 + 2 * BIN_S) / (BIN_S * factor)) or factor < 1
 
 
+@pytest.mark.parametrize("factor", [1 / 4, 1 / 64])
+def test_shorter_bins_do_not_lie_ahead_of_now(factor: float) -> None:
+    """Else nothing would be learned until the old bin is over, and what is stored would be taken for damaged."""
+    now = math.floor(2e9 / BIN_S) * BIN_S + 0.1 * BIN_S
+    made, other = clocks(at=now), Neighbourhoods(BIN_S * factor)
+    made.fold(batch(*random_visits(np.random.default_rng(4), now - 2 * BIN_S, 2 * BIN_S, 80)))
+    other.grow(1, 1)
+    other.unpack_group(0, made.pack_group(0), now)
+    made.rescale(BIN_S * factor, now)
+    for clock in (made, other):
+        assert clock.bins.newest == math.floor(now / (BIN_S * factor))
+        assert not fault_of_group(clock.pack_group(0), now)
+        before = clock.bins.sums[EXPECTED, 0].sum()
+        until = np.full(1, now + 0.001 * BIN_S)
+        groups = np.array([[0, NO_GROUP, NO_GROUP, NO_GROUP]])
+        one = np.ones(1)
+        visit = VisitBatch(groups, np.zeros(1, int), until - 0.001 * BIN_S, until, one > 0, one, one * BIN_S, one > 0)
+        clock.fold(visit)
+        assert clock.bins.sums[EXPECTED, 0].sum() == pytest.approx(before + 0.001, rel=1e-5)
+
+
 def test_what_is_no_group_or_no_power_of_two_is_refused() -> None:
     made = clocks()
     for wrong in (b"x", bytes(271)):

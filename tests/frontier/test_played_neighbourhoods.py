@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+
 import numpy as np
 import pytest
 from played_crawl import Play, parse
 from timed_namespace import START, open_namespace
 
+from optimal_frontier.frontier.planning import clock_keeper
 from optimal_frontier.state.checking import check_state
 
 SECTIONS, PAGES = 8, 15
@@ -91,3 +95,46 @@ def test_a_planner_that_is_killed_loses_nothing_but_a_look(space) -> None:
     play.until(800.0)
     assert play.count(700.0) - looked == pytest.approx(100 * BUDGET, abs=5)
     assert int(space.hash("plan")["clocks_open"]) == 1
+
+
+def test_visits_that_a_plan_takes_in_count_for_the_next_look(space, monkeypatch) -> None:
+    """Of a large table a plan reads a part; most plans of a large crawl are made between two looks."""
+    play = Sections(space)
+    play.until(700.0)
+    keeper, pages = play.planner.keeper, play.planner.crawl.tables[0].pages
+    keeper.look(play.now)
+    play._plan_at = math.inf  # no plan and no look
+    play.until(760.0)
+    counted = play.count(700.0)
+    assert counted > 60
+    keeper.take_in(0, play.now, takes_over=False)
+    rows = dict(zip(pages["id"].tolist(), pages["b"].tolist(), strict=True))
+    last = {page: max(play.visits[number]) for page, number in play.numbers.items()}
+    assert sum(abs(rows[page] / 1e6 - at) < 1.0 for page, at in last.items()) >= len(last) - play.want, "but for those under way"
+    most = []
+    monkeypatch.setattr(clock_keeper, "_FEW_WRITTEN", 0)
+    monkeypatch.setattr(clock_keeper, "shifted_pages", lambda *args: most.append(args[-1]))
+    with contextlib.suppress(AttributeError):
+        keeper.look(play.now)
+    assert most[0] == pytest.approx(0.2 * counted, abs=3)
+
+
+def test_clocks_that_count_no_more_are_taken_back_by_and_by(space, monkeypatch) -> None:
+    """A look writes what is due soon; once no clock is open the others follow, also without a plan."""
+    play = Sections(space)
+    play.until(700.0)
+    keeper, pages = play.planner.keeper, play.planner.crawl.tables[0].pages
+    clocks = keeper.clocks[0]._clocks
+    pages["written"][:20] = 30.0
+    for gates in (clocks.gates, clocks.rhythm_gates):
+        for host in range(len(gates.evidence)):
+            gates.set(host, -7.0)
+    monkeypatch.setattr(clock_keeper, "_MOST_WRITTEN", 0.0)
+    monkeypatch.setattr(clock_keeper, "_FEW_WRITTEN", 1)
+    monkeypatch.setattr(clock_keeper, "_AHEAD", math.inf)
+    taken_back = 0
+    for _ in range(5):
+        before = np.count_nonzero(pages["written"])
+        play.planner.look()
+        taken_back += before > np.count_nonzero(pages["written"])
+    assert taken_back > 2

@@ -214,7 +214,8 @@ class Judgement:
             wait = second_look_of(row, terms, self.interval)
             if wait < numbers.l:
                 return _with_fields(row, fixed(wait)._asdict() | {"flags": row.flags | CHECKED})
-        flags = {"flags": row.flags | SIGNALLED} if heard.recalls else {}
+        # Intervals that are fixed say nothing of sources; with the flag they would go first, as pages that were pinged.
+        flags = {"flags": row.flags | SIGNALLED} if heard.recalls and numbers.e < numbers.l else {}
         return _with_fields(row, numbers._asdict() | flags)
 
     def _heard(self, row: Row) -> Heard:

@@ -63,6 +63,8 @@ class ClockKeeper:
         self.crawl = crawl
         self.clocks: dict[int, NeighbourhoodClocks] = {}
         self._looks = 0
+        # Visits that plans have taken in since the last look: most come that way where plans are made more often than looks.
+        self._planned: dict[int, int] = {}
 
     @property
     def look_s(self) -> float:
@@ -80,7 +82,11 @@ class ClockKeeper:
             self.clocks[k] = NeighbourhoodClocks(self.namespace, k)
             self.clocks[k].load(priors.default_time)
         self.clocks[k].count(pages)
-        return self.clocks[k].learn(priors, priors.default_time, now)
+        read = self.clocks[k].learn(priors, priors.default_time, now)
+        # A plan reads only a part of a large table.
+        self.crawl.tables[k].note(read.visits, read.log_price)
+        self._planned[k] = self._planned.get(k, 0) + len(read.visits)
+        return read
 
     def place(self, k: int, at: Ints, now: float) -> None:
         """Note of these pages how far their clocks are ahead."""
@@ -113,13 +119,15 @@ class ClockKeeper:
         visits, _, log_price = clocks.learn(priors, priors.default_time, now)
         table.note(visits, log_price)
         is_all = pages.count <= _FEW_PAGES or self._looks % _ALL_AT == 0
-        stirs = clocks.is_open or bool(pages["shift"].any())
+        # Where clocks count no more, all that is in the numbers is taken back, also what no look wrote at once.
+        stirs = clocks.is_open or bool(pages["shift"].any() or pages["written"].any())
         if stirs:
             self.place(k, np.arange(pages.count) if is_all else np.flatnonzero(clocks.stirred(pages)), now)
         clocks.calm()
+        seen = len(visits) + self._planned.pop(k, 0)
         if not stirs:
             return None
-        most = max(_FEW_WRITTEN, int(_MOST_WRITTEN * len(visits)))
+        most = max(_FEW_WRITTEN, int(_MOST_WRITTEN * seen))
         return shifted_pages(pages, log_price, now, _AHEAD * self.look_s, most)
 
     def store(self, k: int, fence: int) -> bool:

@@ -163,7 +163,8 @@ class NeighbourhoodClocks:
 
     def load(self, round_s: float) -> None:
         """Take over what is stored, in place of what is known here; what is damaged is learned anew."""
-        stored = _sound(read_clocks(self.namespace, self.partition), self.namespace.now(self.partition))
+        now = self.namespace.now(self.partition)
+        stored = _sound(read_clocks(self.namespace, self.partition), now)
         self._groups, self._hosts, self._unstored, self._stirred = Numbers(), Numbers(), [], []
         self.last = min(stored.last, newest_visit(self.namespace, self.partition), key=order_of_entry)
         self._clocks = Neighbourhoods(_bin_of(round_s))
@@ -171,7 +172,7 @@ class NeighbourhoodClocks:
         self._hosts.add(np.array(sorted(stored.hosts), np.uint64))
         self._clocks.grow(self._groups.size, self._hosts.size)
         for key, number in zip(self._groups.keys.tolist(), self._groups.numbers.tolist(), strict=True):
-            self._clocks.unpack_group(number, stored.groups[key])
+            self._clocks.unpack_group(number, stored.groups[key], now)
         for key, number in zip(self._hosts.keys.tolist(), self._hosts.numbers.tolist(), strict=True):
             self._clocks.unpack_host(number, stored.hosts[key])
 
@@ -200,7 +201,7 @@ class NeighbourhoodClocks:
         if clocks is None:
             clocks = self._clocks = Neighbourhoods(_bin_of(round_s))
         if abs(math.log2(_bounded(round_s / BINS_A_ROUND) / clocks.bins.bin_s)) > _OFF:
-            clocks.rescale(_bin_of(round_s))
+            clocks.rescale(_bin_of(round_s), now)
         if not len(visits) or not len(self._counts):
             return read
         keys = group_keys(visits["host"], visits["directory"], visits["pattern"])

@@ -154,6 +154,15 @@ def test_pinned_pages_keep_their_interval() -> None:
     assert not observation.row.flags & SIGNALLED
 
 
+def test_even_intervals_of_an_exploration_are_no_pings() -> None:
+    """A fixed wait with the flag would put every page that a source watches before all others."""
+    said = {"exploration": "explore-then-commit", "exploration_horizon": "9", "exploration_rounds": "0"}
+    even = Context((known := within()).settings, planned(math.log(5.0), 97.0, exploration=said), known.recent)
+    row = judged(watched(), OLD, even).row
+    assert row.e == row.l
+    assert not row.flags & SIGNALLED
+
+
 def test_a_source_below_the_least_precision_counts_for_nothing() -> None:
     """Neither its signals nor its silence."""
     heard = heard_of((told(50),), 0.03, lambda _: source_of(NAME, record_in(LYING)), AT, AT)
