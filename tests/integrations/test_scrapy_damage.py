@@ -180,7 +180,7 @@ def test_a_page_that_is_gone_under_all_of_its_names_is_retired(crawl: Crawler, s
     assert state.counts["retired"] == 2
 
 
-def test_a_middleware_of_the_user_may_send_a_public_page_through_a_private_host(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+def test_a_middleware_may_send_a_public_page_through_a_private_host(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     """As renderers on localhost do: it is no redirect, the word is the user's own. Where a public page redirects to is refused still."""
     spider = """
         class Rendered:

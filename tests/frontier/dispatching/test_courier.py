@@ -254,6 +254,7 @@ def test_a_refusal_ends_the_thread_and_says_why(fake):
     assert woken.wait(PATIENCE_S)
     assert courier.stop(PATIENCE_S)
 
+
 def test_an_error_outside_of_a_round_trip_ends_the_thread_and_says_why(courier, fake, caplog):
     """Whoever waits for it would wait for ever."""
 
