@@ -38,8 +38,9 @@ _DAMAGE: Final = (
     "another type",
 )
 _MOST: Final = 10_000
-#: Entries of a stream that one call reads.
+#: Entries of a stream that one call reads, and keys whose types one asks for.
 _ENTRIES: Final = 200
+_ASKED: Final = 1000
 
 
 class Damage(NamedTuple):
@@ -106,11 +107,15 @@ def is_damage(error: StateError) -> bool:
 
 
 def _of_types(namespace: Namespace, partition: int) -> Iterator[Damage]:
-    names = {key.name: key.type for key in KEYS if not key.name.endswith(":H") and key.name != "meta"}
-    found = namespace.commands([["TYPE", namespace.key(name, partition)] for name in names], partition=partition)
-    for (name, expected), kind in zip(names.items(), found, strict=True):
-        if kind.decode() not in (expected, "none"):
-            yield Damage(name, f"is a {kind.decode()}, expected a {expected}", ("RENAME", f"@{name}", f"@{name}:damaged"))
+    names = [(key.name, key.type) for key in KEYS if not key.name.endswith(":H") and key.name != "meta"]
+    numbers = [_text(number) for number, _ in _fields(namespace, partition, "hosts:names") if number.isdigit()]
+    names += [(f"{key.name[:-1]}{number}", key.type) for key in KEYS if key.name.endswith(":H") for number in numbers]
+    for at in range(0, len(names), _ASKED):
+        some = names[at : at + _ASKED]
+        found = namespace.commands([["TYPE", namespace.key(name, partition)] for name, _ in some], partition=partition)
+        for (name, expected), kind in zip(some, found, strict=True):
+            if kind.decode() not in (expected, "none"):
+                yield Damage(name, f"is a {kind.decode()}, expected a {expected}", ("RENAME", f"@{name}", f"@{name}:damaged"))
 
 
 def _of_hosts(namespace: Namespace, partition: int) -> Iterator[Damage]:

@@ -16,6 +16,8 @@ from optimal_frontier.state.visit_log import KEPT_ENTRIES, VISIT
 
 #: Pages of a shut host that come up at one of its turns, to be ranked.
 RIVALS: Final = 4
+#: Seconds until a turn of a host that is taken ahead of its time, at most: nobody waits for a later one.
+LONGEST_TURN_S: Final = 180
 
 _LUA_CODES: Final = {"I": "I4", "H": "I2", "B": "B", "d": "d", "f": "f"}
 #: Parts in front of a script: that of all, and that of scripts that add, move and forget pages.
@@ -48,6 +50,7 @@ CONSTANTS: Final = {
     "SPARE": FURTHER,
     "STARVED": STARVED,
     "RIVALS": RIVALS,
+    "LONGEST_TURN": LONGEST_TURN_S,
     "TIMED": TIMED,
     "SIGNALLED": SIGNALLED,
     "HUB": HUB,

@@ -178,3 +178,27 @@ def test_a_page_that_is_gone_under_all_of_its_names_is_retired(crawl: Crawler, s
         running.until(lambda: state.counts.get("moved_back") == 1 and state.at(former).get("state") == RETIRED, 60)
         running.stop()
     assert state.counts["retired"] == 2
+
+
+def test_a_middleware_may_send_a_public_page_through_a_private_host(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """As renderers on localhost do: it is no redirect, the word is the user's own. Where a public page redirects to is refused still."""
+    spider = """
+        class Rendered:
+            def process_request(self, request, spider=None):
+                if request.url == "http://public.example/away":
+                    return scrapy.http.Response(request.url, status=302, headers={"Location": SITE + "/static/secret"})
+                if request.url.startswith("http://public.example/"):
+                    return request.replace(url=SITE + "/static/rendered", meta=request.meta | {"page": request.url})
+
+        class Tester(Base):
+            def first(self):
+                yield Request("http://public.example/")
+                yield Request("http://public.example/away")
+            def parse(self, response):
+                note(url=response.url, page=response.meta["page"])
+    """
+    with crawl(spider, DOWNLOADER_MIDDLEWARES={"Rendered": 10}, of_MAX_INTERVAL=0.5) as running:
+        running.until(lambda: site.count("/static/rendered") >= 3 and state.counts.get("trapped_private"))
+        running.stop()
+    assert {"url": site.url("/static/rendered"), "page": "http://public.example/"} in running.record
+    assert not site.count("/static/secret")

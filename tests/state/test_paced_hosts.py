@@ -169,3 +169,15 @@ def test_turns_come_after_one_another_and_handouts_after_them(space: TimedNamesp
     space.run([starts_call(0, 1.0, [("a", space.now())])])
     space.advance(1.0)
     assert len(space.dispatch(**terms)) == 1
+
+
+def test_asking_for_turns_of_a_host_that_is_held_for_long_does_not_keep_it_shut_for_longer(space: TimedNamespace) -> None:
+    """Nobody waits for such a turn: it is told when it would be, and not taken, however often it is asked for."""
+    fill(space, 2)
+    space.call("hold_host", "a", 600.0)
+    for _ in range(50):
+        wait = space.run([turns_call(0, 10.0, 15.0, ["a"])])[0][0]
+        space.run([starts_call(0, 10.0, [("a", 0.0)])])
+        assert wait == pytest.approx(600e6, rel=1e-3)
+    space.advance(600.1)
+    assert "a" in hosts_of(space.names(16, host_delay=10.0))

@@ -122,7 +122,7 @@ class Courier:
         self._lost_at = 0.0
         self._acknowledged = Acknowledged()
         self._heartbeat_s = min(HEARTBEAT_S, _HEARTBEAT_SHARE * dispatcher.lease_s)
-        self._thread = threading.Thread(target=self._run, name="optimal_frontier-courier", daemon=True)
+        self._thread = threading.Thread(target=self._run_to_the_end, name="optimal_frontier-courier", daemon=True)
 
     @property
     def live(self) -> int:
@@ -280,6 +280,14 @@ class Courier:
             self._end(lease.handout)
             logger.warning("no result of %s came within %g s: it is due again", lease.handout.record["url"], self._longest_s)
 
+    def _run_to_the_end(self) -> None:
+        try:
+            self._run()
+        except Exception as error:
+            # A thread that ends without a word would leave the spider waiting for ever.
+            logger.critical("the courier cannot go on", exc_info=True)
+            self._fail(OptimalFrontierError(f"internal error: {error!r}"))
+
     def _run(self) -> None:
         retry_s = _RETRY_FIRST_S
         heartbeat = 0.0
@@ -310,11 +318,6 @@ class Courier:
             except OptimalFrontierError as error:
                 logger.critical("%s", error)
                 self._fail(error)
-                return
-            except Exception as error:
-                # A thread that ends without a word would leave the spider waiting for ever.
-                logger.critical("the courier cannot go on", exc_info=True)
-                self._fail(OptimalFrontierError(f"internal error: {error!r}"))
                 return
             retry_s = _RETRY_FIRST_S
             self._lost_at = 0.0

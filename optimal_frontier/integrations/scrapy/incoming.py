@@ -133,7 +133,10 @@ class IncomingRequests:
         before = local.request if local is not None and not local.is_answered else None
         if lease is not None and not lease.is_judged:
             before = lease.request
-        if before is None or before.url == request.url or not self._is_refused(request, before.url):
+        # What a middleware of the user's asks for instead (a renderer on localhost) is the word of no page.
+        if before is None or before.url not in request.meta.get("redirect_urls", ()) or before.url == request.url:
+            return False
+        if not self._is_refused(request, before.url):
             return False
         if lease is not None:
             lease.error = "IgnoreRequest"

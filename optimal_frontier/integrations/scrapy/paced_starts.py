@@ -15,12 +15,13 @@ from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.integrations.scrapy.compatibility import call_later, is_closing, pause
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
+from optimal_frontier.state.scripts import LONGEST_TURN_S
 
 #: Seconds between two looks whether a turn was given.
 _LOOK_S: Final = 0.005
-#: Longest wait for Redis to give one, seconds, and for the turn itself.
+#: Longest wait for Redis to give one, seconds, and for the turn itself: a second less, as one that is further off was not taken.
 _ANSWER_S: Final = 30.0
-_LONGEST_S: Final = 180.0
+_LONGEST_S: Final = LONGEST_TURN_S - 1.0
 #: Rounds of the loop in which a request is on its way from here to the network.
 _ROUNDS: Final = 4
 

@@ -1,7 +1,8 @@
 -- Takes the next turn of hosts for fetches that are no dispatch (redirects, retries); a host then waits to be told of their start.
 -- ARGV[1]  "<ddddd": least us between two starts to a host, us for which it waits, what the time should be and within how many us the
 --          server's clock is believed, as in dispatch;  then a host of each fetch
--- Returns  per fetch the us until its turn, or -1: the host waits for another start, ask again. O(1) a fetch; one whose reply is lost runs out.
+-- Returns  per fetch the us until its turn, or -1: the host waits for another start, ask again. One that is further off than anybody waits
+--          for is told, and not taken. O(1) a fetch; one whose reply is lost runs out.
 local pause, awaited, expected, within = up('<dddd', ARGV[1])
 local now, result = (clock(read_state()[1], expected, within)), {}
 for i = 2, #ARGV do
@@ -9,7 +10,7 @@ for i = 2, #ARGV do
   local free, turn, waits = up('<ddd', (call('HGET', P .. 'opens', key) or NONE) .. NONE)
   if waits > now then result[i - 1] = -1 else
     local at = math.max(now, free)
-    call('HSET', P .. 'opens', key, pk('<ddd', at + pause, math.max(turn, at + pause), at + awaited))
+    if at - now <= ${LONGEST_TURN} * 1e6 then call('HSET', P .. 'opens', key, pk('<ddd', at + pause, math.max(turn, at + pause), at + awaited)) end
     result[i - 1] = at - now
   end
 end

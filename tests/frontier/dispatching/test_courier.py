@@ -255,6 +255,19 @@ def test_a_refusal_ends_the_thread_and_says_why(fake):
     assert courier.stop(PATIENCE_S)
 
 
+def test_an_error_outside_of_a_round_trip_ends_the_thread_and_says_why(courier, fake, caplog):
+    """Whoever waits for it would wait for ever."""
+
+    def broken() -> None:
+        raise ValueError("nothing can be made of it")
+
+    courier.add([page_of("a/1")], broken)
+    eventually(lambda: courier.failure is not None)
+    assert "nothing can be made of it" in str(courier.failure)
+    assert [record.levelname for record in caplog.records] == ["CRITICAL"]
+    assert courier.stop()
+
+
 def test_stopping_sends_what_is_left_and_gives_back_leases(fake):
     courier = Courier(fake, lambda: None)
     courier.start()
