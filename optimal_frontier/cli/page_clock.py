@@ -79,7 +79,7 @@ def clock_line(facts: dict[str, Any]) -> str:
     >>> facts = {"gate_open": True, "rhythm_open": False, "evidence": 9.5, "rhythm_evidence": 0.0, "round_seconds": 3600.0}
     >>> facts |= {"speed": 2.3, "ahead_seconds": 780.0, "elapsed_seconds": 600.0}
     >>> clock_line(facts | {"groups": [{"level": "directory", "pages": "/news/", "seen": 14, "changed": 9}]})
-    '2.3 times as fast as the calendar since its last visit; /news/: 9 of 14 visits within 60.0 min saw a change'
+    '2.3 times as fast as the calendar since its last visit; /news/: 9 of 14 visits within 1 h saw a change'
     """
     counts = {group["pages"]: f"{group['changed']} of {group['seen']} visits" for group in facts["groups"] if group["seen"]}
     told = [f"{pages}: {count}" for pages, count in counts.items()]

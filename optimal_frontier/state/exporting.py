@@ -49,6 +49,7 @@ NOT_EXPORTED: Final = frozenset(
         "refused_urls",
         "pings",
         "damaged",
+        "grace",
     }
 )
 

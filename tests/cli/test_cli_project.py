@@ -158,7 +158,7 @@ def test_another_schema_and_another_type_are_refused(run, redis_client, namespac
     assert redis_client.get(f"{namespace}:{{0}}:stats") == b"mine"
 
 
-@pytest.mark.parametrize("name", ["watch", "metrics", "stat"])
+@pytest.mark.parametrize("name", ["watch", "serve", "stat"])
 def test_a_command_that_is_not_built_is_unknown(nowhere, name):
     result = invoke(name)
     assert result.exit_code == 2
@@ -182,6 +182,9 @@ def test_help_needs_no_project(nowhere):
         "server",
         "simulate",
         "trace-git",
+        "ping",
+        "sources",
+        "metrics",
     }
     assert TABLE  # settings are not part of --help
 

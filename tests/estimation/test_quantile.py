@@ -6,6 +6,7 @@ import time as clock
 
 import numpy as np
 import pytest
+import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
@@ -141,11 +142,11 @@ def test_a_time_that_is_not_positive_is_named() -> None:
         posterior_median([1.0, 1.0], [1.0, 0.0])
 
 
-def test_a_million_medians_take_at_most_half_a_second() -> None:
-    shape = np.exp(np.random.default_rng(3).normal(0.0, 2.0, 1_000_000))
-    spent = []
-    for _ in range(3):
+def test_medians_take_little_more_than_scipys_function_alone() -> None:
+    shape = np.exp(np.random.default_rng(3).normal(0.0, 2.0, 300_000))
+    spent: dict[bool, list[float]] = {True: [], False: []}
+    for is_ours in [True, False] * 3:
         start = clock.process_time()
-        posterior_median(shape, shape)
-        spent.append(clock.process_time() - start)
-    assert min(spent) < 0.5
+        posterior_median(shape, shape) if is_ours else scipy.special.gammaincinv(shape, 0.5)
+        spent[is_ours].append(clock.process_time() - start)
+    assert min(spent[True]) < 1.5 * min(spent[False])

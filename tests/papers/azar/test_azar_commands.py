@@ -193,7 +193,7 @@ def test_a_file_that_cannot_be_written_after_all_is_one_line(simulate, nowhere):
 
 def test_unknown_names_are_answered_with_the_known_ones(simulate):
     names = (
-        "azar-figure-1, azar-figure-2, hubs, policies, trace, upadhyay-figure-2, upadhyay-regret, "
+        "azar-figure-1, azar-figure-2, hubs, policies, signals, trace, upadhyay-figure-2, upadhyay-regret, "
         "wolf-figure-10, wolf-figure-7, wolf-figure-8, wolf-figure-9"
     )
     assert one_line(simulate("azar-figure-3")) == f"optimal-frontier: simulate azar-figure-3: unknown; known are {names}"
