@@ -38,7 +38,7 @@ test: install
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --editable '.[test]' 'scrapy==2.13.4'
-	.venv-oldest/bin/python -m pytest $(PARALLEL) tests/integrations/test_scrapy_pages.py
+	.venv-oldest/bin/python -m pytest $(PARALLEL) tests/integrations/test_scrapy_endings.py tests/integrations/test_scrapy_pages.py
 
 lint: install
 	$(VENV)/bin/ruff check .

@@ -179,8 +179,6 @@ class Observation:
         Name of a content that is no page's own, to be told to all crawlers; empty: none.
     lessons : sequence of (str, tuple)
         Sources of signals, and what this visit shows of each: the fields of `estimation.signal_sources.SignalVisit`.
-    announced : tuple or None
-        Announcer and 1 (right), 0 (wrong) or -1 (settled without a verdict), where this visit settles an announcement.
     aside : str
         Why the page is put aside, as what is stored of it is damaged; empty: it is not. Nothing else of the observation counts then.
     """
@@ -200,7 +198,6 @@ class Observation:
     brings_back: bool = False
     flag: bytes = b""
     lessons: Sequence[tuple[str, tuple[float, float, bool, float, float]]] = ()
-    announced: tuple[str, int] | None = None
     aside: str = ""
 
 

@@ -81,7 +81,7 @@ class Server:
         return entries
 
 
-@pytest.fixture(scope="module", params=["valkey"])
+@pytest.fixture(scope="module", params=["redis", "valkey"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that knows the users of the file, and `admin`."""
     folder = tmp_path_factory.mktemp("acl")
