@@ -161,11 +161,11 @@ def _hub_line(facts: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> _hub_line({"new_pages_per_second": 3 / 3600, "mean_importance": 1.0, "counts": True})
+    >>> _hub_line({"new_pages_per_second": 3 / 3600, "mean_importance": 1.0, "is_source": False, "counts": True})
     'yields 3 new pages an hour, of mean importance 1'
     """
     off = "" if facts["counts"] else "; that does not count, as DISCOVERY_VALUE is off"
-    return f"yields {new_pages(facts['new_pages_per_second'])}, of mean importance {number(facts['mean_importance'])}{off}"
+    return f"yields {new_pages(facts)}, of mean importance {number(facts['mean_importance'])}{off}"
 
 
 def _noise_line(facts: Mapping[str, Any]) -> str:

@@ -374,7 +374,12 @@ def _hub(reading: PageReading, settings: FrontierSettings) -> dict[str, Any] | N
     known = yield_of(reading.memory)
     if known is None or not reading.row.flags & HUB:
         return None
-    return {"new_pages_per_second": known.rate, "mean_importance": known.mean_importance, "counts": settings.discovery_value}
+    return {
+        "new_pages_per_second": known.rate,
+        "mean_importance": known.mean_importance,
+        "is_source": bool(reading.memory.entries),
+        "counts": settings.discovery_value,
+    }
 
 
 def _siblings(reading: PageReading) -> dict[str, Any] | None:

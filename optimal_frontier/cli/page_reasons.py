@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 from optimal_frontier.cli.failure_causes import cause_in_words
@@ -115,21 +116,25 @@ def _why_hub(row: Row, facts: dict[str, Any], every: str, longest: float) -> str
         held = ", held to its shortest interval"
     elif interval >= longest * (1 - _AT_BOUND):
         held = ", held to its longest interval"
-    return f"Visited every {every}{held}: it yields {new_pages(facts['hub']['new_pages_per_second'])} (price {number(facts['threshold'])})."
+    return f"Visited every {every}{held}: it yields {new_pages(facts['hub'])} (price {number(facts['threshold'])})."
 
 
-def new_pages(rate: float) -> str:
-    """Return a rate of new pages, per second, in a unit of which there is at least one.
+def new_pages(hub: Mapping[str, Any]) -> str:
+    """Return the rate of new pages of a hub, in a unit of which there is at least one; of a source, words on known pages are among them.
 
     Examples
     --------
-    >>> new_pages(3 / 3600), new_pages(1 / 86_400), new_pages(0.25 / 86_400)
-    ('3 new pages an hour', '1 new page a day', '0.25 new pages a day')
+    >>> [new_pages({"new_pages_per_second": rate / 86_400, "is_source": False}) for rate in (72, 1, 0.25)]
+    ['3 new pages an hour', '1 new page a day', '0.25 new pages a day']
+    >>> new_pages({"new_pages_per_second": 2.0, "is_source": True})
+    '2 new pages and words on known ones a second'
     """
+    rate = hub["new_pages_per_second"]
     units = (("a second", 1.0), ("a minute", 60.0), ("an hour", 3600.0))
     unit, seconds = next((one for one in units if rate * one[1] >= 1.0 - _AT_BOUND), ("a day", DAY_S))
     count = number(rate * seconds)
-    return f"{count} new page{'' if count == '1' else 's'} {unit}"
+    words = " and words on known ones" if hub["is_source"] else ""
+    return f"{count} new page{'' if count == '1' and not words else 's'}{words} {unit}"
 
 
 def _why_timed(facts: dict[str, Any]) -> str:

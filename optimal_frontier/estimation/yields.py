@@ -43,12 +43,12 @@ class Yield(NamedTuple):
         return self.importance / self.seconds
 
 
-def first_yield(pages: int, importance: float, seconds: float, visits: int) -> Yield:
+def first_yield(pages: float, importance: float, seconds: float, visits: int) -> Yield:
     """Return what is believed of a page that shows new pages for the first time at a later visit than its first.
 
     Parameters
     ----------
-    pages, importance : int, float
+    pages, importance : float
         How many are new, and the sum of their importance.
     seconds : float
         Since the visit before.
@@ -64,14 +64,14 @@ def first_yield(pages: int, importance: float, seconds: float, visits: int) -> Y
     return Yield(float(pages), importance, max(seconds, _SHORTEST_S) * min(max(visits, 1), REMEMBERED_VISITS))
 
 
-def learn_yield(known: Yield, pages: int, importance: float, seconds: float) -> Yield:
+def learn_yield(known: Yield, pages: float, importance: float, seconds: float) -> Yield:
     """Return what is believed after a visit.
 
     Parameters
     ----------
     known : Yield
         Before it.
-    pages, importance : int, float
+    pages, importance : float
         New links of the visit, 0 or more, and the sum of their importance.
     seconds : float
         Since the last visit that counted.

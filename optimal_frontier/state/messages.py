@@ -100,6 +100,8 @@ class Handout:
         As stored: head and tail.
     new_links, new_importance : int, float
         Links found on it that were new so far, and the sum of their importance; counted while the lease lives.
+    told, told_importance : float
+        Pages whose deadline its word has moved so far, and the sum of their importance; each counts with the chance that the word is true.
     """
 
     partition: int
@@ -118,6 +120,8 @@ class Handout:
     value: bytes = b""
     new_links: int = 0
     new_importance: float = 0.0
+    told: float = 0.0
+    told_importance: float = 0.0
 
     @property
     def elapsed(self) -> float:

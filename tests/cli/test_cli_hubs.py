@@ -34,7 +34,8 @@ def hub(crawl):
 
 def test_page_says_what_comes_of_a_hub(ask, crawl, hub):
     answer = ask("page", hub)
-    assert answer["hub"] == {"new_pages_per_second": pytest.approx(AN_HOUR / 3600), "mean_importance": pytest.approx(2.0), "counts": True}
+    rate, importance = pytest.approx(AN_HOUR / 3600), pytest.approx(2.0)
+    assert answer["hub"] == {"new_pages_per_second": rate, "mean_importance": importance, "is_source": False, "counts": True}
     wait, _ = wait_with_discovery(LOG_PRICE, 0.001, answer["change_rate"], 2 * AN_HOUR / 3600)
     assert answer["interval"] == pytest.approx(wait, rel=1e-6)
     assert answer["marginal"] == pytest.approx(answer["threshold"], rel=1e-6)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from forked_programs import ForkedProgram
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
@@ -123,16 +124,15 @@ class Crawl:
         (folder / "scrapy.cfg").write_text("[settings]\n")
         (folder / "stats.json").unlink(missing_ok=True)
         self.log_path = folder / "log.txt"
+        environment = {**os.environ, "SITE": site, "PYTHONUNBUFFERED": "1"}
         with self.log_path.open("ab") as log:
             self.log_start = log.tell()
-            self.process = subprocess.Popen(
-                [sys.executable, *(arguments or []), "program.py"],
-                cwd=folder,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "SITE": site, "PYTHONUNBUFFERED": "1"},
-                start_new_session=True,
-            )
+            self.process: ForkedProgram | subprocess.Popen[bytes]
+            if arguments:
+                command = [sys.executable, *arguments, "program.py"]
+                self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=environment, start_new_session=True)
+            else:
+                self.process = ForkedProgram(folder / "program.py", self.log_path, environment)
 
     @property
     def log(self) -> str:

@@ -73,8 +73,9 @@ class NewsSite:
             names = [f"/old/{i}" for i in range(OLD)] + [f"/listed/{i}" for i in range(int(at / LISTED_S))]
             return f"<html><body><p>{at}</p>{''.join(f'<a href={name}>read</a>' for name in names)}</body></html>"
         if path == "/feed":
+            now = time.time()
             items = "".join(
-                f"<item><link>{self.url(f'/fed/{i}')}</link><pubDate>{formatdate(time.time(), usegmt=True)}</pubDate></item>"
+                f"<item><link>{self.url(f'/fed/{i}')}</link><pubDate>{formatdate(now - at + i * FED_S, usegmt=True)}</pubDate></item>"
                 for i in range(int(at / FED_S) + 1)
             )
             return f'<?xml version="1.0"?><rss version="2.0"><channel><title>news</title>{items}</channel></rss>'

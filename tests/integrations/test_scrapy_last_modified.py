@@ -94,7 +94,10 @@ def test_lastmod_of_a_request_is_noted_and_nonsense_is_named_once(crawl: Crawler
         def parse(self, response):
             super().parse(response)
             if response.url.endswith("/static/0"):
-                yield Request(SITE + "/static/1", meta={{"lastmod": "2020-01-01", "mine": 1}})
+                # Once: what was said last counts, and the page itself is to have the last word.
+                if not hasattr(self, "has_told"):
+                    self.has_told = True
+                    yield Request(SITE + "/static/1", meta={{"lastmod": "2020-01-01", "mine": 1}})
                 yield Request(SITE + "/static/2", meta={{"lastmod": "last week"}})
                 yield Request(SITE + "/static/3", meta={{"lastmod": ["next week"]}})
             if response.url.endswith("/static/1"):

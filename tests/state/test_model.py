@@ -189,7 +189,8 @@ class Crawl(RuleBasedStateMachine):
         k = HOSTS.index(host) % 2
         if self.space.call("hold_host", host, seconds, k=k):
             free = self.models[k].free_at
-            free[host] = max(free.get(host, 0.0), self.space.at + seconds * 1e6)
+            # By the partition's time, which never runs back.
+            free[host] = max(free.get(host, 0.0), self.models[k].time_of(self.space.at, 0.0, 0.0) + seconds * 1e6)
         else:
             assert not self.models[k].known_of(host)
 

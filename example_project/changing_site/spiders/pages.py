@@ -21,6 +21,8 @@ class PagesSpider(scrapy.Spider):
     """
 
     name = "pages"
+    # Feeds count as much as a page of average importance, until they are known by what they tell.
+    source_importance = 0.05
 
     def __init__(self, start_url: str, start_importance: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from optimal_frontier.frontier.admitting.revival import brought_back, due_at
 from optimal_frontier.frontier.judging.heard import CONVINCING, KnownOf, heard_of
 from optimal_frontier.frontier.judging.hubs import worth_of as worth_of_hub
-from optimal_frontier.frontier.judging.source_worths import source_of
+from optimal_frontier.frontier.judging.source_worths import Source, source_of
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbers_of
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.memory import MOST_SOURCES, Lastmod, Memory, Signals
@@ -267,16 +267,30 @@ def _take_in(
         heard[new.page] = row, before, word.memory
         if word.is_signal:
             spoken.setdefault(new.page, []).append(new)
-    revisions, noted = _consequences(heard, spoken, now, terms, lambda source: source_of(source, records.get(source, NOTHING_KNOWN)))
+
+    def known_of(source: str) -> Source:
+        return source_of(source, records.get(source, NOTHING_KNOWN))
+
+    revisions, noted = _consequences(heard, spoken, now, terms, known_of)
     if noted:
         namespace.command("HSET", key("memory", partition), *noted, partition=partition)
     calls = revise_calls(partition, revisions)
-    for (page, *_), done in zip(revisions, [one for reply in namespace.run(calls) for one in reply] if calls else [], strict=True):
+    for (page, _, row, _), done in zip(revisions, [one for reply in namespace.run(calls) for one in reply] if calls else [], strict=True):
         if done == 1:
             counted["signals_moved"] += 1
+            _count_for_source(spoken[page][-1], row, terms, known_of)
         else:  # it was visited, or handed out, since it was read
             told.again.extend(spoken[page])
             counted["signals"] -= len(spoken[page])
+
+
+def _count_for_source(new: NewPage, row: Row, terms: Terms, known_of: KnownOf) -> None:
+    """Count a word that has moved a page for the source that it was read in: what that is visited for."""
+    if new.found_on is not None and new.announcement is not None:
+        rate = change_rate_of(row, terms.published) or _ANY_RATE
+        is_true = known_of(new.announcement.source).believed.precision(rate)
+        new.found_on.told += is_true
+        new.found_on.told_importance += row.importance * is_true
 
 
 def _consequences(

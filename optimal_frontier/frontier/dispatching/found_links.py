@@ -1,4 +1,4 @@
-"""Which links of a visit are new is known when they were stored: until then its observation waits."""
+"""Which links of a visit are new, and which words move a page, is known when they were stored: until then its observation waits."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def with_links(
         if linking and id(handout) in linking:
             held.append((observation, lease))
             continue
-        if handout.new_links or observation.row.flags & HUB:
-            found = FoundLinks(handout.new_links, handout.new_importance)
+        if handout.new_links or handout.told or observation.row.flags & HUB:
+            found = FoundLinks.of(handout)
             observation = after_links(observation, found, published(handout.partition), settings)
         known.append((observation, lease))
     return known, held

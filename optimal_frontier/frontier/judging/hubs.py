@@ -1,4 +1,6 @@
-"""Hubs: pages on which new pages are found. What a visit teaches of how many there will be, and what that is worth.
+"""Hubs: pages on which there is news. What a visit teaches of how much there will be, and what that is worth.
+
+News is a link to a page that is new, or the word of a source on a page that is stale by it: until it is read, that page stays stale.
 
 A link counts for the page that it was found on if the store did not know it yet. Links of a first visit are those of all the time before
 it, so they say nothing of a rate. How many links of a visit are new is known only once they were stored, which is after it was judged:
@@ -16,16 +18,37 @@ from optimal_frontier.frontier.judging.waits import Terms, numbers_of
 from optimal_frontier.scheduling.numbers import at_latest
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory, Yielded
-from optimal_frontier.state.messages import KEEP, Observation
+from optimal_frontier.state.messages import KEEP, Handout, Observation
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import ACTIVE, CHECKED, HUB, SIGNALLED, TIMED
 
 
 class FoundLinks(NamedTuple):
-    """Links of a visit that were new: how many, and the sum of their importance."""
+    """News of a visit: links to pages that were new, and words that moved the deadline of a page.
+
+    Attributes
+    ----------
+    pages : int
+        How many were new.
+    importance : float
+        Sum over the pages of both kinds.
+    told : float
+        How many were told of. Each counts with the chance that the word is true, here and in the sum.
+    """
 
     pages: int = 0
     importance: float = 0.0
+    told: float = 0.0
+
+    @classmethod
+    def of(cls, handout: Handout) -> FoundLinks:
+        """Return what was counted for a visit so far."""
+        return cls(handout.new_links, handout.new_importance + handout.told_importance, handout.told)
+
+    @property
+    def news(self) -> float:
+        """How many in all."""
+        return self.pages + self.told
 
 
 def yield_of(memory: Memory) -> Yield | None:
@@ -56,24 +79,24 @@ def after_links(observation: Observation, found: FoundLinks, published: Publishe
     observation : Observation
         As judged.
     found : FoundLinks
-        Which of its links were new.
+        What news there was.
     published : Published
         The last plan of the page's partition.
     settings : FrontierSettings
         DISCOVERY_VALUE, OBJECTIVE, POLICY.
     """
     row, before = observation.row, observation.handout.row
-    if not (settings.discovery_value and (found.pages or row.flags & HUB) and learns_from_links(observation)):
+    if not (settings.discovery_value and (found.news or row.flags & HUB) and learns_from_links(observation)):
         return observation
     memory = observation.memory or observation.handout.memory
     at = row.b / 1e6
     known = yield_of(memory)
     if known is not None and memory.yielded is not None:
-        if (row.unseen > 0.0 or row.failures) and not found.pages:
+        if (row.unseen > 0.0 or row.failures) and not found.news:
             return observation  # it showed nothing of the page, or its callback raised: its time goes on
-        learned = learn_yield(known, *found, at - memory.yielded.at)
-    elif found.pages and observation.handout.memory.lost is None:
-        learned = first_yield(*found, at - before.b / 1e6 + before.unseen, before.visits)
+        learned = learn_yield(known, found.news, found.importance, at - memory.yielded.at)
+    elif found.news and observation.handout.memory.lost is None:
+        learned = first_yield(found.news, found.importance, at - before.b / 1e6 + before.unseen, before.visits)
     else:
         return observation  # after a callback that raised, they are of all the time before it
     row = row._replace(flags=row.flags | HUB)

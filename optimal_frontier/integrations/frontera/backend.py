@@ -357,8 +357,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     def _count_late(self, observation: Observation, more: int) -> None:
         """Put ``more`` new links, which came after their page, into what is stored of it, unless it was handed out again meanwhile."""
         handout = observation.handout
-        found = FoundLinks(handout.new_links, handout.new_importance)
-        learned = after_links(observation, found, self.session.courier.published(handout.partition), self.settings)
+        learned = after_links(observation, FoundLinks.of(handout), self.session.courier.published(handout.partition), self.settings)
         if learned is observation:
             return  # it says nothing of new pages
         revision = (handout.page, learned.row.b, learned.row, learned.memory)

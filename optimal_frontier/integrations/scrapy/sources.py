@@ -52,14 +52,14 @@ class AnnouncedPages:
         A regular expression that is searched in the URL of an entry, and the name of the method of the spider that gets its responses. The
         first rule that matches counts; an entry that none matches is left out.
     source_importance : float
-        Importance of a source, where RULES say nothing: its change stands for those of many pages, and each of them counts.
+        Importance of a source, where RULES say nothing, beside what it is found to tell, see `judging.hubs`.
     source_priorities : bool
         Whether the ``priority`` of a sitemap's entry is its importance.
     """
 
     source_urls: Sequence[str] = ()
     source_rules: Sequence[tuple[str, str]] = (("", "parse"),)
-    source_importance: float = 10.0
+    source_importance: float = 1.0
     source_priorities: bool = False
 
     def source_filter(self, entries: Iterable[Entry]) -> Iterable[Entry]:

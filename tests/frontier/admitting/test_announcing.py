@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from clocked_namespace import START, ClockedNamespace, fingerprint, page_of, settings_of
@@ -98,6 +99,24 @@ def test_a_signal_of_a_truthful_source_makes_a_page_due(store: ClockedNamespace)
     assert store.row("h/0").flags & SIGNALLED
     assert signals(store) == 1
     assert store.counts()["signals"] == store.counts()["signals_moved"] == 1
+
+
+def test_a_source_is_credited_with_the_pages_that_its_word_moves(store: ClockedNamespace) -> None:
+    """With their importance, times the chance that the word is true; not with words that move nothing."""
+    known_pages(store, 3, importance=4.0)
+    store.add(page_of("h/feed"))
+    feed = handed_out(store, "h/feed")
+    knows(store, DOUBTFUL)
+    seen_already = store.now() - 5000.0
+    words = {"h/0": store.now(), "h/1": store.now(), "h/2": seen_already}
+    spoken = Announcement(SITEMAP, -1.0)
+    told = [replace(page_of(name, lastmod=(at, 1.0), announcement=spoken), found_on=feed) for name, at in words.items()]
+    assert take_in(store, {0: told}, lambda _: TERMS).moved == 2
+    precision = source_of(SITEMAP, DOUBTFUL).believed.precision(RATE["shape"] / RATE["time"])
+    assert 0.2 < precision < 0.9
+    assert feed.told == pytest.approx(2 * precision, rel=0.05)
+    assert feed.told_importance == pytest.approx(2 * 4.0 * precision, rel=0.05)
+    assert feed.new_links == 0
 
 
 def test_a_signal_of_a_source_that_lies_moves_nothing_and_is_remembered(store: ClockedNamespace) -> None:

@@ -44,6 +44,21 @@ def test_new_links_of_a_second_visit_are_believed_at_once():
     assert told(observation.handout, observation, context(PLAN))["interval"] == pytest.approx(wait_of(observation, 2.0), rel=1e-5)
 
 
+def test_words_that_moved_pages_are_news_too_but_nothing_new_was_discovered():
+    """A source that tells of known pages is visited for that; its pages count as the store has counted them."""
+    handout = handed(40.0, visits=1, shape=2.0, time=50.0, log_price=2.0)
+    handout.new_links, handout.new_importance, handout.told, handout.told_importance = 2, 3.0, 4, 1.5
+    within = context(PLAN)
+    observation = after_links(judged(handout, NEW, within), FoundLinks.of(handout), within.published, within.settings)
+    assert observation.memory.yielded == pytest.approx((6.0, 4.5, 40.0, AT))
+    assert observation.counters["discovered"] == 2
+    handout.new_links, handout.new_importance = 0, 0.0
+    observation = after_links(judged(handout, NEW, within), FoundLinks.of(handout), within.published, within.settings)
+    assert observation.row.flags & HUB
+    assert observation.memory.yielded == pytest.approx((4.0, 1.5, 40.0, AT))
+    assert "discovered" not in observation.counters
+
+
 def test_the_numbers_are_those_of_the_wait_with_discovery():
     observation = linked(handed(40.0, visits=1, log_price=2.0), 6, 9.0)
     row = observation.row

@@ -1,0 +1,97 @@
+"""Programs in processes of their own that start at once: forked from a process that has imported what they need.
+
+An interpreter with Scrapy and all that comes with it takes 1.6 s of processor time to start; the crawls of the tests are several hundred.
+"""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+#: Imported once. The reactor is not among them: each process installs its own, and none of them starts a thread.
+PRELOADED = [
+    "scrapy.crawler",
+    "scrapy.core.downloader.handlers.http11",
+    "scrapy.core.engine",
+    "scrapy.spiderloader",
+    "scrapy.statscollectors",
+    "scrapy.utils.misc",
+    "frontera.core.manager",
+    "optimal_frontier",
+    "optimal_frontier.integrations.scrapy.scheduler",
+    "optimal_frontier.integrations.frontera.backend",
+]
+
+
+def _run(program: str, folder: str, log: str, environment: Mapping[str, str]) -> None:
+    """Be ``python program``, in a session of its own, with its output in a file."""
+    os.setsid()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    for standard in (1, 2):
+        os.dup2(out, standard)
+    sys.stdout, sys.stderr = (os.fdopen(standard, "w", buffering=1, closefd=False) for standard in (1, 2))
+    sys.argv = [program]
+    sys.path.insert(0, folder)
+    try:
+        runpy.run_path(program, run_name="__main__")
+    finally:
+        # What an interpreter does at its end, and multiprocessing leaves out.
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+
+
+class ForkedProgram:
+    """A running program; what `subprocess.Popen` has of its kind.
+
+    Parameters
+    ----------
+    program : Path
+        Source, in the folder that it works in.
+    log : Path
+        What it writes to stdout and stderr is appended to this file.
+    environment : mapping
+        All of its environment.
+    """
+
+    def __init__(self, program: Path, log: Path, environment: Mapping[str, str]) -> None:
+        self._process = _CONTEXT.Process(target=_run, args=(program.name, str(program.parent), str(log), dict(environment)))
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid: int = self._process.pid
+
+    def poll(self) -> int | None:
+        """Return how it ended, or None."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end; return the exit code, or minus the number of the signal."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired([str(self.pid)], timeout or 0.0)
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(PRELOADED)
