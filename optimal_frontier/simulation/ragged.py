@@ -63,6 +63,8 @@ class Ragged:
         a page's number to its times would not be.
         """
         low, high = self.starts[pages], self.starts[pages + 1]
+        if len(pages) == 1:
+            return low + np.searchsorted(self.times[low[0] : high[0]], at, side="right")
         while True:
             open_ = low < high
             if not open_.any():

@@ -112,6 +112,8 @@ class Realised:
         found = np.full(len(pages), np.nan)
         found[inside] = at[inside] - changes.times[latest[inside]]
         outside = pages[~inside]
+        if not len(outside):
+            return found
         other = (outside + 1) % len(self)
         rates = self.known_rates(0.0)
         first = np.append(changes.times, np.nan)[np.where(changes.counts[other] > 0, changes.starts[other], -1)]
