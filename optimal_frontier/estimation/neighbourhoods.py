@@ -30,6 +30,7 @@ Hawkes, A. G. (1971), "Spectra of some self-exciting and mutually exciting point
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
 from collections.abc import Sequence
@@ -59,6 +60,10 @@ NO_GROUP: Final = -1
 _LEAST_CHANCE: Final = 1e-6
 #: Beside the fullest bin of a group.
 _NOTHING: Final = 1e-12
+#: Pages whose clocks are read at once: more do not fit in the processor's cache.
+_AT_ONCE: Final = 4096
+#: Rows from which on their bins are added up faster one bin after the other.
+_MANY: Final = 64
 #: A packed host begins with the evidence of its gates, and when its rhythm began to be learned.
 _HOST: Final = struct.Struct("<ddd")
 
@@ -320,12 +325,13 @@ class Neighbourhoods:
         part = inside - low
         total: Floats = (groups.shape[1] * SHARE) * (place - inside)
         flat = self._clock.reshape(-1)
-        for of in groups.T:
+        for at in range(0, len(total), _AT_ONCE):
+            some = slice(at, at + _AT_ONCE)
             # The last group stands for none, so that its number may be -1.
-            first = of * (BINS + 1) + low
+            first = groups[some].T * (BINS + 1) + low[some]
             below = flat.take(first)
             first += 1
-            total += below + part * (flat.take(first) - below)
+            total[some] += (below + part[some] * (flat.take(first) - below)).sum(axis=0)
         return total
 
     def _excess(self, rows: Ints) -> NDArray[np.float32]:
@@ -378,15 +384,18 @@ def _covered(spans: Sequence[Floats], weight: Floats, visit: Ints, row: Ints, ro
     the visit, and the row that it adds to.
     """
     places, added = [], []
-    begin = row * (BINS + 2)
     for at, sign in zip(spans, (1.0, -1.0), strict=True):
         low = at.astype(np.int64)
         after = sign * weight * (at - low)
-        first = begin + low[visit]
-        places += [first, first + 1]
+        first = (low * rows)[visit] + row
+        places += [first, first + rows]
         added += [(sign * weight - after)[visit], after[visit]]
-    sums = np.bincount(np.concatenate(places), np.concatenate(added), rows * (BINS + 2)).reshape(rows, BINS + 2)
-    covered = np.cumsum(sums, axis=1)[:, :BINS]
+    covered = np.bincount(np.concatenate(places), np.concatenate(added), rows * (BINS + 2)).reshape(BINS + 2, rows)[:BINS]
+    if rows < _MANY:
+        np.cumsum(covered, axis=0, out=covered)
+    else:
+        for before, here in itertools.pairwise(covered):
+            here += before
     # What rounding leaves of nothing is nothing.
-    covered *= covered >= _NOTHING * covered.max(axis=1, keepdims=True, initial=0.0)
-    return covered.astype(np.float32)
+    covered *= covered >= _NOTHING * covered.max(axis=0, initial=0.0)
+    return covered.T.astype(np.float32)

@@ -84,10 +84,10 @@ class Numbers:
         self.is_touched[numbers] = True
         return numbers
 
-    def touched(self) -> list[tuple[int, int]]:
+    def touched(self) -> tuple[list[int], Ints]:
         """Return keys and numbers of those that differ from what is stored."""
         some = self.is_touched[self.numbers]
-        return list(zip(self.keys[some].tolist(), self.numbers[some].tolist(), strict=True))
+        return self.keys[some].tolist(), self.numbers[some]
 
     def add(self, keys: Keys) -> None:
         """Give numbers to keys that have none."""
@@ -301,15 +301,15 @@ class NeighbourhoodClocks:
         room = np.zeros(max(self._groups.size, 1), bool)
         room[: len(clocks.bins)] = clocks.bins.active[: len(room)]
         gone = self._groups.drop(room)
-        groups, hosts = self._groups.touched(), self._hosts.touched()
-        packed = clocks.pack_groups(np.array([number for _, number in groups], np.int64))
-        of_groups = {key: value for (key, _), value in zip(groups, packed, strict=True)}
-        of_hosts = {key: clocks.pack_host(number) for key, number in hosts}
-        for reply in self.namespace.run(store_calls(self.partition, fence, self.last, of_groups, of_hosts, gone.tolist())):
+        keys, numbers = self._groups.touched()
+        groups = dict(zip(keys, clocks.pack_groups(numbers), strict=True))
+        keys, numbers = self._hosts.touched()
+        hosts = {key: clocks.pack_host(number) for key, number in zip(keys, numbers.tolist(), strict=True)}
+        for reply in self.namespace.run(store_calls(self.partition, fence, self.last, groups, hosts, gone.tolist())):
             if reply < 0:
                 return False
-        for numbers in (self._groups, self._hosts):
-            numbers.is_touched[:] = False
+        for known in (self._groups, self._hosts):
+            known.is_touched[:] = False
         return True
 
     def fields(self) -> dict[str, Any]:
