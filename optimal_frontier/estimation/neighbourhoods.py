@@ -325,8 +325,8 @@ class Neighbourhoods:
         part = inside - low
         total: Floats = (groups.shape[1] * SHARE) * (place - inside)
         flat = self._clock.reshape(-1)
-        for at in range(0, len(total), _AT_ONCE):
-            some = slice(at, at + _AT_ONCE)
+        for begin in range(0, len(total), _AT_ONCE):
+            some = slice(begin, begin + _AT_ONCE)
             # The last group stands for none, so that its number may be -1.
             first = groups[some].T * (BINS + 1) + low[some]
             below = flat.take(first)

@@ -152,7 +152,7 @@ class PageGroups:
         if len(self.keys):
             at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
             marks[at[self.keys[at] == keys]] = True
-        return np.logical_or.reduce([marks.take(column) for column in self.of_page[_NEAR]])
+        return np.asarray(np.logical_or.reduce([marks.take(column) for column in self.of_page[_NEAR]]))
 
 
 class NeighbourhoodClocks:
