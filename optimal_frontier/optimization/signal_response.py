@@ -230,7 +230,14 @@ def threshold_of_one(share: float, signals: Signals) -> tuple[float, float, floa
     if signals.evidence < weakest:
         signals = joined(signals, weakest)
     a, g, evidence = signals
-    threshold = _first_guess(share, target, signals)
+    # Below the right one: until it all signals are waited for, or the first one is.
+    threshold = target * math.sqrt(a)
+    if share * g < 1.0:
+        first = min(-math.log1p(-share * g), evidence)
+        if first > threshold:
+            threshold = first
+    elif threshold < 1e-300:
+        threshold = 1e-300
     low, high, steepness = 0.0, _MOST_DOUBT, 0.0
     y = -math.log1p(-share)
     goal = math.sqrt(y * (y + 2.0))
@@ -298,14 +305,8 @@ def thresholds_at(share: Floats, signals: Signals, start: Floats | None = None) 
     return threshold, steepness, used
 
 
-def _first_guess(share: float, target: float, signals: Signals) -> float:
-    """A threshold below the right one: until it all signals are waited for, or the first one is."""
-    alone = target * math.sqrt(signals.unannounced)
-    of_first = share * signals.rate
-    return max(alone, min(-math.log1p(-of_first), signals.evidence)) if of_first < 1.0 else max(alone, 1e-300)
-
-
 def _first_guesses(share: Floats, target: Floats, signals: Signals) -> Floats:
+    """Thresholds below the right ones: until them all signals are waited for, or the first one is."""
     alone = target * np.sqrt(signals.unannounced)
     of_first = share * signals.rate
     first = np.minimum(-np.log1p(-np.minimum(of_first, 0.999)), signals.evidence)
