@@ -16,13 +16,13 @@ _SPACES: Final = b" \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 _BREAKS: Final = bytes.maketrans(BREAK.encode(), b" ")
 
 
-def block_sum(text: str, more: bytes = b"") -> int:
+def block_sum(text: bytes, more: bytes = b"") -> int:
     """Add up hashes of the blocks of a text.
 
     Parameters
     ----------
-    text : str
-        `narrowed`: blocks, parted by any number of `BREAK`; white space in them does not count.
+    text : bytes
+        `narrowed`, in UTF-8: blocks, parted by any number of `BREAK`; white space in them does not count.
     more : bytes
         One more block.
 
@@ -34,13 +34,13 @@ def block_sum(text: str, more: bytes = b"") -> int:
     Examples
     --------
     >>> from optimal_frontier.detection.folding import BREAK
-    >>> old, new = (block_sum(BREAK.join(("one page", footer))) for footer in ("2025", "2026"))
-    >>> other = [block_sum(BREAK.join(("other page", footer))) for footer in ("2025", "2026")]
+    >>> old, new = (block_sum(BREAK.join(("one page", footer)).encode()) for footer in ("2025", "2026"))
+    >>> other = [block_sum(BREAK.join(("other page", footer)).encode()) for footer in ("2025", "2026")]
     >>> difference(old, new) == difference(*other), old == new
     (True, False)
     """
     # split at white space: elements that hold nothing but others are no blocks
-    blocks = text.encode("utf-8", "surrogatepass").translate(_BREAKS, _SPACES).split()
+    blocks = text.translate(_BREAKS, _SPACES).split()
     if more:
         blocks.append(more)
     return int(hashes(blocks).sum()) % _MODULUS

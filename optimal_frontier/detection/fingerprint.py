@@ -140,13 +140,16 @@ def take(response: Response, recipe: Recipe, known: bytes = b"") -> Taken:
 def _summed(text: str, rest: bytes, missed: bool, recipe: Recipe, known: bytes) -> Taken:
     """The fingerprint of a text in blocks."""
     text = narrowed(text)
-    folded = _encoded(recipe.without_ignored(fold(text))) if recipe.patterns else squeezed(text)
+    encoded = _encoded(text)
+    folded = _encoded(recipe.without_ignored(fold(text))) if recipe.patterns else squeezed(encoded)
     digest = _hash(folded, _MISSED if missed else b"", rest)
     if is_same_text(digest, known):
         return Taken(known, missed, True)
-    for pattern in recipe.patterns:
-        text = pattern.sub(" ", text)
-    return Taken(with_sum(digest, block_sum(text, rest)), missed, True)
+    if recipe.patterns:
+        for pattern in recipe.patterns:
+            text = pattern.sub(" ", text)
+        encoded = _encoded(text)
+    return Taken(with_sum(digest, block_sum(encoded, rest)), missed, True)
 
 
 def _hash(content: bytes, *more: bytes) -> bytes:

@@ -14,7 +14,7 @@ _SPACE: Final = 0x20
 _TO_SPACES: Final = bytes(_SPACE if chr(code).isspace() or chr(code) == BREAK else code for code in range(128)) + bytes(range(128, 256))
 #: White space beyond ASCII; U+3000 is the last.
 _WIDE_SPACES: Final = tuple(char for char in map(chr, range(128, 0x3001)) if char.isspace())
-#: Characters up to which `fold` is faster.
+#: Bytes up to which words are joined faster.
 _SHORT: Final = 600
 
 
@@ -41,14 +41,15 @@ def folded_bytes(text: str) -> bytes:
     >>> folded_bytes(" a \\u2003\\n b ")
     b'a b'
     """
-    return squeezed(narrowed(text))
+    return squeezed(narrowed(text).encode("utf-8", "surrogatepass"))
 
 
-def squeezed(text: str) -> bytes:
-    """Return what `folded_bytes` does, of a text that was `narrowed`."""
+def squeezed(text: bytes) -> bytes:
+    """Return what `folded_bytes` does, of a text that was `narrowed`, in UTF-8."""
+    spaced = text.translate(_TO_SPACES)
     if len(text) < _SHORT:
-        return fold(text).encode("utf-8", "surrogatepass")
-    chars = np.frombuffer(text.encode("utf-8", "surrogatepass").translate(_TO_SPACES), np.uint8)
+        return b" ".join(spaced.split())
+    chars = np.frombuffer(spaced, np.uint8)
     is_space = chars == _SPACE
     kept = np.ones(len(chars), np.bool_)
     np.logical_and(is_space[1:], is_space[:-1], out=kept[1:])

@@ -30,8 +30,10 @@ Hawkes, A. G. (1971), "Spectra of some self-exciting and mutually exciting point
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -58,6 +60,10 @@ NO_GROUP: Final = -1
 _LEAST_CHANCE: Final = 1e-6
 #: Beside the fullest bin of a group.
 _NOTHING: Final = 1e-12
+#: Pages whose clocks are read at once: more do not fit in the processor's cache.
+_AT_ONCE: Final = 4096
+#: Rows from which on their bins are added up faster one bin after the other.
+_MANY: Final = 64
 #: A packed host begins with the evidence of its gates, and when its rhythm began to be learned.
 _HOST: Final = struct.Struct("<ddd")
 
@@ -178,7 +184,9 @@ class Neighbourhoods:
         field, rhythm = self.gates.is_open[host], self.rhythm_gates.is_open[host]
         if rhythm.any():
             elapsed[rhythm] = self.rhythms.elapsed(host[rhythm], since[rhythm], np.full(int(rhythm.sum()), now))
-        if field.any():
+        if field.all():
+            elapsed = self._own * elapsed + self._integrals(groups, since, now)
+        elif field.any():
             elapsed[field] = self._own * elapsed[field] + self._integrals(groups[field], since[field], now)
         return np.maximum(elapsed, 0.0)
 
@@ -202,12 +210,12 @@ class Neighbourhoods:
         self.bins.rescale(bin_s, now)
         self._remake_all()
 
-    def pack_group(self, group: int) -> bytes:
-        """Return what is known of a group, 272 bytes; none for a group that is as if it were new."""
-        return self.bins.pack(group)
+    def pack_groups(self, groups: Ints) -> list[bytes]:
+        """Return what is known of each of some groups, 272 bytes; none for a group that is as if it were new."""
+        return self.bins.pack(groups)
 
     def unpack_group(self, group: int, packed: bytes, now: float = math.inf) -> None:
-        """Put what `pack_group` returned, at any time, in the place of what is known of a group; see `GroupBins.unpack`."""
+        """Put what `pack_groups` returned, at any time, in the place of what is known of a group; see `GroupBins.unpack`."""
         newest = self.bins.newest
         self.bins.unpack(group, packed, now)
         if self.bins.newest != newest:
@@ -275,66 +283,63 @@ class Neighbourhoods:
         some = np.flatnonzero(groups >= 0)
         if not len(some):
             return
-        rows, row = np.unique(groups[some], return_inverse=True)
-        visit = some // levels
+        groups, visit = groups[some], some // levels
         expected = rate * bins.bin_s
-        by_row = [self._covered(visits, weight, visit, row * (BINS + 2), len(rows)) for weight in (expected * odds, expected)]
-        bins.sums[ATTRIBUTED, rows] += self._excess(rows) * by_row[0]
-        bins.sums[EXPECTED, rows] += by_row[1]
-        at = np.clip(((visits.until - bins.begin) / bins.bin_s).astype(np.int64), 0, BINS - 1)[visit]
-        for kind, weights in ((SEEN, None), (CHANGED, visits.changed[visit])):
-            counts = np.bincount(row * BINS + at, weights, len(rows) * BINS)
-            bins.sums[kind, rows] += counts.reshape(len(rows), BINS).astype(np.float32)
+        spans = [np.clip((at - bins.begin) / bins.bin_s, 0.0, BINS) for at in (visits.since, visits.until)]
+        seen = groups * BINS + np.minimum(spans[1].astype(np.int64), BINS - 1)[visit]
+        np.add.at(bins.sums[SEEN].reshape(-1), seen, np.float32(1.0))
+        changed = np.flatnonzero(odds[visit])
+        if len(changed):
+            np.add.at(bins.sums[CHANGED].reshape(-1), seen[changed], np.float32(1.0))
+            rows, row = self._rows(groups[changed])
+            bins.sums[ATTRIBUTED][rows] += self._excess(rows) * _covered(spans, expected * odds, visit[changed], row, len(rows))
+        rows, row = self._rows(groups)
+        bins.sums[EXPECTED][rows] += _covered(spans, expected, visit, row, len(rows))
         self._remake(rows)
 
-    def _covered(self, visits: VisitBatch, weight: Floats, visit: Ints, row: Ints, rows: int) -> NDArray[np.float32]:
-        """Sum weights times how much of each bin lies between visits, (rows, BINS).
-
-        What lies in front of a time is 1 in each bin before it, so visits add to the bins of two times, and to those after them by a
-        cumulative sum. ``visit`` and ``row`` are of the pairs to sum: number of the visit, where the row begins in BINS + 2 places.
-        """
-        told = weight[visit] != 0.0
-        visit, row = visit[told], row[told]
-        places, added = [], []
-        for at, sign in ((visits.since, 1.0), (visits.until, -1.0)):
-            inside = np.clip((at - self.bins.begin) / self.bins.bin_s, 0.0, BINS)
-            low = np.floor(inside)
-            after = sign * weight * (inside - low)
-            first = row + low.astype(np.int64)[visit]
-            places += [first, first + 1]
-            added += [(sign * weight - after)[visit], after[visit]]
-        sums = np.bincount(np.concatenate(places), np.concatenate(added), rows * (BINS + 2)).reshape(rows, BINS + 2)
-        covered = np.cumsum(sums, axis=1)[:, :BINS]
-        # What rounding leaves of nothing is nothing.
-        covered[covered < _NOTHING * covered.max(axis=1, keepdims=True, initial=0.0)] = 0.0
-        return covered.astype(np.float32)
+    def _rows(self, groups: Ints) -> tuple[Ints, Ints]:
+        """Return the different ones of some groups, and where among them each is: `np.unique` in no order, in a fifth of its time."""
+        place, numbers = np.empty(len(self.bins), np.int64), np.arange(len(groups))
+        place[groups] = numbers
+        rows = groups[place[groups] == numbers]
+        place[rows] = numbers[: len(rows)]
+        return rows, place[groups]
 
     def _integrals(self, groups: Ints, since: Floats, until: Floats | float) -> Floats:
         """Return the sum over groups of the integrals of ex, for spans of time; (m,)."""
         if isinstance(until, float):
             # One time for all: once a group.
-            everyone = np.arange(len(self.bins) + 1)[:, None]
-            end = self._positions(everyone, np.full(len(everyone), until))[:, 0][groups]
+            at = np.full(len(self.bins) + 1, until)
+            ends = self._positions(np.arange(len(at))[:, None], at)
+            end = sum(ends.take(of) for of in groups.T)
         else:
             end = self._positions(groups, until)
-        total = end - self._positions(groups, since)
-        return np.asarray(total.sum(axis=1) * self.bins.bin_s)
+        return np.asarray((end - self._positions(groups, since)) * self.bins.bin_s)
 
     def _positions(self, groups: Ints, at: Floats) -> Floats:
-        """The integrals of ex up to times, in bins, (m, levels). Beyond the bins on either side ex is the share."""
+        """The integrals of ex up to times, in bins, summed over the groups of each page, (m,). Beyond the bins on either side ex is the
+        share."""
         place = (at - self.bins.begin) / self.bins.bin_s
         inside = np.clip(place, 0.0, BINS)
         low = np.minimum(inside.astype(np.int64), BINS - 1)
+        part = inside - low
+        total: Floats = (groups.shape[1] * SHARE) * (place - inside)
         flat = self._clock.reshape(-1)
-        # The last group stands for none, so that its number may be -1.
-        first = np.where(groups < 0, len(self.bins), groups) * (BINS + 1) + low[:, None]
-        below = flat.take(first)
-        return np.asarray(below + (inside - low)[:, None] * (flat.take(first + 1) - below) + (SHARE * (place - inside))[:, None])
+        for begin in range(0, len(total), _AT_ONCE):
+            some = slice(begin, begin + _AT_ONCE)
+            # The last group stands for none, so that its number may be -1.
+            first = groups[some].T * (BINS + 1) + low[some]
+            below = flat.take(first)
+            first += 1
+            total[some] += (below + part[some] * (flat.take(first) - below)).sum(axis=0)
+        return total
 
     def _excess(self, rows: Ints) -> NDArray[np.float32]:
         """Ex of groups, (rows, BINS)."""
-        sums = self.bins.sums
-        return np.asarray((np.float32(STRENGTH * SHARE) + sums[ATTRIBUTED, rows]) / (np.float32(STRENGTH) + sums[EXPECTED, rows]))
+        attributed, expected = (self.bins.sums[kind].take(rows, axis=0) for kind in (ATTRIBUTED, EXPECTED))
+        attributed += np.float32(STRENGTH * SHARE)
+        expected += np.float32(STRENGTH)
+        return np.asarray(np.divide(attributed, expected, out=attributed))
 
     def _remake(self, rows: Ints) -> None:
         self._clock[rows, 1:] = np.cumsum(self._excess(rows), axis=1)
@@ -369,3 +374,28 @@ def fault_of_host(packed: bytes) -> str:
 def _odds(changed: NDArray[np.bool_], chance: Floats) -> Floats:
     """1 / p of visits that saw a change, else 0."""
     return np.asarray(np.where(changed, 1.0 / np.maximum(chance, _LEAST_CHANCE), 0.0))
+
+
+def _covered(spans: Sequence[Floats], weight: Floats, visit: Ints, row: Ints, rows: int) -> NDArray[np.float32]:
+    """Sum weights times how much of each bin lies between visits, (rows, BINS).
+
+    What lies in front of a time is 1 in each bin before it, so visits add to the bins of two times, and to those after them by a
+    cumulative sum. ``spans`` are from when and until when, in bins, within them; ``visit`` and ``row`` are of the pairs to sum: number of
+    the visit, and the row that it adds to.
+    """
+    places, added = [], []
+    for at, sign in zip(spans, (1.0, -1.0), strict=True):
+        low = at.astype(np.int64)
+        after = sign * weight * (at - low)
+        first = (low * rows)[visit] + row
+        places += [first, first + rows]
+        added += [(sign * weight - after)[visit], after[visit]]
+    covered = np.bincount(np.concatenate(places), np.concatenate(added), rows * (BINS + 2)).reshape(BINS + 2, rows)[:BINS]
+    if rows < _MANY:
+        np.cumsum(covered, axis=0, out=covered)
+    else:
+        for before, here in itertools.pairwise(covered):
+            here += before
+    # What rounding leaves of nothing is nothing.
+    covered *= covered >= _NOTHING * covered.max(axis=0, initial=0.0)
+    return covered.T.astype(np.float32)

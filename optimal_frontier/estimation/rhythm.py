@@ -24,12 +24,15 @@ HOURS: Final = 24
 PRIOR: Final = 5.0
 #: Longest interval that is learned from, in days.
 LONGEST: Final = 14.0
-#: Weights of the hours at a distance of -2 to 2.
+#: Weights of the hours at a distance of -2 to 2; and what sums of hours are multiplied by to be smoothed, (24, 24).
 _SMOOTHING: Final = (0.05, 0.3, 1.0, 0.3, 0.05)
+_SMOOTHED: Final = np.asarray(sum(weight * np.roll(np.eye(HOURS), at - 2, axis=1) for at, weight in enumerate(_SMOOTHING)))
 #: A visit expects at most so many changes of its page.
 _MOST_CHANGES: Final = 20.0
 #: Least probability of a change that was seen.
 _LEAST_CHANCE: Final = 1e-3
+#: Beside the hour of which most was seen.
+_NOTHING: Final = 1e-12
 
 
 class Rhythms:
@@ -70,11 +73,7 @@ class Rhythms:
 
     def refresh(self, hosts: Ints) -> None:
         """Make the profiles of some hosts anew from the sums."""
-        sums = [np.zeros((len(hosts), HOURS)), np.zeros((len(hosts), HOURS))]
-        for total, of_hours in zip(sums, (self.attributed[hosts], self.expected[hosts]), strict=True):
-            for shift, weight in enumerate(_SMOOTHING):
-                total += weight * np.roll(of_hours, shift - 2, axis=1)
-        profile = (PRIOR + sums[0]) / (PRIOR + sums[1])
+        profile = (PRIOR + self.attributed[hosts] @ _SMOOTHED) / (PRIOR + self.expected[hosts] @ _SMOOTHED)
         self.profile[hosts] = profile / profile.mean(axis=1, keepdims=True)
         self._clock[hosts, 1:] = np.cumsum(self.profile[hosts] * (self.day / HOURS), axis=1)
 
@@ -109,22 +108,31 @@ class Rhythms:
         told = (span > 0.0) & (span <= LONGEST * self.day)
         if not told.any():
             return
-        host, span, rate, odds = host[told], span[told], rate[told], odds[told]
-        covered = self._covered(until[told]) - self._covered(since[told])
-        expected = np.minimum(rate, _MOST_CHANGES / span)[:, None] * covered
-        np.minimum.at(self.begun, host, since[told])
-        self.expected += self._summed(host, expected)
-        changed = odds > 0.0
-        share = np.minimum(odds[changed], 1.0 / _LEAST_CHANCE)[:, None] * expected[changed] * self.profile[host[changed]]
-        self.attributed += self._summed(host[changed], share)
+        host, since, until, span, rate, odds = host[told], since[told], until[told], span[told], rate[told], odds[told]
+        np.minimum.at(self.begun, host, since)
+        weight = np.minimum(rate, _MOST_CHANGES / span)
+        hosts, row = np.unique(host, return_inverse=True)
+        self.expected[hosts] += self._covered(since, until, weight, row, len(hosts))
+        changed = np.flatnonzero(odds > 0.0)
+        weight = weight[changed] * np.minimum(odds[changed], 1.0 / _LEAST_CHANCE)
+        self.attributed[hosts] += self.profile[hosts] * self._covered(since[changed], until[changed], weight, row[changed], len(hosts))
 
-    def _summed(self, host: Ints, told: Floats) -> Floats:
-        places = (host[:, None] * HOURS + np.arange(HOURS)).ravel()
-        return np.asarray(np.bincount(places, told.ravel(), self.expected.size).reshape(-1, HOURS), np.float64)
+    def _covered(self, since: Floats, until: Floats, weight: Floats, row: Ints, rows: int) -> Floats:
+        """Sum weights times how much of each hour of the day lies between times, by row: (rows, 24).
 
-    def _covered(self, at: Floats) -> Floats:
-        """How much of each hour of the day lies before a time: (n, 24); only differences mean something."""
-        days = np.floor(at / self.day)
-        hour = self.day / HOURS
-        within = (at - days * self.day)[:, None] - np.arange(HOURS) * hour
-        return np.asarray(days[:, None] * hour + np.clip(within, 0.0, hour))
+        A time adds to its hour and to those after it, by a cumulative sum; whole days to all.
+        """
+        hour, begin = self.day / HOURS, row * (HOURS + 2)
+        days = [np.floor(at / self.day) for at in (since, until)]
+        places, added = [begin], [weight * (days[1] - days[0])]
+        for at, midnight, sign in ((since, days[0], weight), (until, days[1], -weight)):
+            hours = np.clip((at - midnight * self.day) / hour, 0.0, HOURS)
+            low = hours.astype(np.int64)
+            first, after = begin + low, sign * (hours - low)
+            places += [first, first + 1]
+            added += [sign - after, after]
+        sums = np.bincount(np.concatenate(places), np.concatenate(added), rows * (HOURS + 2)).reshape(rows, HOURS + 2)
+        covered = np.cumsum(sums, axis=1)[:, :HOURS]
+        # What rounding leaves of nothing is nothing.
+        covered[covered < _NOTHING * covered.max(axis=1, keepdims=True, initial=0.0)] = 0.0
+        return np.asarray(covered * hour)

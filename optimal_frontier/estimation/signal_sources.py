@@ -96,8 +96,10 @@ class Believed(NamedTuple):
 
     def false_rate(self, change_rate: float) -> float:
         """Return how many signals a second come to a page of this change rate (1/s) that no change caused."""
-        total = self.even + self.slope * change_rate
-        return max(total - self.recall * change_rate, LEAST_FALSE * total)
+        recall, even, slope, _ = self
+        total = even + slope * change_rate
+        false = total - recall * change_rate
+        return false if false > LEAST_FALSE * total else LEAST_FALSE * total
 
     def precision(self, change_rate: float) -> float:
         """Return the probability that a signal is true, for a page of this change rate (1/s)."""

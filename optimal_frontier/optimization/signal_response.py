@@ -40,6 +40,8 @@ import numpy as np
 import scipy  # scipy.special is imported at its first use: it takes 0.2 s
 from numpy.typing import NDArray
 
+from optimal_frontier.optimization.single import changes_per_visit
+
 Floats = NDArray[np.float64]
 
 #: Least share of changes that no signal tells of: with 0 no time that passes would make a copy any older.
@@ -142,7 +144,10 @@ def many_joined(signals: Signals, evidence: Floats) -> Signals:
 
 def response_of_one(threshold: float, signals: Signals) -> Response:
     """Return what a threshold > 0 leads to: `responses` for one page, about 0.5 us a signal; exact if the sums are short."""
-    a, g, evidence = signals
+    return Response(*_response(threshold, *signals))
+
+
+def _response(threshold: float, a: float, g: float, evidence: float) -> tuple[float, float, float]:
     both = a + g
     s = threshold / a
     interval = -math.expm1(-g * s) / g
@@ -164,7 +169,7 @@ def response_of_one(threshold: float, signals: Signals) -> Response:
         worth = math.exp(-threshold) * threshold * (threshold / a) * excess_share(g * threshold / a)
     else:
         worth = fresh - math.exp(-threshold) * interval
-    return Response(worth, interval, fresh)
+    return worth, interval, fresh
 
 
 def responses(threshold: Floats, signals: Signals) -> Response:
@@ -217,30 +222,42 @@ def threshold_of_one(share: float, signals: Signals) -> tuple[float, float, floa
 
     Notes
     -----
-    Newton's method in r, where ``share = 1 - (1 + r) exp(-r)``: r is nearly linear in the threshold at both ends. 3 or 4 steps.
+    Newton's method in ``sqrt(y (y + 2))``, ``y = -log(1 - share)``: that is nearly linear in the threshold at both ends, as r is, where
+    ``share = 1 - (1 + r) exp(-r)``. 2 or 3 steps.
     """
-    quantile = _quantile()
-    target = quantile(2.0, share)
+    target = changes_per_visit(share)
     weakest = target / _TERMS
     if signals.evidence < weakest:
         signals = joined(signals, weakest)
-    threshold = _first_guess(share, target, signals)
+    a, g, evidence = signals
+    # Below the right one: until it all signals are waited for, or the first one is.
+    threshold = target * math.sqrt(a)
+    if share * g < 1.0:
+        first = min(-math.log1p(-share * g), evidence)
+        if first > threshold:
+            threshold = first
+    elif threshold < 1e-300:
+        threshold = 1e-300
     low, high, steepness = 0.0, _MOST_DOUBT, 0.0
+    y = -math.log1p(-share)
+    goal = math.sqrt(y * (y + 2.0))
     for _ in range(_STEPS):
-        found = response_of_one(threshold, signals)
-        steepness = math.exp(-threshold) * found.interval
-        if found.worth >= share:
+        worth, interval, _ = _response(threshold, a, g, evidence)
+        steepness = math.exp(-threshold) * interval
+        if worth >= share:
             high = threshold
         else:
             low = threshold
-        r = quantile(2.0, found.worth) if found.worth < 1.0 else _MOST_DOUBT
-        pace = steepness / (r * math.exp(-r)) if r > 0.0 else 0.0
-        step = (target - r) / pace if pace > 0.0 else math.inf
+        step = math.inf
+        if 0.0 < worth < 1.0 and steepness > 0.0:
+            y = -math.log1p(-worth)
+            level = math.sqrt(y * (y + 2.0))
+            step = (goal - level) * level * (1.0 - worth) / ((y + 1.0) * steepness)
         reached = threshold + step
         if abs(step) <= _CLOSE_OF_ONE * threshold:
-            return reached, steepness, signals.unannounced
+            return reached, steepness, a
         threshold = reached if low < reached < high else 0.5 * (low + high)
-    return threshold, steepness, signals.unannounced
+    return threshold, steepness, a
 
 
 def thresholds_at(share: Floats, signals: Signals, start: Floats | None = None) -> tuple[Floats, Floats, Signals]:
@@ -288,14 +305,8 @@ def thresholds_at(share: Floats, signals: Signals, start: Floats | None = None) 
     return threshold, steepness, used
 
 
-def _first_guess(share: float, target: float, signals: Signals) -> float:
-    """A threshold below the right one: until it all signals are waited for, or the first one is."""
-    alone = target * math.sqrt(signals.unannounced)
-    of_first = share * signals.rate
-    return max(alone, min(-math.log1p(-of_first), signals.evidence)) if of_first < 1.0 else max(alone, 1e-300)
-
-
 def _first_guesses(share: Floats, target: Floats, signals: Signals) -> Floats:
+    """Thresholds below the right ones: until them all signals are waited for, or the first one is."""
     alone = target * np.sqrt(signals.unannounced)
     of_first = share * signals.rate
     first = np.minimum(-np.log1p(-np.minimum(of_first, 0.999)), signals.evidence)
@@ -308,10 +319,3 @@ def _incomplete_gamma() -> Any:
     from scipy.special import cython_special
 
     return cython_special.gammainc
-
-
-@cache
-def _quantile() -> Any:
-    from scipy.special import cython_special
-
-    return cython_special.gammaincinv

@@ -56,7 +56,7 @@ def unannounced(change_rate: float, recalls: Sequence[float]) -> float:
     >>> round(unannounced(0.5, [0.6, 0.5]), 9), unannounced(0.5, [])
     (0.1, 0.5)
     """
-    return change_rate * max(math.prod(1.0 - recall for recall in recalls), LEAST_UNANNOUNCED)
+    return change_rate * max(math.prod([1.0 - recall for recall in recalls]), LEAST_UNANNOUNCED)
 
 
 def evidence(change_rate: float, recall: float, false_rate: float) -> float:
@@ -106,7 +106,7 @@ def signalled_wait(
 
     Notes
     -----
-    5 to 15 us. For the objective "changes" it is the same with ``importance x change rate`` for the importance: a visit finds the
+    5 to 10 us. For the objective "changes" it is the same with ``importance x change rate`` for the importance: a visit finds the
     page changed as often as it was fresh before.
 
     Examples

@@ -60,7 +60,7 @@ class StoredClocks:
     last : str
         Id of the last entry of ``visited`` that is in it.
     groups : dict of int to bytes
-        By number of the group, as `Neighbourhoods.pack_group` returns them.
+        By number of the group, as `Neighbourhoods.pack_groups` returns them.
     hosts : dict of int to bytes
         By number of the host, as `Neighbourhoods.pack_host` does.
     """

@@ -158,14 +158,12 @@ class Memory:
         if not raw:
             return NOTHING_REMEMBERED
         try:
-            stored = msgpack.unpackb(raw, strict_map_key=False)
-            known = {name: stored[name] for name in _NAMES if name in stored}
-            for name, read in _READ.items():
-                if name in known:
-                    known[name] = read(known[name])
-            wrong = next((name for name, value in known.items() if not _RIGHT[name](value)), None)
-            if wrong is not None:
-                raise ValueError(f"{wrong} is {known[wrong]!r}"[:200])
+            known = {}
+            for name, value in msgpack.unpackb(raw, strict_map_key=False).items():
+                if name in _RIGHT:
+                    known[name] = found = _READ[name](value) if name in _READ else value
+                    if not _RIGHT[name](found):
+                        raise ValueError(f"{name} is {found!r}"[:200])
             return cls(**known)
         except (TypeError, KeyError, AttributeError, ValueError, OverflowError, msgpack.UnpackException) as error:
             raise ValueError(f"what is remembered of a page cannot be read: {error}") from error
@@ -221,7 +219,7 @@ _RIGHT: Final[dict[str, Callable[[Any], bool]]] = {
     # A resolution may be infinite: the word is noted, and no sample.
     "lastmod": lambda value: value is None or (_is_number(value[0]) and value[1] >= 0 and _is_number(value[2])),
     "signals": lambda told: all(
-        _is_number(one.since) and _is_number(one.modified) and _is_count(one.n) and _is_count(one.unsure) for one in told
+        math.isfinite(since) and math.isfinite(modified) and _is_count(n) and _is_count(unsure) for _, since, modified, n, unsure in told
     ),
     "betas": lambda pairs: all(len(pair) == 2 and all(_is_number(part) and part > 0 for part in pair) for pair in pairs),
     "aliases": lambda names: all(isinstance(name, bytes) and len(name) == 16 for name in names),

@@ -82,6 +82,7 @@ def test_only_html_text_is_summed():
 
 
 def test_blocks_that_differ_in_white_space_are_equal():
-    assert block_sum(f"a b{BREAK}{BREAK} c") == block_sum(narrowed(f" a\u2003b {BREAK}c\n")) == block_sum(f"c{BREAK}a  b")
-    assert block_sum("a", b"rest") == block_sum(f"a{BREAK}rest") != block_sum("a")
-    assert block_sum("") == 0
+    texts = f"a b{BREAK}{BREAK} c", f" a\u2003b {BREAK}c\n", f"c{BREAK}a  b"
+    assert len({block_sum(narrowed(text).encode()) for text in texts}) == 1
+    assert block_sum(b"a", b"rest") == block_sum(f"a{BREAK}rest".encode()) != block_sum(b"a")
+    assert block_sum(b"") == 0

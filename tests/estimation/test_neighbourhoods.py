@@ -160,10 +160,10 @@ def test_visits_that_a_signal_chose_do_not_count_for_the_gates() -> None:
 def test_a_group_is_packed_and_unpacked_at_once_later_and_with_other_bins() -> None:
     made = clocks(at=1e5)
     made.fold(batch(*random_visits(np.random.default_rng(3), 1e5, 2 * BIN_S, 50)))
-    packed = made.pack_group(0)
+    packed = made.pack_groups(np.array([0]))[0]
     assert len(packed) == 272
-    assert made.pack_group(7) != b""
-    assert clocks().pack_group(0) == b""
+    assert made.pack_groups(np.array([7]))[0] != b""
+    assert clocks().pack_groups(np.array([0]))[0] == b""
     for later, bin_s in ((0, BIN_S), (3, BIN_S), (2, 2 * BIN_S), (0, BIN_S / 2), (40, BIN_S)):
         other = Neighbourhoods(bin_s)
         other.grow(2, 1)
@@ -183,7 +183,7 @@ def test_a_group_is_packed_and_unpacked_at_once_later_and_with_other_bins() -> N
         made = clocks(at=1e5)
         made.unpack_group(0, packed)
     made.unpack_group(0, b"")
-    assert made.pack_group(0) == b""
+    assert made.pack_groups(np.array([0]))[0] == b""
 
 
 @pytest.mark.parametrize("factor", [2, 4, 0.5, 0.25])
@@ -204,11 +204,11 @@ def test_shorter_bins_do_not_lie_ahead_of_now(factor: float) -> None:
     made, other = clocks(at=now), Neighbourhoods(BIN_S * factor)
     made.fold(batch(*random_visits(np.random.default_rng(4), now - 2 * BIN_S, 2 * BIN_S, 80)))
     other.grow(1, 1)
-    other.unpack_group(0, made.pack_group(0), now)
+    other.unpack_group(0, made.pack_groups(np.array([0]))[0], now)
     made.rescale(BIN_S * factor, now)
     for clock in (made, other):
         assert clock.bins.newest == math.floor(now / (BIN_S * factor))
-        assert not fault_of_group(clock.pack_group(0), now)
+        assert not fault_of_group(clock.pack_groups(np.array([0]))[0], now)
         before = clock.bins.sums[EXPECTED, 0].sum()
         until = np.full(1, now + 0.001 * BIN_S)
         groups = np.array([[0, NO_GROUP, NO_GROUP, NO_GROUP]])
@@ -277,7 +277,7 @@ def test_many_hosts_are_unpacked_each_in_the_same_work() -> None:
 def test_damage_of_what_is_stored_is_told(at: int) -> None:
     made = clocks(at=1e5)
     made.fold(batch(*random_visits(np.random.default_rng(3), 1e5, 2 * BIN_S, 50)))
-    group, host, now = made.pack_group(0), made.pack_host(0), 1e5 + 2 * BIN_S
+    group, host, now = made.pack_groups(np.array([0]))[0], made.pack_host(0), 1e5 + 2 * BIN_S
     assert (fault_of_group(group, now), fault_of_host(host)) == ("", "")
     wrong = b"\xff" * 8
     assert fault_of_group(group[:at] + wrong + group[at + 8 :], now)

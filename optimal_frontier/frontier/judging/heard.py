@@ -49,7 +49,7 @@ class Heard(NamedTuple):
     @property
     def recall(self) -> float:
         """Share of the changes that at least one source tells of."""
-        return 1.0 - math.prod(1.0 - recall for recall in self.recalls)
+        return 1.0 - math.prod([1.0 - recall for recall in self.recalls])
 
     def seconds(self, change_rate: float, *, is_silence_told: bool = True) -> float:
         """Return by how much the signals bring the next visit nearer, seconds; of a wait that goes by unannounced changes, or by all."""
@@ -79,20 +79,20 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
     if not signals or change_rate is None or change_rate <= 0.0:
         return SILENCE
     recalls, false_rates, doubt, most = [], [], 0.0, (0.0, 0, 0.0)
-    for told in signals:
-        believed = known_of(told.source).believed
+    for source, since, _, n, _ in signals:
+        believed = known_of(source).believed
         recall, false_rate = believed.recall, believed.false_rate(change_rate)
         announced = recall * change_rate
         if announced < LEAST_PRECISION * (announced + false_rate):
             continue
-        if told.since <= seen:
+        if since <= seen:
             recalls.append(recall)
             false_rates.append(false_rate)
-        if told.n:
-            false_rate = believed.false_rate_after(change_rate, told.n, now - max(seen, told.since))
-            more = told.n * evidence(change_rate, recall, false_rate)
-            doubt, most = doubt + more, max(most, (more, told.n, false_rate))
-    return Heard(tuple(recalls), tuple(false_rates), *most[1:], doubt) if recalls or doubt else SILENCE
+        if n:
+            false_rate = believed.false_rate_after(change_rate, n, now - max(seen, since))
+            more = n * evidence(change_rate, recall, false_rate)
+            doubt, most = doubt + more, max(most, (more, n, false_rate))
+    return Heard(tuple(recalls), tuple(false_rates), most[1], most[2], doubt) if recalls or doubt else SILENCE
 
 
 def lessons_of(
@@ -122,10 +122,10 @@ def lessons_of(
         return []
     shape, rate = believed[0], believed[0] / believed[1]
     lessons = []
-    for told in signals:
-        n = told.n if changed else max(0, told.n - told.unsure)
-        if n or told.since <= seen_before:
-            lessons.append((told.source, SignalVisit(interval, n, changed, rate, shape)))
+    for source, since, _, n, unsure in signals:
+        n = n if changed else max(0, n - unsure)
+        if n or since <= seen_before:
+            lessons.append((source, SignalVisit(interval, n, changed, rate, shape)))
     return lessons
 
 

@@ -191,16 +191,19 @@ class Judgement:
         signals, row = self.handout.memory.signals, self.handout.row
         if not signals or self.outcome != "ok":
             return ()
-        self.remembered["signals"] = after_good(signals)
+        n = sum([told.n for told in signals])
+        if n:
+            self.remembered["signals"] = after_good(signals)
         if self.bit < 0:
             return ()
-        n = sum(told.n for told in signals)
         if n:
             self.count("signals_true" if self.bit else "signals_false", n)
         if row.visits % LESSONS_EVERY:
             # Of a source that is known well, some visits say as much as all.
             known = self.context.recent.sources
-            signals = tuple(told for told in signals if not known(told.source).is_known_well)
+            signals = tuple([told for told in signals if not known(told.source).is_known_well])
+            if not signals:
+                return ()
         believed = (row.shape, row.time) if row.shape > 0.0 else self.context.published.prior_of(row.pattern)
         return lessons_of(signals, self.at - self.interval, self.interval, bool(self.bit), believed)
 

@@ -96,7 +96,7 @@ class SourceWorths:
         for source, visit in visits:
             if not self._visits:
                 self._since = time.monotonic()
-            self._visits.setdefault(source, []).append(SignalVisit(*visit))
+            self._visits.setdefault(source, []).append(SignalVisit._make(visit))
 
     def lessons(self, *, at_once: bool = False) -> dict[str, Lesson]:
         """Return what the visits that were kept teach of each source, and forget them; nothing while they are few and new."""

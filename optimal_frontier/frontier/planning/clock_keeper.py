@@ -92,7 +92,7 @@ class ClockKeeper:
         """Note of these pages how far their clocks are ahead."""
         pages, clocks = self.crawl.tables[k].pages, self.clocks[k]
         pages["shift"][at] = 0.0
-        some = pages.some(at, GOES_BY)
+        some = pages if len(at) == pages.count else pages.some(at, GOES_BY)
         at = at[goes_by_price(some) & (some["flags"] & HUB == 0)]  # type: ignore[arg-type]  # columns by name will do
         pages["shift"][at] = clocks.shifts(pages, at, now)
 

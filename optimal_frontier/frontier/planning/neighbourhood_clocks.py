@@ -54,12 +54,16 @@ _NEAR: Final = slice(2, None)
 
 
 class Numbers:
-    """Dense numbers of keys, from 0 on; numbers of keys that are dropped are given out again. ``version`` grows with each change."""
+    """Dense numbers of keys, from 0 on; numbers of keys that are dropped are given out again. ``version`` grows with each change.
+
+    ``is_touched`` tells of each number whether it differs from what is stored; the last entry stands for no number, -1.
+    """
 
     def __init__(self) -> None:
         self.keys: Keys = np.zeros(0, np.uint64)
         self.numbers: Ints = np.zeros(0, np.int64)
         self.size = self.version = 0
+        self.is_touched = np.zeros(1, np.bool_)
         self._free: Ints = np.zeros(0, np.int64)
 
     def of(self, keys: Keys) -> Ints:
@@ -68,6 +72,22 @@ class Numbers:
             return np.full(keys.shape, NO_GROUP, np.int64)
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[at] == keys, self.numbers[at], NO_GROUP)
+
+    def touch(self, keys: Keys, is_kept: NDArray[np.bool_]) -> Ints:
+        """Return the numbers of keys, of the same shape, and note that they differ from what is stored; `NO_GROUP` for those not kept."""
+        numbers = self.of(keys)
+        new = is_kept & (numbers == NO_GROUP)
+        if new.any():
+            self.add(keys[new])
+            numbers = self.of(keys)
+        numbers[~is_kept] = NO_GROUP
+        self.is_touched[numbers] = True
+        return numbers
+
+    def touched(self) -> tuple[list[int], Ints]:
+        """Return keys and numbers of those that differ from what is stored."""
+        some = self.is_touched[self.numbers]
+        return self.keys[some].tolist(), self.numbers[some]
 
     def add(self, keys: Keys) -> None:
         """Give numbers to keys that have none."""
@@ -78,6 +98,7 @@ class Numbers:
         if not len(keys):
             return
         self.version += 1
+        self.is_touched = np.append(self.is_touched[:-1], np.zeros(self.size + 2 - len(self.is_touched), np.bool_))
         where = np.searchsorted(self.keys, keys)
         self.keys, self.numbers = np.insert(self.keys, where, keys), np.insert(self.numbers, where, numbers)
 
@@ -89,6 +110,7 @@ class Numbers:
         self.version += 1
         gone = self.keys[~kept]
         self._free = np.append(self._free, self.numbers[~kept])
+        self.is_touched[self.numbers[~kept]] = False
         self.keys, self.numbers = self.keys[kept], self.numbers[kept]
         return gone
 
@@ -110,7 +132,7 @@ class PageGroups:
         kept = is_kept(keys)
         self.keys = np.unique(keys[kept])
         # The last one stands for no group.
-        self.of_page = np.where(kept, np.searchsorted(self.keys, keys), len(self.keys)).astype(np.int32)
+        self.of_page = np.where(kept, np.searchsorted(self.keys, keys), len(self.keys)).astype(np.int32).T.copy()
         self._numbers, self._version = np.zeros(0, np.int64), (-1, -1)
 
     def is_of(self, pages: Pages) -> bool:
@@ -122,7 +144,7 @@ class PageGroups:
         version = (id(groups), groups.version)
         if self._version != version:
             self._numbers, self._version = np.append(groups.of(self.keys), NO_GROUP), version
-        return np.asarray(self._numbers[self.of_page[at]])
+        return np.array([self._numbers.take(column.take(at)) for column in self.of_page]).T
 
     def touch(self, keys: Keys) -> NDArray[np.bool_]:
         """Tell of each page whether one of these keys is that of its directory or its pattern."""
@@ -130,7 +152,7 @@ class PageGroups:
         if len(self.keys):
             at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
             marks[at[self.keys[at] == keys]] = True
-        return np.asarray(marks[self.of_page[:, _NEAR]].any(axis=1))
+        return np.asarray(np.logical_or.reduce([marks.take(column) for column in self.of_page[_NEAR]]))
 
 
 class NeighbourhoodClocks:
@@ -157,15 +179,14 @@ class NeighbourhoodClocks:
         self._groups, self._hosts = Numbers(), Numbers()
         self._counts: NDArray[Any] = np.zeros(0, np.int64)
         self._pages: PageGroups | None = None
-        #: Groups and hosts that differ from what is stored, and groups in which a change was seen since the last look.
-        self._unstored: list[Keys] = []
+        #: Groups in which a change was seen since the last look.
         self._stirred: list[Keys] = []
 
     def load(self, round_s: float) -> None:
         """Take over what is stored, in place of what is known here; what is damaged is learned anew."""
         now = self.namespace.now(self.partition)
         stored = _sound(read_clocks(self.namespace, self.partition), now)
-        self._groups, self._hosts, self._unstored, self._stirred = Numbers(), Numbers(), [], []
+        self._groups, self._hosts, self._stirred = Numbers(), Numbers(), []
         self.last = min(stored.last, newest_visit(self.namespace, self.partition), key=order_of_entry)
         self._clocks = Neighbourhoods(_bin_of(round_s))
         self._groups.add(np.array(sorted(stored.groups), np.uint64))
@@ -208,18 +229,16 @@ class NeighbourhoodClocks:
         enough = self._is_kept(keys)
         kept = np.flatnonzero(enough[:, 0] & (visits["until"] > visits["since"]) & (visits["since"] > 0))
         some, keys, enough = visits[kept], keys[kept], enough[kept]
-        hosts = some["host"].astype(np.uint64)
-        seen, of_host = np.unique(keys[enough]), np.unique(hosts)
-        self._groups.add(seen)
-        self._hosts.add(of_host)
+        groups = self._groups.touch(keys, enough)
+        hosts = self._hosts.touch(some["host"].astype(np.uint64), np.ones(len(some), np.bool_))
         clocks.grow(self._groups.size, self._hosts.size)
         shape, time = some["shape"].astype(np.float64), some["time"].astype(np.float64)
         unknown = np.flatnonzero((shape <= 0) | (time <= 0))
         shape[unknown], time[unknown] = priors.of(some["pattern"][unknown])
         changed = some["flags"] & CHANGED > 0
         batch = VisitBatch(
-            np.where(enough, self._groups.of(keys), NO_GROUP),
-            self._hosts.of(hosts),
+            groups,
+            hosts,
             some["since"] / 1e6,
             some["until"] / 1e6,
             changed,
@@ -229,8 +248,7 @@ class NeighbourhoodClocks:
         )
         for part in _parts(batch.until, _PART_BINS * clocks.bins.bin_s):
             clocks.fold(VisitBatch(*(values[part] for values in vars(batch).values())))
-        self._unstored += [seen, of_host]
-        self._stirred.append(np.unique(keys[:, _NEAR][enough[:, _NEAR] & changed[:, None]]))
+        self._stirred.append(keys[:, _NEAR][enough[:, _NEAR] & changed[:, None]])
         return read
 
     @property
@@ -283,13 +301,15 @@ class NeighbourhoodClocks:
         room = np.zeros(max(self._groups.size, 1), bool)
         room[: len(clocks.bins)] = clocks.bins.active[: len(room)]
         gone = self._groups.drop(room)
-        changed = np.unique(np.concatenate([*self._unstored, np.zeros(0, np.uint64)]))
-        groups = {key: clocks.pack_group(number) for key, number in _numbered(self._groups, changed)}
-        hosts = {key: clocks.pack_host(number) for key, number in _numbered(self._hosts, changed)}
+        keys, numbers = self._groups.touched()
+        groups = dict(zip(keys, clocks.pack_groups(numbers), strict=True))
+        keys, numbers = self._hosts.touched()
+        hosts = {key: clocks.pack_host(number) for key, number in zip(keys, numbers.tolist(), strict=True)}
         for reply in self.namespace.run(store_calls(self.partition, fence, self.last, groups, hosts, gone.tolist())):
             if reply < 0:
                 return False
-        self._unstored = []
+        for known in (self._groups, self._hosts):
+            known.is_touched[:] = False
         return True
 
     def fields(self) -> dict[str, Any]:
@@ -300,11 +320,6 @@ class NeighbourhoodClocks:
         used = self._hosts.numbers
         gates = {"clocks_open": clocks.gates, "rhythms_open": clocks.rhythm_gates}
         return {"groups": len(self._groups.keys)} | {name: int(np.count_nonzero(gate.is_open[used])) for name, gate in gates.items()}
-
-
-def _numbered(numbers: Numbers, keys: Keys) -> list[tuple[int, int]]:
-    """Return those of the keys that have a number, and it."""
-    return [(key, number) for key, number in zip(keys.tolist(), numbers.of(keys).tolist(), strict=True) if number != NO_GROUP]
 
 
 def _sound(stored: StoredClocks, now: float) -> StoredClocks:

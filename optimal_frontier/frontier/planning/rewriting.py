@@ -32,7 +32,7 @@ if WRITTEN.itemsize != PAGE_BYTES + NUMBERS_BYTES:
 #: Columns of pages by which the price may go.
 GOES_BY: Final = ("state", "visits", "failures", "min_interval", "max_interval", "l", "flags")
 #: Columns that say where the clock of a neighbourhood moves a page.
-_SHIFTED: Final = (*GOES_BY, "id", "b", "a", "s", "e", "shift", "written")
+_SHIFTED: Final = ("a", "s", "e", "l", "b", "shift", "written")
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -131,21 +131,23 @@ def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float, most
         How many at most: those that are due first.
     """
     moves = np.flatnonzero(pages["shift"] != pages["written"])
-    some = pages.some(moves, _SHIFTED)
-    a, s, e, longest = (some[name].astype(np.float64) for name in ("a", "s", "e", "l"))
-    since = now - some["b"] / 1e6
+    a, s, e, longest, b, shift, written = (pages[name][moves].astype(np.float64) for name in _SHIFTED)
+    since = now - b / 1e6
     with np.errstate(invalid="ignore"):
         wait = a + s * log_price
-        other = np.maximum(wait - (some["shift"].astype(np.float64) - some["written"]), since)
-        was, becomes = (np.clip(values, e, np.maximum(e, longest)) for values in (wait, other))
+        other = np.maximum(wait - (shift - written), since)
+        latest = np.maximum(e, longest)
+        was, becomes = (np.minimum(np.maximum(values, e), latest) for values in (wait, other))
         left = np.minimum(was, becomes) - since
-        is_moved = np.isfinite(a) & (np.abs(becomes - was) > MOVED * was) & (left < ahead)
-    is_moved &= ~((was <= since) & (becomes <= since)) & goes_by_price(some)  # type: ignore[arg-type]  # columns by name will do
+        # What is due is due.
+        is_moved = (left < ahead) & (np.maximum(was, becomes) > since) & (np.abs(becomes - was) > MOVED * was) & np.isfinite(a)
     chosen = np.flatnonzero(is_moved)
+    chosen = chosen[goes_by_price(pages.some(moves[chosen], GOES_BY))]  # type: ignore[arg-type]  # columns by name will do
     if len(chosen) > most:
         chosen = np.sort(chosen[np.argpartition(left[chosen], most)[:most]])
     numbers = ManyNumbers(other[chosen] - s[chosen] * log_price, s[chosen], e[chosen], longest[chosen])
-    return Moved(moves[chosen], _written(some["id"][chosen], some["b"][chosen], numbers))
+    moves = moves[chosen]
+    return Moved(moves, _written(pages["id"][moves], pages["b"][moves], numbers))
 
 
 def _written(ids: NDArray[Any], b: NDArray[Any], numbers: ManyNumbers) -> NDArray[Any]:
