@@ -43,7 +43,7 @@ def worker(start: Start) -> Start:
     """Start the managers of workers: worker(db_worker=True), worker(strategy_worker=True)."""
 
     def build(**given: Any) -> FrontierManager:
-        return start(BACKEND=BACKEND, MESSAGE_BUS_CODEC=CODEC, MIDDLEWARES=[FINGERPRINTS], **given)
+        return start(**{"BACKEND": BACKEND, "MESSAGE_BUS_CODEC": CODEC, "MIDDLEWARES": [FINGERPRINTS], **given})
 
     return build
 
@@ -144,7 +144,7 @@ def test_states_are_those_of_redis(worker: Start) -> None:
 @pytest.mark.parametrize("codec", ["msgpack", "json"])
 def test_codecs_that_do_not_run_are_refused(worker: Start, role: str, codec: str) -> None:
     with pytest.raises(ConfigurationError, match="MESSAGE_BUS_CODEC: expected optimal_frontier"):
-        worker(**{role: True}, **{"MESSAGE_BUS_CODEC": f"frontera.contrib.backends.remote.codecs.{codec}"})
+        worker(**{role: True, "MESSAGE_BUS_CODEC": f"frontera.contrib.backends.remote.codecs.{codec}"})
 
 
 def test_without_workers_it_is_the_other_backend(start: Start, plain_state: PlainState) -> None:
