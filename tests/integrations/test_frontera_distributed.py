@@ -164,3 +164,17 @@ def test_without_workers_it_is_the_other_backend(start: Start, plain_state: Plai
         backend.frontier_stop()
     with pytest.raises(RuntimeError, match="meant to be used in workers"):
         start(BACKEND=BACKEND)
+
+
+def test_why_fronteras_own_parts_are_left_out() -> None:
+    """The errors that docs/frontera.md tells of; one that is gone makes a part of ours needless."""
+    from frontera.contrib.backends.remote.codecs import json
+    from frontera.contrib.backends.remote.codecs import msgpack as packed
+    from frontera.settings import Settings
+    from frontera.worker.server import WorkerJsonRpcService
+
+    with pytest.raises(TypeError, match="Path segment must be bytes"):
+        WorkerJsonRpcService(None, Settings())
+    with pytest.raises(TypeError, match="unexpected keyword argument 'encoding'"):
+        packed.Decoder(Request, Response).decode(packed.Encoder(Request).encode_offset(0, 0))
+    assert not isinstance(json.Encoder(Request).encode_offset(0, 0), bytes)
