@@ -10,7 +10,7 @@ from frontera.core.models import Request, Response
 from scrapy.http import Headers
 
 from optimal_frontier.integrations.frontera.bus_codec import Decoder, Encoder
-from optimal_frontier.integrations.frontera.requests import HANDOUT, IS_LINK, TAKEN
+from optimal_frontier.integrations.frontera.requests import HANDOUT, IS_LINK, OBSERVATION, PAGE, TAKEN
 from optimal_frontier.state.records import encode_record
 
 GIVEN = Request(
@@ -76,7 +76,7 @@ def test_numbers(encoder: Encoder, decoder: Decoder) -> None:
 
 
 def test_what_is_no_plain_data_is_left_behind(encoder: Encoder, decoder: Decoder, caplog: pytest.LogCaptureFixture) -> None:
-    """Companions of a request in this process silently, anything else with one line; nothing else of the request is lost."""
+    """Companions of a request in one process silently, also by who reads; anything else with one line; nothing else is lost."""
     knot: dict[Any, Any] = {b"plain": 1}
     knot[b"itself"] = knot
     meta = {HANDOUT: object(), TAKEN: object(), b"object": [object(), 1], b"knot": knot, b"kept": 1}
@@ -84,6 +84,8 @@ def test_what_is_no_plain_data_is_left_behind(encoder: Encoder, decoder: Decoder
     assert (got.meta[b"object"], got.meta[b"kept"], got.meta[b"knot"][b"plain"]) == ([None, 1], 1, 1)
     assert HANDOUT not in got.meta
     assert TAKEN not in got.meta
+    forged = encode_record(["request", ["http://a.example/", b"GET", {}, {}, b"", {OBSERVATION: 1, PAGE: b"named"}]])
+    assert decoder.decode_request(forged).meta == {PAGE: b"named"}
     assert [record.getMessage() for record in caplog.records] == [
         "a value of type object cannot be sent, and None is (further ones are not logged)"
     ]

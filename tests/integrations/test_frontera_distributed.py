@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from frontera.contrib.backends.partitioners import FingerprintPartitioner
 from frontera.core.components import DistributedBackend, States
 from frontera.core.manager import FrontierManager
 from frontera.core.models import Request, Response
+from frontera.utils.fingerprint import sha1
 from plain_frontera import FINGERPRINTS, PlainState, Start, page, urls
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.integrations.frontera import OptimalBackend
+from optimal_frontier.integrations.frontera import OptimalBackend, db_worker
 from optimal_frontier.integrations.frontera.bus_codec import CODEC, Decoder, Encoder
 
 BACKEND = "optimal_frontier.integrations.frontera.DistributedOptimalBackend"
@@ -145,6 +149,37 @@ def test_states_are_those_of_redis(worker: Start) -> None:
 def test_codecs_that_do_not_run_are_refused(worker: Start, role: str, codec: str) -> None:
     with pytest.raises(ConfigurationError, match="MESSAGE_BUS_CODEC: expected optimal_frontier"):
         worker(**{role: True, "MESSAGE_BUS_CODEC": f"frontera.contrib.backends.remote.codecs.{codec}"})
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (None, "--config: expected a module that can be imported: No module named 'of_no_config'"),
+        ("", "MESSAGE_BUS_CODEC: expected optimal_frontier.integrations.frontera.bus_codec, as frontera."),
+        (f"MESSAGE_BUS_CODEC = {CODEC!r}; MESSAGE_BUS = 'nowhere.Bus'", "MESSAGE_BUS: Error loading object 'nowhere.Bus'"),
+    ],
+)
+def test_the_db_worker_says_what_is_missing(
+    config: str | None, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one line."""
+    name = "of_no_config" if config is None else f"of_config_{tmp_path.name.replace('-', '_')}"
+    if config is not None:
+        (tmp_path / f"{name}.py").write_text(config)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(SystemExit, match="2"):
+        db_worker.main(["--config", name])
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_requests_go_to_spiders_that_have_room() -> None:
+    """By their fingerprint among those; while all have room, as Frontera has it."""
+    ready = {0, 1, 2}
+    feed = SimpleNamespace(partitions=[0, 1, 2], available_partitions=lambda: ready)
+    partitioner, keys = db_worker.ReadyPartitioner(feed), [sha1(str(n)) for n in range(100)]
+    assert [partitioner.partition(key) for key in keys] == [FingerprintPartitioner([0, 1, 2]).partition(key) for key in keys]
+    ready.remove(1)
+    assert {partitioner.partition(key) for key in keys} == {0, 2}
 
 
 def test_without_workers_it_is_the_other_backend(start: Start, plain_state: PlainState) -> None:

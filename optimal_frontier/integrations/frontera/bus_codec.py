@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from frontera.core.codec import BaseDecoder, BaseEncoder
 
-from optimal_frontier.integrations.frontera.requests import HANDOUT, IS_LINK, OBSERVATION, SOURCE, TAKEN
+from optimal_frontier.integrations.frontera.requests import IS_LINK, PAGE
 from optimal_frontier.state.records import decode_record, encode_record
 
 logger = logging.getLogger(__name__)
@@ -20,8 +20,9 @@ logger = logging.getLogger(__name__)
 #: Where a project names it.
 CODEC: Final = "optimal_frontier.integrations.frontera.bus_codec"
 
-#: In meta, for this process only.
-_UNSENT: Final = {HANDOUT, OBSERVATION, SOURCE, TAKEN}
+#: Names in meta that are for one process begin so; of these only the name of the page and the mark of links go any further.
+_OURS: Final = b"optimal_frontier_"
+_SENT: Final = (PAGE, IS_LINK)
 #: Most levels of what is looked through for values that cannot be sent.
 _MOST_LEVELS: Final = 20
 
@@ -142,10 +143,13 @@ class Decoder(BaseDecoder):  # type: ignore[misc]  # frontera is untyped
 
     def _request(self, parts: list[Any]) -> Any:
         url, method, headers, cookies, body, meta = parts
-        return self._request_model(url, method=method, headers=headers, cookies=cookies, meta=meta, body=body)
+        return self._request_model(url, method=method, headers=headers, cookies=cookies, meta=_shared(meta), body=body)
 
 
 def _parts(request: Any) -> list[Any]:
     """Return what is sent of a request, its meta last."""
-    meta = {name: value for name, value in request.meta.items() if name not in _UNSENT}
-    return [request.url, request.method, dict(request.headers.items()), request.cookies, request.body, meta]
+    return [request.url, request.method, dict(request.headers.items()), request.cookies, request.body, _shared(request.meta)]
+
+
+def _shared(meta: dict[Any, Any]) -> dict[Any, Any]:
+    return {name: value for name, value in meta.items() if name in _SENT or not (isinstance(name, bytes) and name.startswith(_OURS))}

@@ -72,7 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     logging.basicConfig(level=given.log_level, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     try:
-        worker = OptimalDBWorker(Settings(module=given.config))
+        settings = Settings(module=given.config)
+    except ImportError as error:
+        parser.error(f"--config: expected a module that can be imported: {error}")
+    try:
+        worker = OptimalDBWorker(settings)
     except ConfigurationError as error:
         parser.error(str(error))
     worker.run()

@@ -13,11 +13,12 @@ from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.bus_codec import CODEC
 from optimal_frontier.integrations.frontera.components import FrontierQueue, FrontierStates
 from optimal_frontier.integrations.frontera.requests import IS_LINK
+from optimal_frontier.integrations.frontera.url_identity import DOMAIN
 from optimal_frontier.settings import PREFIX, FrontierSettings
 
 _CONDITIONAL_GET: Final = f"{PREFIX}CONDITIONAL_GET"
-#: Put into meta by Frontera's workers, for one run of theirs.
-_JOB: Final = b"jid"
+#: Put into meta by Frontera's workers and by the spiders' middlewares, which do so at every visit.
+_MADE_AGAIN: Final = (b"jid", DOMAIN)
 
 
 class StoredStates(FrontierStates):
@@ -96,7 +97,8 @@ class DistributedOptimalBackend(OptimalBackend, DistributedBackend):  # type: ig
         """Store what the strategy has scheduled; what no page links to is a seed, which is kept for a server that loses everything."""
         requests = list(requests)
         for request in requests:
-            request.meta.pop(_JOB, None)
+            for name in _MADE_AGAIN:
+                request.meta.pop(name, None)
         seeds = [request for request in requests if IS_LINK not in request.meta]
         links = [request for request in requests if IS_LINK in request.meta]
         if seeds:
