@@ -91,7 +91,14 @@ class DistributedOptimalBackend(OptimalBackend, DistributedBackend):  # type: ig
 
     def get_next_requests(self, max_next_requests: int, **kwargs: Any) -> list[Any]:
         """Return requests that are due, up to ``max_next_requests`` for each of ``partitions``, which are those of the spider feed."""
-        return super().get_next_requests(max_next_requests * len(kwargs.get("partitions") or [0]), **kwargs)
+        wanted, requests = (max_next_requests or 64) * len(kwargs.get("partitions") or [0]), []
+        # The next batch is a second away: a call that brings some may leave others that are due.
+        while len(requests) < wanted:
+            more = super().get_next_requests(wanted - len(requests), **kwargs)
+            if not more:
+                break
+            requests += more
+        return requests
 
     def _admit(self, requests: Iterable[Any]) -> None:
         """Store what the strategy has scheduled; what no page links to is a seed, which is kept for a server that loses everything."""
