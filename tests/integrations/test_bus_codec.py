@@ -68,6 +68,12 @@ def test_responses_arrive_with_headers_and_body(encoder: Encoder, decoder: Decod
     assert decoder.decode(Encoder(Request).encode_page_crawled(sent))[1].body is None
 
 
+def test_a_callback_that_is_not_named_is_left_out(encoder: Encoder, decoder: Decoder) -> None:
+    """Frontera's converter for Scrapy sends None; to us a record without a callback is sound, and one with another value than a name is not."""
+    meta = {b"scrapy_callback": None, b"scrapy_errback": b"failed"}
+    assert decoder.decode_request(encoder.encode_request(Request("http://a.example/", meta=meta))).meta == {b"scrapy_errback": b"failed"}
+
+
 def test_numbers(encoder: Encoder, decoder: Decoder) -> None:
     """An offset that Frontera's consumer does not know is that of the beginning."""
     assert decoder.decode(encoder.encode_offset(1, 17)) == ("offset", 1, 17)

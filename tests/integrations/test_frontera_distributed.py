@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -71,7 +72,7 @@ def test_the_strategy_says_which_pages_there_are(worker: Start, plain_state: Pla
 
 def test_results_end_leases_once(worker: Start, plain_state: PlainState) -> None:
     """Responses and errors; the second result of a request counts for nothing."""
-    backend = worker(db_worker=True, OPTIMAL_FRONTIER_MIN_INTERVAL=0.05).backend
+    backend = worker(db_worker=True).backend
     backend.queue.schedule(scheduled(SEED, LINK))
     requests = {request.url: request for request in backend.get_next_requests(10, partitions=[0])}
     assert plain_state.in_flight == 2
@@ -81,14 +82,31 @@ def test_results_end_leases_once(worker: Start, plain_state: PlainState) -> None
     assert plain_state.in_flight == 0
     assert plain_state.at(SEED)["visits"] == 1
     assert plain_state.at(LINK)["failures"] == 1
-    for text in ("one", "two"):
-        requests = {}
-        while SEED not in requests:
-            requests = {request.url: request for request in backend.get_next_requests(10, partitions=[0])}
-        # No answer may be a 304, or links that the bus has lost never came again.
-        assert "If-None-Match" not in {str(name) for name in requests[SEED].headers}
-        backend.page_crawled(result(requests[SEED], page(text)))
+
+
+def test_changes_are_seen_of_what_comes_by_the_bus(worker: Start, plain_state: PlainState) -> None:
+    """And no answer is a 304, or links that the bus has lost never came again."""
+    backend = worker(db_worker=True, OPTIMAL_FRONTIER_MIN_INTERVAL=0.05).backend
+    backend.queue.schedule(scheduled(SEED))
+    for text in ("one", "one", "two"):
+        requests: list[Any] = []
+        while not requests:
+            requests = backend.get_next_requests(10, partitions=[0])
+        assert "If-None-Match" not in {str(name) for name in requests[0].headers}
+        backend.page_crawled(result(requests[0], page(text)))
     assert (plain_state.at(SEED)["observations"], plain_state.at(SEED)["bits"]) == (2, 0b01)
+
+
+def test_the_next_batch_gathers_while_the_worker_listens(worker: Start, plain_state: PlainState) -> None:
+    """At the pace of the budget, and no more than one batch: a worker asks every second or two only."""
+    backend = worker(db_worker=True, OPTIMAL_FRONTIER_CRAWL_RATE=20).backend
+    backend.queue.schedule(scheduled(*(f"http://{n}.example/" for n in range(40))))
+    first = backend.get_next_requests(12, partitions=[0])
+    give_up = time.monotonic() + 20
+    while plain_state.in_flight < len(first) + 12:
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    assert len(backend.get_next_requests(12, partitions=[0])) == 12
 
 
 def test_conditions_are_a_matter_of_the_setting(worker: Start) -> None:

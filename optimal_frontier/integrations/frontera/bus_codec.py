@@ -13,7 +13,7 @@ from typing import Any, Final
 from frontera.core.codec import BaseDecoder, BaseEncoder
 
 from optimal_frontier.integrations.frontera.requests import IS_LINK, PAGE
-from optimal_frontier.state.records import decode_record, encode_record
+from optimal_frontier.state.records import CALLBACKS, decode_record, encode_record
 
 logger = logging.getLogger(__name__)
 
@@ -152,4 +152,10 @@ def _parts(request: Any) -> list[Any]:
 
 
 def _shared(meta: dict[Any, Any]) -> dict[Any, Any]:
-    return {name: value for name, value in meta.items() if name in _SENT or not (isinstance(name, bytes) and name.startswith(_OURS))}
+    return {name: value for name, value in meta.items() if not _is_left_out(name, value)}
+
+
+def _is_left_out(name: Any, value: Any) -> bool:
+    if name in CALLBACKS:
+        return value is None  # so Frontera's converter says that a Scrapy request names none; a record says nothing
+    return isinstance(name, bytes) and name.startswith(_OURS) and name not in _SENT

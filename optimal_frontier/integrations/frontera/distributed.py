@@ -91,13 +91,10 @@ class DistributedOptimalBackend(OptimalBackend, DistributedBackend):  # type: ig
 
     def get_next_requests(self, max_next_requests: int, **kwargs: Any) -> list[Any]:
         """Return requests that are due, up to ``max_next_requests`` for each of ``partitions``, which are those of the spider feed."""
-        wanted, requests = (max_next_requests or 64) * len(kwargs.get("partitions") or [0]), []
-        # The next batch is a second away: a call that brings some may leave others that are due.
-        while len(requests) < wanted:
-            more = super().get_next_requests(wanted - len(requests), **kwargs)
-            if not more:
-                break
-            requests += more
+        wanted = (max_next_requests or 64) * len(kwargs.get("partitions") or [0])
+        requests: list[Any] = super().get_next_requests(wanted, **kwargs)
+        # The worker now listens to the bus for seconds: meanwhile the next batch gathers, at the pace of the budget.
+        self.session.courier.ask(wanted, {}, 0)
         return requests
 
     def _admit(self, requests: Iterable[Any]) -> None:
