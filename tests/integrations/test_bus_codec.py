@@ -69,7 +69,7 @@ def test_responses_arrive_with_headers_and_body(encoder: Encoder, decoder: Decod
 
 
 def test_a_callback_that_is_not_named_is_left_out(encoder: Encoder, decoder: Decoder) -> None:
-    """Frontera's converter for Scrapy sends None; to us a record without a callback is sound, and one with another value than a name is not."""
+    """Frontera's converter for Scrapy sends None; a record with a callback that is no name would be put aside."""
     meta = {b"scrapy_callback": None, b"scrapy_errback": b"failed"}
     assert decoder.decode_request(encoder.encode_request(Request("http://a.example/", meta=meta))).meta == {b"scrapy_errback": b"failed"}
 

@@ -21,7 +21,7 @@ from plain_frontera import PlainState
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Longest wait for anything that is expected, seconds.
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 #: Ports of Frontera's broker, from its base port on.
 PORTS = 6
 #: What a file of the documentation begins with -> its name.
