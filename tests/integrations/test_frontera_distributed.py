@@ -231,3 +231,9 @@ def test_why_fronteras_own_parts_are_left_out() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'encoding'"):
         packed.Decoder(Request, Response).decode(packed.Encoder(Request).encode_offset(0, 0))
     assert not isinstance(json.Encoder(Request).encode_offset(0, 0), bytes)
+
+
+def test_seeds_may_come_by_another_manager(start: Start, worker: Start) -> None:
+    """One with OptimalBackend in the same namespace, which no bus can lose."""
+    start().add_seeds([Request(SEED)])
+    assert urls(worker(db_worker=True).backend.get_next_requests(10, partitions=[0])) == {SEED}

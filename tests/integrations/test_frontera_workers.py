@@ -57,7 +57,7 @@ class Processes:
     """The processes of one crawl, by name; what they print goes to NAME.log."""
 
     def __init__(self, folder: Path, seed: str) -> None:
-        self._folder = folder
+        self.folder = folder
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self.commands = {
             "broker": ["-m", "frontera.contrib.messagebus.zeromq.broker", "--config", "workers"],
@@ -69,10 +69,10 @@ class Processes:
 
     def start(self, name: str) -> None:
         """Start a process."""
-        with (self._folder / f"{name}.log").open("ab") as log:
+        with (self.folder / f"{name}.log").open("ab") as log:
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]]), "PYTHONUNBUFFERED": "1"}
             command = [sys.executable, *self.commands[name]]
-            self._running[name] = subprocess.Popen(command, cwd=self._folder, stdout=log, stderr=log, env=environment)
+            self._running[name] = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, env=environment)
 
     def kill(self, name: str) -> None:
         """End a process at once."""
@@ -106,7 +106,7 @@ class Processes:
     @property
     def logs(self) -> str:
         """What all of them printed."""
-        return "\n".join(f"--- {path.stem}\n{path.read_text()}" for path in sorted(self._folder.glob("*.log")))
+        return "\n".join(f"--- {path.stem}\n{path.read_text()}" for path in sorted(self.folder.glob("*.log")))
 
 
 @pytest.fixture
@@ -166,3 +166,18 @@ def test_workers_and_spiders_lose_nothing(processes: Processes, site: Misbehavin
         row = plain_state.at(site.url(path))
         assert 4 <= row["visits"] <= site.count(path)
         assert row["changes"] == {counter: row["observations"], seed: 1}.get(path, 0), path  # a visit that counts twice shows no change
+
+
+def test_without_a_strategy_worker_every_link_is_a_page(processes: Processes, site: MisbehavingSite, plain_state: PlainState) -> None:
+    """With OptimalBackend in the DB worker; conditions go to the spiders, and 304s come back."""
+    with (processes.folder / "workers.py").open("a") as out:
+        out.write('BACKEND = "optimal_frontier.integrations.frontera.OptimalBackend"\n')
+    site.answers["/counter/0"] = (200, "tagged", {"ETag": '"1"'})
+    for name in ("broker", "db", "spider 0", "spider 1"):
+        processes.start(name)
+    pages = ["/links/counter/0,pages/20", "/counter/0", "/pages/20", *(f"/static/{n}" for n in range(20))]
+    processes.until(lambda: all(site.count(path) for path in pages))
+    processes.until(lambda: any("if-none-match" in fetch.headers for fetch in site.of("/counter/0")))
+    assert processes.stop("db") == 0
+    assert "Traceback" not in processes.logs
+    assert plain_state.counts["pages"] == len(pages)
