@@ -97,16 +97,24 @@ def test_changes_are_seen_of_what_comes_by_the_bus(worker: Start, plain_state: P
     assert (plain_state.at(SEED)["observations"], plain_state.at(SEED)["bits"]) == (2, 0b01)
 
 
-def test_the_next_batch_gathers_while_the_worker_listens(worker: Start, plain_state: PlainState) -> None:
+@pytest.mark.parametrize("path", [BACKEND, "optimal_frontier.integrations.frontera.OptimalBackend"])
+def test_the_next_batch_gathers_while_the_worker_listens(worker: Start, plain_state: PlainState, path: str) -> None:
     """At the pace of the budget, and no more than one batch: a worker asks every second or two only."""
-    backend = worker(db_worker=True, OPTIMAL_FRONTIER_CRAWL_RATE=20).backend
+    backend = worker(db_worker=True, BACKEND=path, OPTIMAL_FRONTIER_CRAWL_RATE=20).backend
     backend.queue.schedule(scheduled(*(f"http://{n}.example/" for n in range(40))))
-    first = backend.get_next_requests(12, partitions=[0])
+    sent: list[bytes] = []
+    frontera = object.__new__(db_worker.OptimalDBWorker)  # no bus, and no reactor
+    frontera._backend, frontera._encoder, frontera.max_next_requests, frontera.job_id = backend, Encoder(Request), 12, 0
+    frontera.spider_feed = SimpleNamespace(available_partitions=lambda: {0})
+    frontera.spider_feed_producer = SimpleNamespace(send=lambda key, message: sent.append(message))
+    frontera.spider_feed_partitioning, frontera.stats = "fingerprint", {"pushed_since_start": 0}
+    first = frontera.new_batch()
     give_up = time.monotonic() + 20
-    while plain_state.in_flight < len(first) + 12:
+    while plain_state.in_flight < first + 12:
         assert time.monotonic() < give_up
         time.sleep(0.05)
-    assert len(backend.get_next_requests(12, partitions=[0])) == 12
+    assert frontera.new_batch() == 12
+    assert len({DECODER.decode_request(message).url for message in sent}) == first + 12
 
 
 def test_conditions_are_a_matter_of_the_setting(worker: Start) -> None:

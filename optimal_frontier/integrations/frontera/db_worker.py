@@ -16,6 +16,7 @@ from frontera.settings import Settings
 from frontera.worker.db import DBWorker
 
 from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.distributed import check_codec
 
 
@@ -62,6 +63,17 @@ class OptimalDBWorker(DBWorker):  # type: ignore[misc]  # frontera is untyped
                 producer.counters.setdefault(partition, 0)
         if self.spider_feed_partitioning == "fingerprint" and hasattr(producer, "partitioner"):
             producer.partitioner = ReadyPartitioner(self.spider_feed)
+
+    def new_batch(self, *_: Any, **__: Any) -> int:
+        """Send a batch to the spiders that have room; return how many requests. The next one gathers meanwhile, at the pace of the budget.
+
+        The worker listens to the bus for a second or more between two batches, and would use only what the budget has saved up by then.
+        """
+        count = int(super().new_batch())
+        ready = self.spider_feed.available_partitions()
+        if ready and isinstance(self._backend, OptimalBackend):
+            self._backend.session.courier.ask(self.max_next_requests * len(ready), {}, 0)
+        return count
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -91,11 +91,7 @@ class DistributedOptimalBackend(OptimalBackend, DistributedBackend):  # type: ig
 
     def get_next_requests(self, max_next_requests: int, **kwargs: Any) -> list[Any]:
         """Return requests that are due, up to ``max_next_requests`` for each of ``partitions``, which are those of the spider feed."""
-        wanted = (max_next_requests or 64) * len(kwargs.get("partitions") or [0])
-        requests: list[Any] = super().get_next_requests(wanted, **kwargs)
-        # The worker now listens to the bus for seconds: meanwhile the next batch gathers, at the pace of the budget.
-        self.session.courier.ask(wanted, {}, 0)
-        return requests
+        return super().get_next_requests((max_next_requests or 64) * len(kwargs.get("partitions") or [0]), **kwargs)
 
     def _admit(self, requests: Iterable[Any]) -> None:
         """Store what the strategy has scheduled; what no page links to is a seed, which is kept for a server that loses everything."""
