@@ -58,7 +58,8 @@ def start(redis_socket: str, namespace: str) -> Iterator[Start]:
             "OPTIMAL_FRONTIER_MIN_INTERVAL": 600,
             "OPTIMAL_FRONTIER_RESOLVE_INTERVAL": 0.2,
         }
-        manager = FrontierManager.from_settings(Settings(attributes=attributes | given))
+        roles = {name: given.pop(name) for name in ("db_worker", "strategy_worker") if name in given}
+        manager = FrontierManager.from_settings(Settings(attributes=attributes | given), **roles)
         managers.append(manager)
         return manager
 

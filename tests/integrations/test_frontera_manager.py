@@ -209,6 +209,16 @@ def test_states_component_tells_what_became_of_pages(start: Start) -> None:
     assert pages[3].meta[b"state"] == States.NOT_CRAWLED
 
 
+def test_states_beyond_the_cache_are_right_too(start: Start) -> None:
+    """A cache that is cleared for others costs nobody his state."""
+    manager = start(STATE_CACHE_SIZE=1)
+    manager.add_seeds([Request(f"http://a.example/{n}") for n in range(3)])
+    pages = [Request(f"http://a.example/{n}", meta={b"scrapy_meta": {}}) for n in range(3)]
+    manager.backend.states.set_states(pages[:2])
+    manager.backend.states.set_states(pages)
+    assert [page.meta[b"state"] for page in pages] == [States.QUEUED] * 3
+
+
 def test_queue_component_schedules_and_counts(start: Start, plain_state: PlainState) -> None:
     """The score is the importance."""
     manager = start()

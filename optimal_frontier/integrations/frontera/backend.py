@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from frontera.core.components import Backend
 from scrapy.http import Headers
@@ -94,7 +94,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         )
 
     @classmethod
-    def from_manager(cls, manager: Any) -> OptimalBackend:
+    def from_manager(cls, manager: Any) -> Self:
         backend = cls(settings_of(manager.settings), Path.cwd(), manager)
         check_limits(manager)
         guard(manager, backend.refuse, backend.give_up)

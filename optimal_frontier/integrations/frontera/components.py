@@ -82,9 +82,10 @@ class FrontierStates(States):  # type: ignore[misc]  # frontera is untyped
     def set_states(self, objs: Any) -> None:
         many = list(objs) if isinstance(objs, Iterable) else [objs]
         identities = [self._identify(obj) for obj in many]
-        self._read([i for i in identities if i not in self._cache])
+        known = {i: self._cache[i] for i in identities if i in self._cache}  # to read others may clear the cache
+        self._read([i for i in identities if i not in known])
         for obj, identity in zip(many, identities, strict=True):
-            obj.meta[b"state"] = self._cache.get(identity, States.DEFAULT)
+            obj.meta[b"state"] = known.get(identity, self._cache.get(identity, States.DEFAULT))
 
     def flush(self, force_clear: bool = False) -> None:
         if force_clear or len(self._cache) > self._most:

@@ -1,0 +1,98 @@
+"""``python -m optimal_frontier.integrations.frontera.db_worker --config SETTINGS``: Frontera's DB worker, without what fails in it.
+
+Frontera 0.7.2's own command ends in ``frontera/worker/server.py``, `WorkerJsonRpcService`: ``putChild("status", ...)`` raises ``TypeError:
+Path segment must be bytes`` in every Twisted of Python 3. Its JSON-RPC service is left out here; the worker is Frontera's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from frontera.contrib.backends.partitioners import FingerprintPartitioner
+from frontera.settings import Settings
+from frontera.worker.db import DBWorker
+
+from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.integrations.frontera.backend import OptimalBackend
+from optimal_frontier.integrations.frontera.distributed import check_codec
+
+
+class ReadyPartitioner(FingerprintPartitioner):  # type: ignore[misc]  # frontera is untyped
+    """Sends requests to spiders that have room for them: Frontera's own fills the queue of a slow spider until messages are dropped.
+
+    Parameters
+    ----------
+    feed : SpiderFeedStream
+        Tells which partitions are ready.
+    """
+
+    def __init__(self, feed: Any) -> None:
+        super().__init__(feed.partitions)
+        self._feed = feed
+
+    def partition(self, key: bytes, partitions: Sequence[int] | None = None) -> int:
+        ready = partitions or sorted(self._feed.available_partitions())
+        return int(super().partition(key, ready))
+
+
+class OptimalDBWorker(DBWorker):  # type: ignore[misc]  # frontera is untyped
+    """Frontera's DB worker, which takes results and gives out requests: a lease ends where it began, so that one process does both.
+
+    Parameters
+    ----------
+    settings : frontera Settings
+
+    Raises
+    ------
+    ConfigurationError
+        MESSAGE_BUS cannot be loaded, MESSAGE_BUS_CODEC is one of Frontera's, or a setting of ours is outside its range.
+    """
+
+    def __init__(self, settings: Any) -> None:
+        check_codec(settings)
+        try:
+            super().__init__(settings, no_batches=False, no_incoming=False, no_scoring=False)
+        except ImportError as error:
+            raise ConfigurationError(f"MESSAGE_BUS: {error}; ZeroMQ comes with pip install 'optimal-frontier[distributed]'") from error
+        producer = self.spider_feed_producer
+        if hasattr(producer, "counters"):  # ZeroMQ's: asked for the offset of a partition that got nothing yet, it raises KeyError
+            for partition in self.spider_feed.partitions:
+                producer.counters.setdefault(partition, 0)
+        if self.spider_feed_partitioning == "fingerprint" and hasattr(producer, "partitioner"):
+            producer.partitioner = ReadyPartitioner(self.spider_feed)
+
+    def new_batch(self, *_: Any, **__: Any) -> int:
+        """Send a batch to the spiders that have room; return how many requests. The next one gathers meanwhile, at the pace of the budget.
+
+        The worker listens to the bus for a second or more between two batches, and would use only what the budget has saved up by then.
+        """
+        count = int(super().new_batch())
+        ready = self.spider_feed.available_partitions()
+        if ready and isinstance(self._backend, OptimalBackend):
+            self._backend.session.courier.ask(self.max_next_requests * len(ready), {}, 0)
+        return count
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a DB worker until it gets SIGINT or SIGTERM."""
+    parser = argparse.ArgumentParser(prog="python -m optimal_frontier.integrations.frontera.db_worker", description="Frontera's DB worker.")
+    parser.add_argument("--config", required=True, help="Module with Frontera's settings and ours.")
+    parser.add_argument("--log-level", "-L", default="INFO", help="DEBUG, INFO, WARNING, ERROR or CRITICAL.")
+    given = parser.parse_args(arguments)
+    logging.basicConfig(level=given.log_level, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    try:
+        settings = Settings(module=given.config)
+    except ImportError as error:
+        parser.error(f"--config: expected a module that can be imported: {error}")
+    try:
+        worker = OptimalDBWorker(settings)
+    except ConfigurationError as error:
+        parser.error(str(error))
+    worker.run()
+
+
+if __name__ == "__main__":
+    main()
