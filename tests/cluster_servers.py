@@ -120,12 +120,33 @@ class ClusterServers:
     @property
     def masters(self) -> list[redis.Redis]:
         """Clients of the nodes that have slots now, as those that live say."""
-        return [client for client in self._living if client.execute_command("ROLE")[0] == b"master" and _slots_of(client)]
+        return [client for client in self._living if client.execute_command("ROLE")[0] == b"master" and self.slots_of(client)]
 
     def master_of(self, key: str) -> redis.Redis:
         """Return the client of the node that has a key now."""
         slot = int(self._living[0].execute_command("CLUSTER KEYSLOT", key))
-        return next(client for client in self.masters if any(first <= slot <= last for first, last in _slots_of(client)))
+        return next(client for client in self.masters if any(first <= slot <= last for first, last in self.slots_of(client)))
+
+    @staticmethod
+    def slots_of(client: redis.Redis) -> list[tuple[int, int]]:
+        """Return first and last slots of the ranges that a node says it has."""
+        nodes = client.execute_command("CLUSTER NODES").values()
+        mine = next(node for node in nodes if "myself" in node["flags"])
+        return [(int(span[0]), int(span[-1])) for span in mine["slots"]]
+
+    @staticmethod
+    def address_of(client: redis.Redis) -> str:
+        """Return where a node is, as redis-cli wants it."""
+        return f"127.0.0.1:{port_of(client)}"
+
+    def cut_off_replicas(self, master: redis.Redis) -> None:
+        """From now on the replicas of a master see nothing that is written there; `restore` ends that."""
+        nodes = master.execute_command("CLUSTER NODES")
+        mine = {address.split("@")[0] for address, node in nodes.items() if node["master_id"] == self.id_of(master)}
+        for client in self.clients:
+            if self.address_of(client) in mine:
+                client.config_set("masterauth", "none such")  # the master has no password, and refuses who names one
+        master.client_kill_filter(_type="replica")
 
     def id_of(self, client: redis.Redis) -> str:
         """Return the name that a node has in the cluster."""
@@ -142,6 +163,8 @@ class ClusterServers:
         for port, process in self._processes.items():
             if process.poll() is not None:
                 self.start(port)
+        for client in self.clients:
+            wait_for(lambda client=client: client.config_set("masterauth", ""))  # type: ignore[misc]
         self.wait_until_well()
 
     def wait_until_well(self) -> None:
@@ -160,13 +183,6 @@ class ClusterServers:
     @property
     def _living(self) -> list[redis.Redis]:
         return [client for client in self.clients if self._processes[port_of(client)].poll() is None]
-
-
-def _slots_of(client: redis.Redis) -> list[tuple[int, int]]:
-    """Return first and last slots of the ranges that a node says it has."""
-    nodes = client.execute_command("CLUSTER NODES").values()
-    mine = next(node for node in nodes if "myself" in node["flags"])
-    return [(int(span[0]), int(span[-1])) for span in mine["slots"]]
 
 
 @contextlib.contextmanager
