@@ -70,6 +70,7 @@ class ClusterServers:
         self.options, self.tls = options, tls
         self.clients: list[redis.Redis] = []
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._silent: set[int] = set()
 
     def __enter__(self) -> ClusterServers:
         return self
@@ -108,6 +109,11 @@ class ClusterServers:
         """End a node at once."""
         self._processes[port_of(client)].send_signal(signal.SIGKILL)
         self._processes[port_of(client)].wait()
+
+    def silence(self, client: redis.Redis) -> None:
+        """Let a node stand still: connections stay open, and nobody answers; `restore` wakes it."""
+        self._processes[port_of(client)].send_signal(signal.SIGSTOP)
+        self._silent.add(port_of(client))
 
     def cli(self, *words: object) -> str:
         """Run redis-cli."""
@@ -161,8 +167,11 @@ class ClusterServers:
     def restore(self) -> None:
         """Start nodes that were killed, and wait until each has its place."""
         for port, process in self._processes.items():
+            if port in self._silent:
+                process.send_signal(signal.SIGCONT)
             if process.poll() is not None:
                 self.start(port)
+        self._silent.clear()
         for client in self.clients:
             wait_for(lambda client=client: client.config_set("masterauth", ""))  # type: ignore[misc]
         self.wait_until_well()
@@ -182,7 +191,8 @@ class ClusterServers:
 
     @property
     def _living(self) -> list[redis.Redis]:
-        return [client for client in self.clients if self._processes[port_of(client)].poll() is None]
+        ports = {port for port, process in self._processes.items() if process.poll() is None} - self._silent
+        return [client for client in self.clients if port_of(client) in ports]
 
 
 @contextlib.contextmanager

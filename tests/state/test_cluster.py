@@ -21,6 +21,7 @@ from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, obse
 from optimal_frontier.state.url_keys import UrlKeys
 
 PARTITIONS = 16
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module", params=["redis", "valkey"])
@@ -184,6 +185,24 @@ def test_a_user_who_may_not_read_the_map_lacks_a_permission(nodes: list[redis.Re
     nodes[0].execute_command("ACL", "SETUSER", "blind", "on", ">s3cr3t-Pa55", "~*", "+@all", "-cluster")
     with pytest.raises(StateError, match="the user lacks a permission"):
         connect(parse_redis_url(f"redis+cluster://blind:s3cr3t-Pa55@127.0.0.1:{port_of(nodes[0])}", Path()))
+
+
+def test_users_with_few_rights_need_the_map_of_slots_beside(nodes: list[redis.Redis], crawl: Namespace) -> None:
+    """The crawler of deploy/users.acl, and what docs/deployment.md says is to be added."""
+    (line,) = (line for line in (ROOT / "deploy" / "users.acl").read_text().splitlines() if line.startswith("user crawler "))
+    words = line.replace("~shop:*", f"~{crawl.name}:*").replace("CHANGE-ME-1", "word").split()[2:]
+    for node in nodes:
+        node.execute_command("ACL", "SETUSER", "crawler", *words, "+cluster|slots", "+command")
+        node.acl_log_reset()
+    with connect(parse_redis_url(f"redis+cluster://crawler:word@127.0.0.1:{port_of(nodes[2])}", Path())) as connection:
+        other = Namespace(connection, crawl.name)
+        other.open(spider="test")
+        add_everywhere(other)
+        assert visit_everywhere(other) == URLS
+        connection.reconnect()
+        assert other.counts()["visits"] == 48
+    refused = [entry["object"] for node in nodes for entry in node.acl_log() if not str(entry["object"]).startswith("client|")]
+    assert refused == []
 
 
 def test_keys_of_urls_may_lie_on_any_node(crawl: Namespace) -> None:

@@ -93,6 +93,20 @@ def test_a_replica_that_takes_over_has_pages_and_leases(servers: ClusterServers,
     assert len(take(space)) == 48
 
 
+def test_a_master_that_goes_silent_is_left_after_the_timeout_of_the_url(servers: ClusterServers, space: Namespace) -> None:
+    with connect(parse_redis_url(f"{servers.url(*servers.clients)}?socket_timeout=0.5", Path())) as connection:
+        other = Namespace(connection, space.name)
+        other.open(spider="test")
+        handed = take(other)
+        for master in servers.masters:
+            wait_for(lambda master=master: master.wait(1, 1000))  # type: ignore[misc]
+        servers.silence(servers.master_of(space.prefix(0)))
+        with pytest.raises(StateUnavailableError, match="did not answer in time"):
+            take(other)
+        assert until_it_answers(other) < PATIENCE_S / 2
+        assert end(other, handed) == [1] * 48
+
+
 def test_what_a_replica_has_not_seen_is_refused_and_done_once_more(servers: ClusterServers, space: Namespace) -> None:
     """A lease and a visit that were lost with a master: nobody holds the pages, and each of them counts once."""
     node = servers.master_of(space.prefix(7))
