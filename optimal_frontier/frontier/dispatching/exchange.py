@@ -139,7 +139,7 @@ class Dispatcher:
         check_served(served, count)
         self._partitions = [KnownPartition() for _ in range(count)]
         self._served = range(count) if served is None else served
-        self._others = [] if served is None else [k for k in range(count) if k not in served]
+        self._others = sorted(set(range(count)) - set(self._served))
         self._turn %= count
         self.terms.begin(self._partitions)
         self.namespace.host_names.forget()
