@@ -309,8 +309,9 @@ class Courier:
                 if self._stopping:
                     logger.error("stopping without Redis: %s; what was under way will be handed out again", error)
                     return
-                # One line for what is over in a moment, such as a failover.
-                level = logging.WARNING if not self._lost_at or retry_s >= _RETRY_LONGEST_S else logging.DEBUG
+                # A cluster puts a replica in the place of a node within seconds: one line tells of that.
+                is_told = self._lost_at and retry_s < _RETRY_LONGEST_S and self.dispatcher.is_cluster
+                level = logging.DEBUG if is_told else logging.WARNING
                 logger.log(level, "%s; trying again in %.1f s, nothing is lost", error, retry_s)
                 self._lost_at = self._lost_at or time.monotonic()
                 time.sleep(retry_s)  # the thread has nothing else to do

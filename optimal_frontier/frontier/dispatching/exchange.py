@@ -152,6 +152,11 @@ class Dispatcher:
         return self.terms.pause_s
 
     @property
+    def is_cluster(self) -> bool:
+        """Whether there are several servers, any of which may be away for a moment."""
+        return self.namespace.connection.spec.cluster
+
+    @property
     def behind(self) -> frozenset[int]:
         """Partitions of which the server was seen to have lost something."""
         return frozenset() if self.watch is None else frozenset(self.watch.behind)
@@ -224,7 +229,7 @@ class Dispatcher:
         idle: list[tuple[int, bytes, bytes]] = []
         counted: list[Observation] = []
         self._add(pipeline, work, outcome, idle)
-        if self.namespace.connection.spec.cluster and work.pages:
+        if self.is_cluster and work.pages:
             pipeline.run(self.namespace)  # nodes run side by side
         self._renew(pipeline, work, outcome)
         self._observe(pipeline, work, counted)
@@ -337,7 +342,8 @@ class Dispatcher:
         known.next_flags = time.monotonic() + FLAGS_S
 
     def _ask(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> list[int]:
-        """Ask the next partition that is worth it, or all that are only to be looked at; return which."""
+        """Ask partitions that are worth it, in turn, until their buckets hold what is wanted, or all that are only to be looked at; return
+        which."""
         now = time.monotonic()
         for known in self._partitions:
             if work.looks_again or (work.has_room and known.waits_for_room):
@@ -351,14 +357,28 @@ class Dispatcher:
         first = next((k for k in order if min(partitions[k].open_at, partitions[k].look_at) <= now), None)
         if first is None:
             return looked
-        self._turn = (first + 1) % len(partitions)
-        asked = [first]
         if partitions[first].open_at > now:
             # Together with those that are to be looked at soon, so that many partitions cost one round trip a second.
             asked = [k for k in order if partitions[k].look_at <= now + LOOK_S / 2 and now < partitions[k].open_at][: work.want]
-        for partition in asked:
-            self._ask_for(pipeline, partition, work.want // len(asked), work, outcome)
+            wanted = [work.want // len(asked)] * len(asked)
+            self._turn = (first + 1) % len(partitions)
+        else:
+            asked, wanted = self._share_out(work.want, [k for k in order[order.index(first) :] if partitions[k].open_at <= now])
+            self._turn = (asked[-1] + 1) % len(partitions)
+        for partition, want in zip(asked, wanted, strict=True):
+            self._ask_for(pipeline, partition, want, work, outcome)
         return [*looked, *asked]
+
+    def _share_out(self, want: int, order: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return which partitions are asked, and for how many requests: no more than their buckets can hold."""
+        asked: list[int] = []
+        wanted: list[int] = []
+        for partition in order:
+            asked.append(partition)
+            wanted.append(min(want - sum(wanted), self.terms.most_at_once(partition)))
+            if sum(wanted) >= want:
+                break
+        return asked, wanted
 
     def _look_after(self, pipeline: _Pipeline, partitions: Sequence[int], outcome: Outcome) -> list[int]:
         """Look at partitions of which nothing is wanted, if it is time to; return at which."""
@@ -409,8 +429,8 @@ class Dispatcher:
         is_full = bool(work.slots) or (work.per_host > 0 and got > 0)
         known.waits_for_room = got >= want or is_full
         wait = last.wait if got else max(last.wait, _SHORTEST_WAIT_S)
-        # A partition that was only looked at may have more than its part of what was wanted.
-        known.open_at = now if want <= got < work.want else now + wait
+        # A partition that was asked for a part of what was wanted may have more, once it has the budget.
+        known.open_at = now + min(wait, self.terms.token_s(partition)) if want <= got < work.want else now + wait
         known.look_at = now + LOOK_S
 
     def _note(self, partition: int, told: Sequence[Dispatched], outcome: Outcome) -> None:
