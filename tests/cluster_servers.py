@@ -87,7 +87,7 @@ class ClusterServers:
         for _ in range(masters * (1 + replicas)):
             port = free_port()
             self.start(port)
-            self.clients.append(redis.Redis(port=port, protocol=2, ssl=bool(self.tls), **self.tls))  # type: ignore[arg-type]
+            self.clients.append(redis.Redis("127.0.0.1", port, protocol=2, ssl=bool(self.tls), **self.tls))  # type: ignore[arg-type]
         for client in self.clients:
             wait_for(client.ping)
         addresses = [f"127.0.0.1:{port_of(client)}" for client in self.clients]
