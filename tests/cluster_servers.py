@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -139,6 +139,23 @@ class ClusterServers:
         nodes = client.execute_command("CLUSTER NODES").values()
         mine = next(node for node in nodes if "myself" in node["flags"])
         return [(int(span[0]), int(span[-1])) for span in mine["slots"]]
+
+    def nearest_move(self, keys: Iterable[str]) -> tuple[redis.Redis, redis.Redis, int]:
+        """Return from which master to which other so many slots are to be moved, the fewest with which one of the keys goes along."""
+        slots = sorted({int(self._living[0].execute_command("CLUSTER KEYSLOT", key)) for key in keys})
+        moves = []
+        for number, master in enumerate(self.masters):
+            spans = self.slots_of(master)
+            counts = [sum(min(slot, last) - first + 1 for first, last in spans if first <= slot) for slot in slots]
+            there = [count for slot, count in zip(slots, counts, strict=True) if any(first <= slot <= last for first, last in spans)]
+            moves += [(min(there), number)] if there else []
+        count, number = min(moves)
+        return self.masters[number], self.masters[number - 1], count
+
+    def move_slots(self, source: redis.Redis, target: redis.Redis, count: int) -> None:
+        """Move the first slots of a master to another, as `redis-cli` does; returns when that is done."""
+        words = ["--cluster-from", self.id_of(source), "--cluster-to", self.id_of(target), "--cluster-slots", count]
+        self.cli("--cluster", "reshard", self.address_of(source), *words, "--cluster-yes")
 
     @staticmethod
     def address_of(client: redis.Redis) -> str:

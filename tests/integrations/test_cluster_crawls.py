@@ -178,21 +178,20 @@ def test_a_node_loses_its_data_in_mid_crawl(servers: ClusterServers, site: Misbe
 
 
 def test_slots_move_in_mid_crawl(servers: ClusterServers, site: MisbehavingSite, tmp_path: Path) -> None:
-    """`redis-cli --cluster rebalance` takes all slots from a node, while pages are fetched."""
+    """`redis-cli --cluster reshard` gives another node a partition of which pages are fetched."""
     crawl = ClusterCrawl(servers.url(), site, tmp_path)
-    source = servers.master_of(crawl.space.prefix(crawl.partition_of(HOSTS[3])))
+    used = {crawl.partition_of(host) for host in HOSTS}
+    source, target, count = servers.nearest_move(map(crawl.space.prefix, used))
+    before = crawl.hosts_of(servers, source)
     with crawl.start() as run:
-        run.until(lambda: len(site.fetches) > 60)
-        began = time.monotonic()
-        weights = [f"{servers.id_of(client)}={int(client is not source)}" for client in servers.masters]
-        try:
-            servers.cli("--cluster", "rebalance", servers.address_of(source), "--cluster-weight", *weights, "--cluster-pipeline", 100)
-            run.until(crawl.is_all_visited)
-            moved_s = time.monotonic() - began
-            run.until(lambda: {host for host, _ in crawl.fetches(after=began + moved_s)} == set(HOSTS))
-        finally:
-            servers.cli("--cluster", "rebalance", servers.address_of(source), "--cluster-use-empty-masters", "--cluster-pipeline", 100)
+        run.until(lambda: len(site.fetches) > 50)
+        servers.move_slots(source, target, count)
+        moved_at = time.monotonic()
+        run.until(crawl.is_all_visited)
+        moved = set(before) - set(crawl.hosts_of(servers, source))
+        run.until(lambda: {host for host, _ in crawl.fetches(after=moved_at)} >= moved)
         crawl.expect_well(run)
+    assert moved
     assert "is not where it was" not in run.log
 
 

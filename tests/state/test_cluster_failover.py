@@ -140,16 +140,12 @@ def test_a_replica_that_is_down_is_no_reason_to_refuse_anybody(servers: ClusterS
 
 def test_slots_move_under_calls(servers: ClusterServers, space: Namespace) -> None:
     """All that is asked meanwhile is answered, or told as an outage that is over soon; nothing counts twice or is lost."""
-    source, target = servers.masters[:2]
+    source, target, count = servers.nearest_move(map(space.prefix, range(PARTITIONS)))
     mine = of_node(servers, space, source)
-    slots = {int(source.execute_command("CLUSTER KEYSLOT", space.prefix(k))): k for k in mine}
-    (first, _), *_ = servers.slots_of(source)
-    count = sorted(slot for slot in slots if slot >= first)[min(1, len(mine) - 1)] - first + 1
     target.script_flush()
     refused, visits = 0, 0
     with ThreadPoolExecutor(1) as pool:
-        words = ["--cluster-from", servers.id_of(source), "--cluster-to", servers.id_of(target), "--cluster-slots", count]
-        moving = pool.submit(servers.cli, "--cluster", "reshard", servers.address_of(source), *words, "--cluster-yes")
+        moving = pool.submit(servers.move_slots, source, target, count)
         while not moving.done():
             for k in range(PARTITIONS):
                 try:
