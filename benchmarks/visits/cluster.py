@@ -52,9 +52,9 @@ class ClusterNodes:
     def node_of(self, key: str) -> int:
         """Return which node has a key."""
         slot = int(self.clients[0].execute_command("CLUSTER KEYSLOT", key))
-        for spans, place in self.clients[0].execute_command("CLUSTER SLOTS").items():
-            if spans[0] <= slot <= spans[1]:
-                return self.ports.index(int(place["primary"][1]))
+        for first, last, master, *_ in self.clients[0].execute_command("CLUSTER SLOTS"):
+            if first <= slot <= last:
+                return self.ports.index(int(master[1]))
         raise RuntimeError(f"nobody has slot {slot}")
 
     def close(self) -> None:
