@@ -1,8 +1,8 @@
 """The dispatcher: adds pages, hands out the requests that are due, takes in how they ended, in one round trip.
 
-It knows neither Scrapy nor Frontera; both are faces of it. `courier.Courier` runs it on a thread of its own. Each exchange asks one
-partition for all the requests that are wanted, and the next exchange the next one; everything else goes to the partitions that it is about,
-in the same pipeline.
+It knows neither Scrapy nor Frontera; both are faces of it. `courier.Courier` runs it on a thread of its own. Each exchange asks
+partitions in turn, until their buckets hold the requests that are wanted: without a budget that is one. The next exchange goes on with the
+next ones. Everything else goes to the partitions that it is about, in the same pipeline.
 """
 
 from __future__ import annotations
