@@ -26,6 +26,7 @@ REJECTED = {
     "REDIS_URL": ["", 5, None, b"embedded"],
     "NAMESPACE": ["", "a b", "a{b", "a*", "x" * 201, 5, "a\n", "[x]", "q?"],
     "PARTITIONS": [0, -1, 1.5, "many", None, True, 16_385, "inf"],
+    "SERVE_PARTITIONS": [5, [], "", True, [True], [-1], ["a"], ["3-1"], [1.5], [16_384], ["0-16384"], [None], "[0", {"a": 1}, [4]],
     "CRAWL_RATE": [0, -1, "fast", "Auto", None, True, float("nan"), "inf", float("inf"), [], 10**400],
     "DISCOVERY_SHARE": [-0.1, 1, 1.5, "x", None, False, "nan"],
     "OBJECTIVE": ["fresh", None, 1, "", ["freshness"]],
@@ -212,6 +213,26 @@ def test_defaults_are_those_of_the_table():
 def test_values_may_be_text_as_the_command_line_gives_them(name, text, value):
     assert getattr(parse(**{name: text}), name.lower()) == value
     assert type(getattr(parse(**{name: text}), name.lower())) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "served"),
+    [
+        ([0, 3, "8-11"], (0, 3, 8, 9, 10, 11)),
+        ("0, 3, 8-11", (0, 3, 8, 9, 10, 11)),
+        ('[3, "0 - 1"]', (0, 1, 3)),
+        ([2, 2], (2,)),
+        ("None", None),
+    ],
+)
+def test_partitions_that_are_served_may_be_ranges(value, served):
+    assert parse(PARTITIONS=12, SERVE_PARTITIONS=value).serve_partitions == served
+
+
+def test_a_partition_that_is_served_must_be_one():
+    """The line names both settings."""
+    with pytest.raises(ConfigurationError, match=r"^OPTIMAL_FRONTIER_SERVE_PARTITIONS names partition 12: expected 0 to 11.*_PARTITIONS"):
+        parse(PARTITIONS=12, SERVE_PARTITIONS=["8-12"])
 
 
 def test_rules_may_be_json():

@@ -6,6 +6,7 @@ import random
 import time
 from pathlib import Path
 
+from benchmarks.visits.cluster import ClusterNodes
 from benchmarks.visits.server import Server, host_of, url_of
 from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.messages import KEEP, Handout, NewPage, Observation
@@ -19,17 +20,21 @@ SPREAD = 5000
 
 
 class PartitionVisits:
-    """All pages fetched once and queued by numbers of their own; every visit found nothing new."""
+    """All pages fetched once and queued by numbers of their own; every visit found nothing new. Partitions are asked in turn."""
 
-    def __init__(self, server: Server, pages: int, hosts: int, host_delay: float = 0.0, *, is_logged: bool = True) -> None:
+    def __init__(
+        self, server: Server | ClusterNodes, pages: int, hosts: int, host_delay: float = 0.0, *, is_logged: bool = True, partitions: int = 1
+    ) -> None:
         self.server, self.pages, self.host_delay, self.is_logged = server, pages, host_delay, is_logged
-        self.namespace = Namespace(connect(parse_redis_url(f"unix://{server.socket}", Path())), "bench")
-        self.namespace.open(spider="bench")
+        self.namespace = Namespace(connect(parse_redis_url(server.url, Path())), "bench")
+        self.namespace.open(spider="bench", partitions=partitions)
         self.rng, self.held, self.ids = random.Random(1), list[Handout](), list[bytes]()
+        self.turn, self.visits = 0, [0] * partitions
         before = server.memory()
         self.add_us = self._add(hosts)
-        self._run([Call(0, "take_planner_lock", ["bench", 1_000_000])])
-        self._run([Call(0, "publish_plan", ["1", repr(2 / pages), "0", b"", b"", "time", "0"])])
+        for k in range(partitions):
+            self._run([Call(k, "take_planner_lock", ["bench", 1_000_000])])
+            self._run([Call(k, "publish_plan", ["1", repr(2 / pages), "0", b"", b"", "time", "0"])])
         made = 0
         while made < pages:
             made += self.step(512, share=1.0)
@@ -40,8 +45,11 @@ class PartitionVisits:
         spent = 0.0
         for at in range(0, self.pages, 16 * BATCH):
             new = [self._page(i, hosts) for i in range(at, min(self.pages, at + 16 * BATCH))]
+            by_partition: dict[int, list[NewPage]] = {}
+            for page in new:
+                by_partition.setdefault(self.namespace.partition_of(page.host), []).append(page)
             before = self.server.cpu_s()
-            self._run(add_calls(0, new))
+            self._run([call for k, some in by_partition.items() for call in add_calls(k, some)])
             spent += self.server.cpu_s() - before
         return spent / self.pages * 1e6
 
@@ -55,11 +63,13 @@ class PartitionVisits:
         return self.namespace.run(calls)
 
     def step(self, n: int, share: float = 0.2) -> int:
-        """End the visits under way and take n more, in one round trip."""
+        """End the visits under way and take n more of the next partition, in one round trip to each node."""
         asks = [Ask(min(BATCH, n - at), share=share, host_delay=self.host_delay) for at in range(0, n, BATCH)]
-        ended = self._ended()
-        results = self._run([*ended, *(dispatch_call(0, ask) for ask in asks)])
-        self.held = [handout for reply in results[len(ended) :] for handout in parse_dispatch(0, reply, self.namespace.host_names).handouts]  # type: ignore[arg-type]
+        ended, names = self._ended(), self.namespace.host_names
+        k = self.turn = (self.turn + 1) % self.namespace.partitions
+        results = self._run([*ended, *(dispatch_call(k, ask) for ask in asks)])
+        self.held = [handout for reply in results[len(ended) :] for handout in parse_dispatch(k, reply, names).handouts]  # type: ignore[arg-type]
+        self.visits[k] += len(self.held)
         return len(self.held)
 
     def end(self) -> None:
@@ -95,7 +105,9 @@ class PartitionVisits:
             seen.append(
                 Observation(handout, KEEP, row, lateness=0.0, counters={"visits": 1, "observations": 1}, bit=0 if old.visits else -1)
             )
-        return observe_calls(0, seen, [handout.token for handout in self.held], is_logged=self.is_logged)
+        if not seen:
+            return []
+        return observe_calls(self.held[0].partition, seen, [handout.token for handout in self.held], is_logged=self.is_logged)
 
 
 class BareLoop:

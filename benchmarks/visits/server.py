@@ -20,6 +20,7 @@ class Server:
     def __init__(self, program: str, cpu: int) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="of-visits-")
         self.socket = str(Path(self.folder.name) / "s")
+        self.url = f"unix://{self.socket}"
         options = ["--port", "0", "--unixsocket", self.socket, "--save", "", "--appendonly", "no", "--dir", self.folder.name]
         self.process = subprocess.Popen(["taskset", "-c", str(cpu), program, *options], stdout=subprocess.DEVNULL)
         self.client = redis.Redis(unix_socket_path=self.socket, protocol=2)

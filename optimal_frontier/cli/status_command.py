@@ -62,6 +62,7 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
     return {
         "spider": reading.meta.get("spider"),
         "partitions": len(reading.partitions),
+        "unserved_partitions": list(reading.unserved),
         "pages": counts.get("pages", 0),
         "fetched": counts.get("fetched", 0),
         "pending_first_visit": counts.get("pending", 0),
@@ -146,6 +147,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
     memoryless = ", memoryless visits" if answer["policy"] == "poisson" else ""
     return [
         ("namespace", f"{answer['namespace']}{spider} at {answer['redis']}"),
+        *([("not served", _unserved(answer["unserved_partitions"]))] if answer["unserved_partitions"] else []),
         ("in flight", f"{number(answer['in_flight'])} requests"),
         ("pages", f"{number(answer['pages'])} on {number(answer['hosts'])} hosts{retired}"),
         ("fetched", f"{number(answer['fetched'])}, {number(answer['pending_first_visit'])} wait for their first visit"),
@@ -176,6 +178,21 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("freshness", NOTHING if freshness is None else f"{freshness:.1%} (estimated{by}, weighted by importance)"),
         ("last plan", plan + overdue),
     ]
+
+
+def _unserved(partitions: list[int]) -> str:
+    """Name partitions without a crawler.
+
+    Examples
+    --------
+    >>> _unserved([0, 4, 5, 6])
+    'partitions 0, 4-6: no crawler fetches their pages (SERVE_PARTITIONS)'
+    """
+    among = set(partitions)
+    starts = [k for k in partitions if k - 1 not in among]
+    ends = [k for k in partitions if k + 1 not in among]
+    spans = ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in zip(starts, ends, strict=True))
+    return f"partitions {spans}: no crawler fetches their pages (SERVE_PARTITIONS)"
 
 
 def _hubs(answer: dict[str, Any]) -> str:

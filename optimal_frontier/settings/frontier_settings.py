@@ -52,6 +52,7 @@ class FrontierSettings:
     redis_url: str
     namespace: str
     partitions: int
+    serve_partitions: tuple[int, ...] | None
     crawl_rate: float | None
     discovery_share: float
     discovery_value: bool
@@ -149,6 +150,7 @@ class FrontierSettings:
                 parsed["former_namespace"] = _quoted(str(values.get("BOT_NAME") or BOT_NAME))
                 value = default_namespace(parsed["former_namespace"], spider)
             parsed[setting.name.lower()] = setting.parse(setting.full_name, value)
+        check_served(parsed["serve_partitions"], parsed["partitions"])
         parsed["url_keys"] = tuple(key.replace("%(name)s", spider) for key in parsed["url_keys"])
         options = {"fingerprint": parsed["fingerprint"]}
         options |= {key: parsed[f"fingerprint_{key}"] for key in ("include", "exclude", "ignore")}
@@ -169,6 +171,21 @@ class FrontierSettings:
                 "rates of memoryless visits are known for freshness only"
             )
         return cls(**parsed)
+
+
+def check_served(served: tuple[int, ...] | None, partitions: int) -> None:
+    """See that a namespace has the partitions of SERVE_PARTITIONS.
+
+    Raises
+    ------
+    ConfigurationError
+        It has not.
+    """
+    if served is not None and served[-1] >= partitions:
+        raise ConfigurationError(
+            f"{PREFIX}SERVE_PARTITIONS names partition {served[-1]}: expected 0 to {partitions - 1}, as there are {partitions} "
+            f"({PREFIX}PARTITIONS)"
+        )
 
 
 def mean_slot_period(delay: float, jitter: float) -> float:

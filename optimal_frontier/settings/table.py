@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings.contents import NEAR_DISTANCE, parse_distance, parse_kind, parse_patterns, parse_selectors
-from optimal_frontier.settings.parsing import choice, fail, flag, number
+from optimal_frontier.settings.parsing import choice, fail, flag, listed, number
 from optimal_frontier.settings.rules import parse_rules
 from optimal_frontier.settings.timetable import DAY_S
 from optimal_frontier.settings.trust_settings import SourceLimits, parse_callbacks, parse_schemes, parse_source_hosts, parse_source_limits
@@ -26,6 +26,8 @@ from optimal_frontier.settings.urls import (
 )
 
 PREFIX: Final = "OPTIMAL_FRONTIER_"
+#: As many as a Redis Cluster has slots.
+_MOST_PARTITIONS: Final = 16_384
 
 
 def _positive(name: str, value: object) -> float:
@@ -55,7 +57,23 @@ def _host_max_rate(name: str, value: object) -> float | None:
 
 
 def _partitions(name: str, value: object) -> int:
-    return int(number(name, value, "a whole number from 1 to 16384", lambda x: 1 <= x <= 16_384 and x == int(x)))
+    return int(number(name, value, "a whole number from 1 to 16384", lambda x: 1 <= x <= _MOST_PARTITIONS and x == int(x)))
+
+
+def _serve_partitions(name: str, value: object) -> tuple[int, ...] | None:
+    if value is None or value == "None":
+        return None
+    expected = 'a list of partitions and ranges of them, such as [0, 3, "8-11"], or None for all'
+    served: set[int] = set()
+    for each in listed(name, value, expected):
+        found = re.fullmatch(r"(\d{1,5})(?:\s*-\s*(\d{1,5}))?", str(each).strip()) if isinstance(each, int | str) else None
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if isinstance(each, bool) or not first <= last < _MOST_PARTITIONS:
+            raise fail(name, value, expected)
+        served.update(range(first, last + 1))
+    if not served:
+        raise fail(name, value, f"{expected}; an empty one would serve nobody")
+    return tuple(sorted(served))
 
 
 def _close_after(name: str, value: object) -> int | None:
@@ -105,10 +123,11 @@ TABLE: Final = (
         "REDIS_URL",
         "embedded",
         _redis_url,
-        "where the state lives: embedded, embedded:///path, a redis-py URL, or redis+cluster://host:port",
+        "where the state lives: embedded, embedded:///path, a redis-py URL, or redis+cluster://host:port,host:port",
     ),
     Setting("NAMESPACE", None, _namespace, "prefix of all keys, BOT_NAME:spider unless set; belongs to one spider"),
     Setting("PARTITIONS", 1, _partitions, "parts of a new namespace, each with its own hosts; a Redis Cluster spreads them over its nodes"),
+    Setting("SERVE_PARTITIONS", None, _serve_partitions, "partitions of which this crawler fetches pages; None: all"),
     Setting("CRAWL_RATE", "auto", _crawl_rate, 'budget, fetches per second over all crawlers; "auto": as fast as the downloader goes'),
     Setting(
         "DISCOVERY_SHARE",

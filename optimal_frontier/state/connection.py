@@ -8,6 +8,7 @@ import re
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ from redis.credentials import UsernamePasswordCredentialProvider
 from redis.retry import Retry
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError, StateUnavailableError
+from optimal_frontier.state.cluster_nodes import CLUSTER_SCHEMES, Node, answering, cluster_client, name_of, nodes_of, refused_options
 from optimal_frontier.state.scripts import commands_at
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 30.0
 #: Seconds of idleness after which a connection is tried before it is used.
 HEALTH_CHECK_S = 30
+#: Seconds by which each further look for a slot that was moved is put off.
+_MAP_PAUSE_S = 0.02
 #: Oldest Redis with every command that the scripts use; any Valkey has them.
 MIN_REDIS_VERSION = (6, 2)
 
@@ -48,7 +52,8 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 _EXPECTED = (
-    'expected "embedded", embedded:///path, redis://host:port/db, rediss://host:port/db, unix:///path?db=0 or redis+cluster://host:port'
+    'expected "embedded", embedded:///path, redis://host:port/db, rediss://host:port/db, unix:///path?db=0, '
+    "redis+cluster://host:port,host:port or rediss+cluster://host:port"
 )
 _ENCODE = "'/', '?', '#' and '@' in a user name or password must be percent-encoded"
 
@@ -91,13 +96,16 @@ class ConnectionSpec:
     data_dir : Path or None
         Data directory of the embedded server; None for any other.
     cluster : bool
-        The URL is that of any node of a Redis Cluster.
+        The URL is that of nodes of a Redis Cluster.
+    nodes : tuple of Node
+        Those nodes; any of them leads to all others.
     """
 
     display: str
     url: str = field(default="", repr=False)
     data_dir: Path | None = None
     cluster: bool = False
+    nodes: tuple[Node, ...] = field(default=(), repr=False)
 
 
 def parse_redis_url(url: str, project_dir: Path) -> ConnectionSpec:
@@ -106,7 +114,8 @@ def parse_redis_url(url: str, project_dir: Path) -> ConnectionSpec:
     Parameters
     ----------
     url : str
-        ``embedded``, ``embedded:///path``, ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://`` (any node).
+        ``embedded``, ``embedded:///path``, ``redis://``, ``rediss://``, ``unix://``, or ``redis+cluster://`` and ``rediss+cluster://`` (any
+        nodes, with commas between them).
     project_dir : Path
         Under its ``.scrapy/optimal_frontier`` lie the data of ``embedded``.
 
@@ -126,15 +135,16 @@ def parse_redis_url(url: str, project_dir: Path) -> ConnectionSpec:
     if url == "embedded":
         return _embedded(Path(project_dir).absolute() / ".scrapy" / "optimal_frontier")
     scheme, separator, rest = url.partition("://")
-    scheme = scheme.lower()
+    shown = scheme = scheme.lower()
     if not separator:
         raise _unusable("is no URL")
-    cluster = scheme == "redis+cluster"
-    if cluster:
-        scheme = "redis"
+    scheme = CLUSTER_SCHEMES.get(shown, shown)
     if scheme not in ("embedded", "redis", "rediss", "unix"):
         raise _unusable("has an unknown scheme")
+    nodes: tuple[Node, ...] = ()
     try:
+        if shown in CLUSTER_SCHEMES:
+            nodes, rest = nodes_of(rest)
         url = f"{scheme}://{rest}"
         parts = urlsplit(url)
         port = parts.port
@@ -156,13 +166,13 @@ def parse_redis_url(url: str, project_dir: Path) -> ConnectionSpec:
     db = options.get("db", 0)
     if scheme == "unix":
         return ConnectionSpec(f"unix://{parts.path}?db={db}", url)
-    host = parts.hostname or "localhost"
-    host = f"[{host}]" if ":" in host else host
-    if cluster:
+    if nodes:
         if db:
             raise _unusable("names a database number; a cluster has only one")
-        return ConnectionSpec(f"redis+cluster://{host}:{port or 6379}", url, cluster=True)
-    return ConnectionSpec(f"{scheme}://{host}:{port or 6379}/{db}", url)
+        if refused := refused_options(options):
+            raise _unusable(f"has options that redis-py does not take for clusters: {', '.join(refused)}")
+        return ConnectionSpec(f"{shown}://{','.join(map(name_of, nodes))}", url, cluster=True, nodes=nodes)
+    return ConnectionSpec(f"{scheme}://{name_of(Node(parts.hostname or 'localhost', port or 6379))}/{db}", url)
 
 
 class Connection:
@@ -211,13 +221,13 @@ class Connection:
         return client.get_redis_connection(node)
 
     def has_moved(self, result: object) -> bool:
-        """Tell whether a cluster has sent a call elsewhere; then the map of its slots is read anew."""
-        if not self.spec.cluster or not isinstance(result, redis_errors.ResponseError):
-            return False
-        if not isinstance(result, redis_errors.AskError | redis_errors.TryAgainError | redis_errors.MovedError):
-            return False
+        """Tell whether a cluster has sent a call elsewhere, without running it; `read_map` says where to."""
+        return self.spec.cluster and isinstance(result, redis_errors.AskError | redis_errors.TryAgainError | redis_errors.MovedError)
+
+    def read_map(self, tries: int) -> None:
+        """Read anew which node of a cluster has which slot; a little later each time, as nodes tell each other in a moment."""
+        time.sleep(tries * _MAP_PAUSE_S)
         self.client.nodes_manager.initialize()
-        return True
 
     def scripts_of(self, client: Any) -> set[str]:
         """Return the names of the scripts that a client has loaded, to be added to."""
@@ -247,8 +257,9 @@ class Connection:
             client = _make_client(self.spec, socket_path)
             try:
                 with translated(self.spec):
-                    client.ping()
-                    _check_version(client, self.spec)
+                    node = answering(client) if self.spec.cluster else client
+                    node.ping()
+                    _check_version(node, self.spec)
             except BaseException:
                 client.close()
                 raise
@@ -328,12 +339,17 @@ def _translate(exc: Exception, spec: ConnectionSpec, key: str) -> StateError:
     if isinstance(exc, redis_errors.OutOfMemoryError):
         return StateUnavailableError(f"{where} {_UNAVAILABLE['OOM']}")
     if isinstance(exc, redis_errors.RedisClusterException):
-        # Raised when the map of slots is read: by a server that is no cluster, or because no node answers.
-        if "not enabled" in text:
+        # Raised when the map of slots is read: by a server that is no cluster, is not to be asked, or because no node answers.
+        below = exc.__cause__ or exc.__context__
+        while isinstance(below, redis_errors.RedisClusterException):
+            below = below.__cause__ or below.__context__
+        if "cluster support disabled" in str(below):
             return StateError(f"{where} is no cluster; redis:// is for a single server")
+        if isinstance(below, redis_errors.RedisError):
+            return _translate(below, spec, key)
         return StateUnavailableError(f"cannot reach {where}: {text}")
     if isinstance(exc, redis_errors.TimeoutError):
-        hint = "; does it speak TLS at this port?" if "connecting" in text and spec.display.startswith("rediss:") else ""
+        hint = "; does it speak TLS at this port?" if "connecting" in text and spec.display.startswith("rediss") else ""
         return StateUnavailableError(f"{where} did not answer in time: {text}{hint}")
     if isinstance(exc, redis_errors.ConnectionError):
         return StateUnavailableError(f"cannot reach {where}: {_reason(exc)}")
@@ -423,19 +439,19 @@ def _make_client(spec: ConnectionSpec, socket_path: str | None) -> Any:
         options = _client_options(spec.url)
     if not spec.cluster:
         return redis.Redis.from_pool(redis.ConnectionPool(**options))
-    # Only the map of slots is the cluster client's: calls go to its nodes' own clients, in one pipeline each.
     with translated(spec):
-        return redis.RedisCluster(**{name: value for name, value in options.items() if name not in ("retry", "db")})
+        return cluster_client(options, spec.nodes)
 
 
 def _is_usable(client: Any, socket_path: str | None) -> bool:
     if socket_path is not None and client.connection_pool.connection_kwargs.get("path") != socket_path:
         return False
     try:
-        client.ping()
         if isinstance(client, redis.RedisCluster):
-            # A node that was lost may have a successor by now, which no other node was asked for.
+            # A node that was lost may have a successor by now. Any node tells, so one that is down is no fault of the others.
             client.nodes_manager.initialize()
+        else:
+            client.ping()
     except (redis_errors.RedisError, redis_errors.RedisClusterException):
         return False
     return True

@@ -103,7 +103,8 @@ KEYS: Final = (
     Key(
         "slots",
         "hash",
-        "of the first partition: crawler -> msgpack of what its downloader admits (state/downloader_limits.py)",
+        "of the first partition: crawler -> msgpack of what its downloader admits, and partitions that it serves, if not all "
+        "(state/downloader_limits.py)",
         "crawlers; 1,000 slots of each",
         "crawlers",
     ),

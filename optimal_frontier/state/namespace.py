@@ -68,6 +68,8 @@ class Namespace:
         #: Of hosts that were handed out.
         self.host_names = HostNames(self._names_of)
         self._digests: dict[str, str] = {}
+        #: Partitions of the node that was called last and has not answered.
+        self._doubted: set[int] = set()
 
     def prefix(self, partition: int) -> str:
         """Return what all keys of a partition begin with; the braces are its hash tag in a Redis Cluster."""
@@ -192,9 +194,11 @@ class Namespace:
         results: list[Any] = [None] * len(calls)
         todo = list(range(len(calls)))
         with translated(self.connection.spec):
-            for _ in range(_MOST_MOVES):
+            for tries in range(_MOST_MOVES):
                 again: list[int] = []
+                has_moved = False
                 for client, chosen in self._by_client([(i, calls[i].partition) for i in todo]):
+                    self._doubted = {calls[i].partition for i in chosen}
                     self._load(client, {calls[i].script for i in chosen})
                     pipe = client.pipeline(transaction=False)
                     for i in chosen:
@@ -206,9 +210,13 @@ class Namespace:
                             self.connection.forget_scripts()
                             again.append(i)
                         elif self.connection.has_moved(result):
+                            has_moved = True
                             again.append(i)
+                self._doubted = set()
                 if not again:
                     break
+                if has_moved:
+                    self.connection.read_map(tries)
                 # Another server than before, or one that was started anew: it may not know the last hosts.
                 self.host_names.forget()
                 todo = again
@@ -225,13 +233,14 @@ class Namespace:
         """Run plain commands on the node of a partition, or of the key ``at``, in one round trip."""
         rows = list(rows)
         with translated(self.connection.spec):
-            for _ in range(_MOST_MOVES):
+            for tries in range(_MOST_MOVES):
                 pipe = self.connection.client_of(self.prefix(partition) if at is None else at).pipeline(transaction=False)
                 for row in rows:
                     pipe.execute_command(*row)
                 results: list[Any] = pipe.execute(raise_on_error=False)
                 if not any(self.connection.has_moved(result) for result in results):
                     break
+                self.connection.read_map(tries)
             for result in results:
                 if isinstance(result, RedisError):
                     raise result
@@ -271,7 +280,9 @@ class Namespace:
         for i, partition in partitions:
             client = self.connection.client_of(self.prefix(partition))
             chosen.setdefault(id(client), (client, []))[1].append(i)
-        return chosen.values()
+        # A node that was lost is called first: while it is, the others do nothing whose replies nobody would read.
+        lost = {i for i, partition in partitions if partition in self._doubted}
+        return sorted(chosen.values(), key=lambda one: lost.isdisjoint(one[1]))
 
     def _load(self, client: Any, names: Iterable[str]) -> None:
         loaded = self.connection.scripts_of(client)

@@ -14,6 +14,7 @@ import numpy as np
 
 from optimal_frontier.errors import StateError
 from optimal_frontier.state.clocks import StoredClocks, group_keys, read_clocks_of
+from optimal_frontier.state.downloader_limits import unserved
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
@@ -81,10 +82,11 @@ class PartitionReading:
 
 @dataclass(frozen=True)
 class StatusReading:
-    """The state of a namespace at a glance: its hash ``meta``, and each partition."""
+    """The state of a namespace at a glance: its hash ``meta``, each partition, and those of which no crawler fetches pages."""
 
     meta: dict[str, str]
     partitions: list[PartitionReading]
+    unserved: Sequence[int] = ()
 
     @property
     def now(self) -> float:
@@ -171,7 +173,8 @@ def is_empty(namespace: Namespace) -> bool:
 
 def read_status(namespace: Namespace) -> StatusReading:
     """Read the state at a glance: two round trips a partition, and one per 1,000 hosts of which something is known."""
-    return StatusReading(namespace.hash("meta"), [_read_partition(namespace, k) for k in range(namespace.partitions)])
+    readings = [_read_partition(namespace, k) for k in range(namespace.partitions)]
+    return StatusReading(namespace.hash("meta"), readings, unserved(namespace))
 
 
 def _read_partition(namespace: Namespace, k: int) -> PartitionReading:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from certificates import make_usual_certificates
 from crawls import crawling
 from misbehaving_site import MisbehavingSite
 from real_server import binary_of, free_port, real_server
@@ -23,32 +23,11 @@ SPIDER = """
 """
 
 
-def _openssl(folder: Path, *words: str) -> None:
-    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
-
-
-def make_ca(folder: Path, name: str) -> None:
-    """Make a CA of that name: NAME.pem and NAME.key."""
-    subject = ["-subj", f"/CN={name}", "-days", "2", "-keyout", f"{name}.key", "-out", f"{name}.pem"]
-    _openssl(folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject)
-
-
-def make_certificate(folder: Path, ca: str, name: str, alternatives: str) -> None:
-    """Make NAME.pem and NAME.key, signed by a CA."""
-    (folder / f"{name}.ext").write_text(f"subjectAltName={alternatives}\n")
-    _openssl(folder, "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
-    signed_by = ["-CA", f"{ca}.pem", "-CAkey", f"{ca}.key", "-CAcreateserial", "-extfile", f"{name}.ext"]
-    _openssl(folder, "x509", "-req", "-in", f"{name}.csr", *signed_by, "-days", "2", "-out", f"{name}.pem")
-
-
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of certificates: of `ca` the server's and a client's, and another CA `stranger`."""
     folder = tmp_path_factory.mktemp("tls")
-    make_ca(folder, "ca")
-    make_ca(folder, "stranger")
-    make_certificate(folder, "ca", "server", "IP:127.0.0.1")
-    make_certificate(folder, "ca", "client", "DNS:crawler-1")
+    make_usual_certificates(folder)
     return folder
 
 

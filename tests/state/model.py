@@ -76,7 +76,7 @@ class Partition:
     def refill(self, now: float, budget: float) -> None:
         self.asked_at = self.asked_at or now
         if budget > 0:
-            self.tokens = min(max(1.0, 0.1 * budget), self.tokens + budget * (now - self.asked_at) / 1e6)
+            self.tokens = min(max(0.1 * budget, min(1.9, 1.0 + 0.1 * budget)), self.tokens + budget * (now - self.asked_at) / 1e6)
         self.asked_at = now
 
     def may_go(self, now: float, log_price: float, is_spared: bool = False) -> list[bytes]:

@@ -49,6 +49,19 @@ def test_in_the_long_run_the_budget_is_met_exactly(space: TimedNamespace, step: 
     assert handed == pytest.approx(10.0 * steps * step, abs=2.0) if step <= 0.1 else handed == steps
 
 
+@pytest.mark.parametrize("budget", [1.0, 5.0, 12.0, 19.0])
+def test_who_asks_a_little_late_loses_nothing(space: TimedNamespace, budget: float) -> None:
+    """40 ms after the time that was told: a bucket of a few fetches a second holds a part of the next one."""
+    fill(space)
+    space.dispatch(64, budget=budget)
+    began, handed = space.now(), 0
+    for _ in range(100):
+        told = space.ask(5, budget=budget)
+        handed += len(told.handouts)
+        space.advance(told.wait + 0.04)
+    assert handed / (space.now() - began) == pytest.approx(budget, rel=0.02)
+
+
 def test_fetches_that_are_no_dispatch_are_paid_too(space: TimedNamespace) -> None:
     fill(space)
     space.dispatch(1, budget=10.0)

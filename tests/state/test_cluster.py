@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
-import socket
-import subprocess
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import redis
+from cluster_servers import ClusterServers, cluster_servers, free_port, port_of
+from real_server import binary_of, real_server
 from timed_namespace import new_page
 
 from optimal_frontier.errors import StateError, StateUnavailableError
@@ -23,55 +20,21 @@ from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
 from optimal_frontier.state.url_keys import UrlKeys
 
-PATIENCE_S = 30.0
 PARTITIONS = 16
-MISSING = [name for name in ("redis-server", "redis-cli") if shutil.which(name) is None]
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def free_port() -> int:
-    # The bus port is 10,000 above.
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port < 55_000:
-            return port
+@pytest.fixture(scope="module", params=["redis", "valkey"])
+def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterServers]:
+    """A cluster of three nodes."""
+    with cluster_servers(request.param, tmp_path_factory.mktemp("cluster")) as servers:
+        yield servers
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        with contextlib.suppress(redis.RedisError):
-            if condition():
-                return
-        time.sleep(0.05)
-    raise AssertionError("the servers did not get ready in time")
-
-
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[redis.Redis]]:
-    """Clients of the three nodes of a cluster."""
-    if MISSING:
-        # In CI nothing may be left out because nobody installed it.
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"not installed: {', '.join(MISSING)}")
-    with contextlib.ExitStack() as stack:
-        clients = []
-        for _ in range(3):
-            port = free_port()
-            options = {"port": port, "bind": "127.0.0.1", "dir": tmp_path_factory.mktemp("node"), "cluster-enabled": "yes", "save": ""}
-            words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-            process = subprocess.Popen(["redis-server", *words], stdout=subprocess.DEVNULL)
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            clients.append(stack.enter_context(redis.Redis(port=port, protocol=2)))
-        for client in clients:
-            wait_for(client.ping)
-        addresses = [f"127.0.0.1:{port_of(client)}" for client in clients]
-        made = subprocess.run(["redis-cli", "--cluster", "create", *addresses, "--cluster-yes"], capture_output=True, text=True)
-        assert made.returncode == 0, made.stdout + made.stderr
-        for client in clients:
-            wait_for(lambda client=client: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok")  # type: ignore[misc]
-        yield clients
+@pytest.fixture
+def nodes(servers: ClusterServers) -> list[redis.Redis]:
+    """Clients of the three nodes."""
+    return servers.clients
 
 
 @pytest.fixture
@@ -81,10 +44,6 @@ def crawl(nodes: list[redis.Redis]) -> Iterator[Namespace]:
         namespace = Namespace(connection, f"test-{uuid.uuid4().hex[:12]}")
         namespace.open(spider="test", partitions=PARTITIONS)
         yield namespace
-
-
-def port_of(client: redis.Redis) -> int:
-    return int(client.connection_pool.connection_kwargs["port"])
 
 
 def connection_to(client: redis.Redis) -> Connection:
@@ -185,22 +144,65 @@ def test_nodes_that_forgot_the_scripts_get_them_again(nodes: list[redis.Redis], 
     assert visit_everywhere(crawl) == URLS
 
 
-def test_a_server_that_is_no_cluster_is_called_so(nodes: list[redis.Redis]) -> None:
-    port = free_port()
-    process = subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""], stdout=subprocess.DEVNULL)
-    try:
-        with redis.Redis(port=port, protocol=2) as client:
-            wait_for(client.ping)
-        with pytest.raises(StateError, match="cluster"):
-            connect(parse_redis_url(f"redis+cluster://127.0.0.1:{port}", Path()))
-    finally:
-        process.kill()
-        process.wait()
+def test_a_server_that_is_no_cluster_is_called_so(tmp_path: Path) -> None:
+    with (
+        real_server(binary_of("redis"), tmp_path, {"port": free_port()}) as port,
+        pytest.raises(StateError, match="is no cluster; redis:// is for a single server"),
+    ):
+        connect(parse_redis_url(f"redis+cluster://127.0.0.1:{port}", Path()))
+
+
+def test_of_several_nodes_in_the_url_one_that_answers_is_enough(nodes: list[redis.Redis], crawl: Namespace) -> None:
+    """In whatever order they stand, and again when the connection is made anew."""
+    add_everywhere(crawl)
+    down = f"127.0.0.1:{free_port()}"
+    up = f"127.0.0.1:{port_of(nodes[1])}"
+    for hosts in (f"{down},{up}", f"{up},{down}"):
+        with connect(parse_redis_url(f"redis+cluster://{hosts}", Path())) as connection:
+            other = Namespace(connection, crawl.name)
+            other.open(spider="test")
+            connection.reconnect()
+            assert other.counts()["pages"] == 48
 
 
 def test_a_cluster_that_does_not_answer_is_unavailable() -> None:
-    with pytest.raises(StateUnavailableError):
-        connect(parse_redis_url(f"redis+cluster://127.0.0.1:{free_port()}", Path()))
+    """One line names all nodes of the URL, and no password."""
+    nodes = ",".join(f"127.0.0.1:{free_port()}" for _ in range(3))
+    with pytest.raises(StateUnavailableError) as caught:
+        connect(parse_redis_url(f"redis+cluster://crawler:s3cr3t-Pa55@{nodes}", Path()))
+    text = str(caught.value)
+    assert text == f"cannot reach Redis at redis+cluster://{nodes} (OPTIMAL_FRONTIER_REDIS_URL): connection refused; is the server running?"
+
+
+def test_a_wrong_password_of_a_cluster_is_called_so(nodes: list[redis.Redis]) -> None:
+    """And no cluster that does not answer, or that is none."""
+    with pytest.raises(StateUnavailableError, match="wrong password or user") as caught:
+        connect(parse_redis_url(f"redis+cluster://nobody:s3cr3t-Pa55@127.0.0.1:{port_of(nodes[0])}", Path()))
+    assert "s3cr3t" not in str(caught.value)
+
+
+def test_a_user_who_may_not_read_the_map_lacks_a_permission(nodes: list[redis.Redis]) -> None:
+    nodes[0].execute_command("ACL", "SETUSER", "blind", "on", ">s3cr3t-Pa55", "~*", "+@all", "-cluster")
+    with pytest.raises(StateError, match="the user lacks a permission"):
+        connect(parse_redis_url(f"redis+cluster://blind:s3cr3t-Pa55@127.0.0.1:{port_of(nodes[0])}", Path()))
+
+
+def test_users_with_few_rights_need_the_map_of_slots_beside(nodes: list[redis.Redis], crawl: Namespace) -> None:
+    """The crawler of deploy/users.acl, and what docs/deployment.md says is to be added."""
+    (line,) = (line for line in (ROOT / "deploy" / "users.acl").read_text().splitlines() if line.startswith("user crawler "))
+    words = line.replace("~shop:*", f"~{crawl.name}:*").replace("CHANGE-ME-1", "word").split()[2:]
+    for node in nodes:
+        node.execute_command("ACL", "SETUSER", "crawler", *words, "+cluster|slots", "+command")
+        node.acl_log_reset()
+    with connect(parse_redis_url(f"redis+cluster://crawler:word@127.0.0.1:{port_of(nodes[2])}", Path())) as connection:
+        other = Namespace(connection, crawl.name)
+        other.open(spider="test")
+        add_everywhere(other)
+        assert visit_everywhere(other) == URLS
+        connection.reconnect()
+        assert other.counts()["visits"] == 48
+    refused = [entry["object"] for node in nodes for entry in node.acl_log() if not str(entry["object"]).startswith("client|")]
+    assert refused == []
 
 
 def test_keys_of_urls_may_lie_on_any_node(crawl: Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -139,6 +140,16 @@ class AskTerms:
         if rate is None:
             return 0.0
         return rate * max(_LEAST_SHARE, published.share if published.number else 1.0 / len(self._partitions))
+
+    def most_at_once(self, partition: int) -> int:
+        """Return how many fetches the bucket of a partition can hold."""
+        budget = self.budget(partition)
+        return max(1, int(0.1 * budget)) if budget > 0 else sys.maxsize
+
+    def token_s(self, partition: int) -> float:
+        """Return the seconds that the budget of a partition takes for a fetch."""
+        budget = self.budget(partition)
+        return 1.0 / budget if budget > 0 else 0.0
 
     def _first_visit_share(self, partition: int, budget: float) -> float:
         """Return the share of first visits, 1 more while they come first: as long as those that wait could be finished soon."""

@@ -27,6 +27,7 @@ from optimal_frontier.frontier.dispatching.found_links import with_links
 from optimal_frontier.frontier.dispatching.held_leases import HeldLeases
 from optimal_frontier.frontier.dispatching.nothing_left import NothingLeft
 from optimal_frontier.frontier.dispatching.pages_again import pages_again
+from optimal_frontier.frontier.dispatching.server_watch import loss_of
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.state.downloader_limits import DownloaderLimits
 from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
@@ -308,8 +309,11 @@ class Courier:
                 if self._stopping:
                     logger.error("stopping without Redis: %s; what was under way will be handed out again", error)
                     return
+                # A cluster puts a replica in the place of a node within seconds: one line tells of that.
+                is_told = self._lost_at and retry_s < _RETRY_LONGEST_S and self.dispatcher.is_cluster
+                level = logging.DEBUG if is_told else logging.WARNING
+                logger.log(level, "%s; trying again in %.1f s, nothing is lost", error, retry_s)
                 self._lost_at = self._lost_at or time.monotonic()
-                logger.warning("%s; trying again in %.1f s, nothing is lost", error, retry_s)
                 time.sleep(retry_s)  # the thread has nothing else to do
                 retry_s = min(_RETRY_LONGEST_S, 2 * retry_s)
                 heartbeat = 0.0  # nobody heard it
@@ -340,6 +344,7 @@ class Courier:
 
     def _begin_anew(self, carried: Exchange) -> None:
         """Go on with a server that has lost something: tell it again what this process holds, and have the caller begin again."""
+        behind, partitions = self.dispatcher.behind, self.dispatcher.namespace.partitions
         is_empty = self.dispatcher.reopen()
         if is_empty is None:
             return
@@ -349,7 +354,7 @@ class Courier:
             pages = pages_again([*held, *(one.handout for one in ended), *(moving.move.observation.handout for moving in carried.moves)])
             known = {page.page for page in self._next.pages}
             self._next.pages[:0] = [page for page in (*carried.pages, *pages) if page.page not in known]
-            if is_empty:
+            if is_empty and partitions == 1:  # of several the renewals tell which leases are lost
                 self.lost.extend(held)
                 self._leases.clear()
                 self._acknowledged.forget()
@@ -360,7 +365,7 @@ class Courier:
         logger.warning(
             "Redis at %s is not where it was: it %s; start requests and %d pages under way are sent to it again",
             self.dispatcher.namespace.connection.spec.display,
-            "is empty, and the namespace was made anew" if is_empty else "has an earlier state, and the crawl goes on from there",
+            loss_of(behind, partitions, is_empty=is_empty),
             len(pages),
         )
         self._wake()

@@ -1,12 +1,13 @@
 """The dispatcher: adds pages, hands out the requests that are due, takes in how they ended, in one round trip.
 
-It knows neither Scrapy nor Frontera; both are faces of it. `courier.Courier` runs it on a thread of its own. Each exchange asks one
-partition for all the requests that are wanted, and the next exchange the next one; everything else goes to the partitions that it is about,
-in the same pipeline.
+It knows neither Scrapy nor Frontera; both are faces of it. `courier.Courier` runs it on a thread of its own. Each exchange asks
+partitions in turn, until their buckets hold the requests that are wanted: without a budget that is one. The next exchange goes on with the
+next ones. Everything else goes to the partitions that it is about, in the same pipeline.
 """
 
 from __future__ import annotations
 
+import bisect
 import logging
 import secrets
 import time
@@ -24,6 +25,7 @@ from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.settings.frontier_settings import check_served
 from optimal_frontier.state.downloader_limits import tell_limits
 from optimal_frontier.state.messages import RELEASE, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
@@ -34,6 +36,7 @@ from optimal_frontier.state.partition import (
     NEW,
     REPLACED,
     Ask,
+    Dispatched,
     add_calls,
     dispatch_call,
     draw_call,
@@ -111,6 +114,9 @@ class Dispatcher:
         #: What judging remembers from visit to visit.
         self.recent = Recent()
         self._partitions: list[KnownPartition] = []
+        #: SERVE_PARTITIONS, and all others.
+        self._served: Sequence[int] = ()
+        self._others: Sequence[int] = ()
         #: Each process starts elsewhere, so that many do not go from partition to partition together.
         self._turn = secrets.randbelow(namespace.partitions)
         self.terms = AskTerms(namespace, settings, watch, self.lease_s)
@@ -122,9 +128,19 @@ class Dispatcher:
         self._name = secrets.token_bytes(8)
 
     def forget(self) -> None:
-        """Forget what the server has told: it is another one."""
-        self._partitions = [KnownPartition() for _ in range(self.namespace.partitions)]
-        self._turn %= self.namespace.partitions
+        """Forget what the server has told: it is another one.
+
+        Raises
+        ------
+        ConfigurationError
+            It has not the partitions of SERVE_PARTITIONS.
+        """
+        count, served = self.namespace.partitions, self.settings.serve_partitions
+        check_served(served, count)
+        self._partitions = [KnownPartition() for _ in range(count)]
+        self._served = range(count) if served is None else served
+        self._others = sorted(set(range(count)) - set(self._served))
+        self._turn %= count
         self.terms.begin(self._partitions)
         self.namespace.host_names.forget()
         if self.watch is not None:
@@ -134,6 +150,16 @@ class Dispatcher:
     def pause_s(self) -> float:
         """Least seconds between two starts of fetches of a host whose starts are told; 0: they are not."""
         return self.terms.pause_s
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether there are several servers, any of which may be away for a moment."""
+        return self.namespace.connection.spec.cluster
+
+    @property
+    def behind(self) -> frozenset[int]:
+        """Partitions of which the server was seen to have lost something."""
+        return frozenset() if self.watch is None else frozenset(self.watch.behind)
 
     def reopen(self) -> bool | None:
         """Join the namespace of a server that may be another one, made anew where it is not there.
@@ -203,7 +229,7 @@ class Dispatcher:
         idle: list[tuple[int, bytes, bytes]] = []
         counted: list[Observation] = []
         self._add(pipeline, work, outcome, idle)
-        if self.namespace.connection.spec.cluster and work.pages:
+        if self.is_cluster and work.pages:
             pipeline.run(self.namespace)  # nodes run side by side
         self._renew(pipeline, work, outcome)
         self._observe(pipeline, work, counted)
@@ -218,14 +244,15 @@ class Dispatcher:
             self._read_plan(partition)
         self._follow_up.run(work, outcome, idle, counted)
         now = time.monotonic()
+        served = [self._partitions[k] for k in self._served]
         if work.want > 0:
-            outcome.wait = max(0.0, min(min(known.open_at, known.look_at) for known in self._partitions) - now)
-        outcome.waits_for_room = any(known.waits_for_room for known in self._partitions)
+            outcome.wait = max(0.0, min(min(known.open_at, known.look_at) for known in served) - now)
+        outcome.waits_for_room = any(known.waits_for_room for known in served)
         return outcome
 
     def pending(self) -> int:
-        """Return how many pages wait for their first visit, in all partitions."""
-        return self.namespace.counts().get("pending", 0)
+        """Return how many pages wait for their first visit, in all partitions that are served."""
+        return sum(self.namespace.counts(k).get("pending", 0) for k in self._served)
 
     def leave(self, leases: Sequence[Lease], unused: Sequence[Start] = ()) -> None:
         """Give leases back at once, and the turns of hosts that came with them."""
@@ -297,7 +324,7 @@ class Dispatcher:
         if self.watch is not None:
             add_starts(pipeline.add, work, outcome, self.watch, self.settings.host_delay, self.terms.host_period, self.lease_s)
         if work.limits is not None:
-            tell_limits(self.namespace, self._name, work.limits)
+            tell_limits(self.namespace, self._name, replace(work.limits, served=self.settings.serve_partitions))
         for partition, names in grouped(work.flags, lambda name: of(name.decode("utf-8", "replace").rpartition(" ")[0])).items():
             self._flag(pipeline, partition, names)
 
@@ -315,40 +342,58 @@ class Dispatcher:
         known.next_flags = time.monotonic() + FLAGS_S
 
     def _ask(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> list[int]:
-        """Ask the next partition that is worth it, or all that are only to be looked at; return which."""
+        """Ask partitions that are worth it, in turn, until their buckets hold what is wanted, or all that are only to be looked at; return
+        which."""
         now = time.monotonic()
         for known in self._partitions:
             if work.looks_again or (work.has_room and known.waits_for_room):
                 known.open_at = 0.0
         if work.want <= 0:
-            self._look_after(pipeline, now)
-            return []
-        count, partitions = len(self._partitions), self._partitions
-        order = [(self._turn + step) % count for step in range(count)]
+            return self._look_after(pipeline, range(len(self._partitions)), outcome)
+        looked = self._look_after(pipeline, self._others, outcome)
+        served, partitions = self._served, self._partitions
+        at = bisect.bisect_left(served, self._turn)
+        order = [*served[at:], *served[:at]]
         first = next((k for k in order if min(partitions[k].open_at, partitions[k].look_at) <= now), None)
         if first is None:
-            return []
-        self._turn = (first + 1) % count
-        asked = [first]
+            return looked
         if partitions[first].open_at > now:
             # Together with those that are to be looked at soon, so that many partitions cost one round trip a second.
             asked = [k for k in order if partitions[k].look_at <= now + LOOK_S / 2 and now < partitions[k].open_at][: work.want]
-        for partition in asked:
-            self._ask_for(pipeline, partition, work.want // len(asked), work, outcome)
-        return asked
+            wanted = [work.want // len(asked)] * len(asked)
+            self._turn = (first + 1) % len(partitions)
+        else:
+            asked, wanted = self._share_out(work.want, [k for k in order[order.index(first) :] if partitions[k].open_at <= now])
+            self._turn = (asked[-1] + 1) % len(partitions)
+        for partition, want in zip(asked, wanted, strict=True):
+            self._ask_for(pipeline, partition, want, work, outcome)
+        return [*looked, *asked]
 
-    def _look_after(self, pipeline: _Pipeline, now: float) -> None:
-        watch = self.watch
-        for partition, known in enumerate(self._partitions if watch is not None else ()):
-            if now >= known.asked_at + _WATCH_S:
-                known.asked_at = now
+    def _share_out(self, want: int, order: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return which partitions are asked, and for how many requests: no more than their buckets can hold."""
+        asked: list[int] = []
+        wanted: list[int] = []
+        for partition in order:
+            asked.append(partition)
+            wanted.append(min(want - sum(wanted), self.terms.most_at_once(partition)))
+            if sum(wanted) >= want:
+                break
+        return asked, wanted
+
+    def _look_after(self, pipeline: _Pipeline, partitions: Sequence[int], outcome: Outcome) -> list[int]:
+        """Look at partitions of which nothing is wanted, if it is time to; return at which."""
+        now, looked = time.monotonic(), []
+        for partition in partitions if self.watch is not None else ():
+            if now >= self._partitions[partition].asked_at + _WATCH_S:
+                self._partitions[partition].asked_at = now
+                looked.append(partition)
 
                 def read(replies: list[Any], partition: int = partition) -> None:
-                    assert watch is not None  # or there were no partitions
-                    watch.note(partition, parse_dispatch(partition, replies[0], self.namespace.host_names), self._sent)
+                    self._note(partition, [parse_dispatch(partition, reply, self.namespace.host_names) for reply in replies], outcome)
 
                 ask = Ask(0, lease=self.lease_s, budget=self.terms.budget(partition), belief=self.terms.belief(partition))
                 pipeline.add([dispatch_call(partition, ask)], read)
+        return looked
 
     def _ask_for(self, pipeline: _Pipeline, partition: int, want: int, work: Exchange, outcome: Outcome) -> None:
         self._partitions[partition].asked_at = time.monotonic()
@@ -379,16 +424,21 @@ class Dispatcher:
             outcome.forgetful += [(partition, page) for page in reply.forgetful]
         self.terms.note_numbers(partition, handouts)
         last, got = told[-1], len(handouts)
-        if self.watch is not None:
-            for reply in told:
-                self.watch.note(partition, reply, self._sent)
+        self._note(partition, told, outcome)
         # Slots that are full, or became so with these handouts, are not in the wait: `ask` says when one opens.
         is_full = bool(work.slots) or (work.per_host > 0 and got > 0)
         known.waits_for_room = got >= want or is_full
         wait = last.wait if got else max(last.wait, _SHORTEST_WAIT_S)
-        # A partition that was only looked at may have more than its part of what was wanted.
-        known.open_at = now if want <= got < work.want else now + wait
+        # A partition that was asked for a part of what was wanted may have more, once it has the budget.
+        known.open_at = now + min(wait, self.terms.token_s(partition)) if want <= got < work.want else now + wait
         known.look_at = now + LOOK_S
+
+    def _note(self, partition: int, told: Sequence[Dispatched], outcome: Outcome) -> None:
+        """Note what replies say of the partition and its server."""
+        known, last = self._partitions[partition], told[-1]
+        if self.watch is not None:
+            for reply in told:
+                self.watch.note(partition, reply, self._sent)
         outcome.has_forgotten |= 0 <= known.forgotten < last.forgotten
         known.forgotten, known.plan, known.log_price = last.forgotten, last.plan, last.log_price
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +26,29 @@ def local_clock() -> float:
     """Return the seconds of a clock that nobody sets, and that goes on while the machine sleeps."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
+
+
+def loss_of(behind: Collection[int], partitions: int, *, is_empty: bool) -> str:
+    """Return what is said of a server that has lost something.
+
+    Parameters
+    ----------
+    behind : collection of int
+        Partitions in which that was seen.
+    partitions : int
+        Of the namespace.
+    is_empty : bool
+        The namespace is gone, which the first partition keeps.
+
+    Examples
+    --------
+    >>> loss_of([3], 16, is_empty=False)
+    'has an earlier state of partition 3 at least, and the crawl goes on from there'
+    """
+    where = f" of partition {min(behind, default=0)} at least" if partitions > 1 else ""
+    if not is_empty:
+        return f"has an earlier state{where}, and the crawl goes on from there"
+    return f"{f'has lost the state{where}' if where else 'is empty'}, and the namespace was made anew"
 
 
 @dataclass(slots=True)
@@ -48,8 +72,8 @@ class ServerWatch:
 
     Attributes
     ----------
-    is_behind : bool
-        The server has lost something, in one partition at least.
+    behind : set of int
+        Partitions of which the server has lost something, as far as they were asked.
     is_doubted : bool
         Somebody has another namespace of this name in mind: one that was there before, or the one that is there by now.
     """
@@ -57,8 +81,14 @@ class ServerWatch:
     def __init__(self, namespace: Namespace) -> None:
         self.namespace = namespace
         self._known: dict[int, _Known] = {}
-        self.is_behind = self.is_doubted = False
+        self.behind: set[int] = set()
+        self.is_doubted = False
         namespace.bounded = self.bounded
+
+    @property
+    def is_behind(self) -> bool:
+        """The server has lost something."""
+        return bool(self.behind)
 
     def belief(self, partition: int) -> Belief:
         """Return what goes with a call."""
@@ -88,7 +118,8 @@ class ServerWatch:
         # While the server's clock is off, the time is kept from when it was right: by each reply it would lose what that took.
         if not known.at or abs(off) <= BELIEVED_S or abs(now - expected) > BELIEVED_S:
             known.at, known.sent, known.received = now * 1e6, sent, received
-        self.is_behind |= told.dispatches < known.dispatches
+        if told.dispatches < known.dispatches:
+            self.behind.add(partition)
         self.is_doubted |= told.run not in (0.0, self.namespace.run_id)
         known.dispatches = told.dispatches + 1
         if abs(off) > BELIEVED_S and not known.is_off:
@@ -103,4 +134,5 @@ class ServerWatch:
     def forget(self) -> None:
         """Begin with another server."""
         self._known.clear()
-        self.is_behind = self.is_doubted = False
+        self.behind.clear()
+        self.is_doubted = False

@@ -284,7 +284,9 @@ class CrawlPages:
             for name, number in zip(here, found, strict=True):
                 if number is not None and self._host_from[k] + int(number) < hosts:
                     numbers[name] = self._host_from[k] + int(number)
-        return host_groups(self.settings, told, numbers, hosts)
+        firsts = np.array([self._host_from[k] for k in self.partitions])
+        of_hosts = np.array(self.partitions)[np.searchsorted(firsts, np.arange(hosts), side="right") - 1] if hosts else None
+        return host_groups(self.settings, told, numbers, hosts, of_hosts)
 
     def _together(self) -> Pages:
         parts = [self.tables[k].pages for k in self.partitions]

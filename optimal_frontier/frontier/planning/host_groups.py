@@ -37,7 +37,9 @@ class HostGroups(NamedTuple):
     capacity: Floats | None
 
 
-def host_groups(settings: FrontierSettings, told: Sequence[DownloaderLimits], numbers: Mapping[str, int], hosts: int) -> HostGroups:
+def host_groups(
+    settings: FrontierSettings, told: Sequence[DownloaderLimits], numbers: Mapping[str, int], hosts: int, partitions: Ints | None = None
+) -> HostGroups:
     """Return the groups of hosts and what they bear.
 
     Parameters
@@ -50,6 +52,8 @@ def host_groups(settings: FrontierSettings, told: Sequence[DownloaderLimits], nu
         Numbers of the hosts that are told of, below ``hosts``; others are passed over.
     hosts : int
         How many there are.
+    partitions : ndarray of int (hosts,), optional
+        Of which partition each is: a crawler that does not serve it adds nothing. Hosts that nobody serves count as if none did more.
     """
     crawlers = told or [DownloaderLimits(1.0 / settings.slot_period if settings.slot_period > 0 else 0.0)]
     group = np.arange(hosts)
@@ -63,19 +67,24 @@ def host_groups(settings: FrontierSettings, told: Sequence[DownloaderLimits], nu
             if together:
                 members[min(together)] = together
                 group[list(together)] = min(together)
-    default = sum(crawler.default or math.inf for crawler in crawlers)
+    everywhere, default = np.ones(hosts, bool), np.zeros(hosts)
+    serves = [everywhere if one.served is None or partitions is None else np.isin(partitions, one.served) for one in crawlers]
+    for crawler, served in zip(crawlers, serves, strict=True):
+        default[served] += crawler.default or math.inf
+    default[default == 0] = math.inf
     paced = 1.0 / settings.host_pause if settings.host_pause > 0 else math.inf
-    if math.isinf(default) and math.isinf(paced) and not members:
+    if np.isinf(default).all() and math.isinf(paced) and not members:
         return HostGroups(group, None)
-    capacity = np.full(hosts, min(default, paced, UNLIMITED))
+    capacity = np.minimum(default, min(paced, UNLIMITED))
     for first, together in members.items():
         admitted = 0.0
-        for crawler in crawlers:
+        for crawler, served in zip(crawlers, serves, strict=True):
             rates, of_slots = 0.0, set()
             for slot in crawler.slots:
                 mine = {numbers[host] for host in slot.hosts if host in numbers} & together
                 rates += slot.rate if mine else 0.0
                 of_slots |= mine
-            admitted += rates + (crawler.default or math.inf) * len(together - of_slots) if together - of_slots else rates
-        capacity[first] = min(admitted, paced * len(together), UNLIMITED)
+            others = sum(bool(served[host]) for host in together - of_slots)
+            admitted += rates + (crawler.default or math.inf) * others if others else rates
+        capacity[first] = min(admitted or math.inf, paced * len(together), UNLIMITED)
     return HostGroups(group, capacity)

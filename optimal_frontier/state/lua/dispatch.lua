@@ -31,7 +31,7 @@ local function is_kept(value) -- in a first pass pinned pages and hubs keep thei
   local e, l, _, least, most = up('<fffff', value, ${E_AT})
   return is_first_pass and (e == l and (l == 0 or least >= most) or floor(string.byte(value, FLAGS_AT) / ${HUB}) % 2 == 1)
 end
-local tokens = budget > 0 and min(max(1, 0.1 * budget), d[2] + budget * (now - d[1]) / 1e6) or n
+local tokens = budget > 0 and min(max(0.1 * budget, min(1.9, 1 + 0.1 * budget)), d[2] + budget * (now - d[1]) / 1e6) or n
 local want, pause = min(n, floor(tokens + 1e-9)), max(delay, period) * 1e6
 local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
 if pause > 0 then per_host = 1 elseif per_host == 0 then per_host = FAR end

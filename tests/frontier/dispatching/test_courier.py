@@ -48,7 +48,7 @@ def tokens(exchange: Exchange) -> list[float]:
 class FakeDispatcher:
     """Answers exchanges by a script of functions; afterwards there is nothing to do and nothing to wait for."""
 
-    lease_s, pause_s = 15.0, 0.0
+    lease_s, pause_s, is_cluster = 15.0, 0.0, False
 
     def __init__(self) -> None:
         self.namespace = self
@@ -122,6 +122,16 @@ def test_what_is_added_during_a_round_trip_goes_with_the_next(courier, fake):
     assert courier.flush(PATIENCE_S)
     sent = [exchange.pages for _, exchange in fake.exchanges if exchange.pages]
     assert sent == [[page_of("a/1")], pages]
+
+
+def test_what_a_cluster_heals_in_a_moment_is_one_line(courier, fake, caplog):
+    """The first failure is told; others are from the time on when tries are as far apart as they become."""
+    fake.is_cluster = True
+    fake.answers = [fail, fail, fail]
+    with caplog.at_level(logging.WARNING):
+        courier.add([page_of("a/1")])
+        assert courier.flush(PATIENCE_S)
+    assert len(caplog.records) == 1
 
 
 def test_an_outage_loses_nothing(courier, fake, caplog):

@@ -84,6 +84,23 @@ def test_a_poll_asks_one_partition_in_turn_for_all_that_is_wanted(many, monkeypa
     assert outcome.wait == module.LOOK_S  # leases run out later than that
 
 
+def test_partitions_of_small_budgets_are_asked_together(many, monkeypatch, clock):
+    """Each for what its bucket can hold, until that is what is wanted; and again when it has the next one."""
+    dispatcher, made = Dispatcher(many, settings_of(CRAWL_RATE=20.0)), calls_of(many, monkeypatch)
+    dispatcher.exchange(Exchange(pages=[page_of(f"{host}/{n}") for host in hosts_of(many) for n in range(5)]))
+    del made[:]
+    outcome = dispatcher.exchange(Exchange(want=3))
+    first = [handout.partition for handout in outcome.handouts]
+    assert len(set(first)) == 3
+    assert dispatcher.exchange(Exchange(want=3)).handouts[0].partition not in first
+    assert [call.script for call in made].count("dispatch") == PARTITIONS
+    assert dispatcher.exchange(Exchange(want=3)).wait == pytest.approx(0.2)
+    assert [call.script for call in made].count("dispatch") == PARTITIONS
+    clock[0] += 0.21
+    dispatcher.exchange(Exchange(want=3))
+    assert [call.script for call in made].count("dispatch") == PARTITIONS + 3
+
+
 def test_processes_start_elsewhere(many, monkeypatch):
     starts = iter(range(PARTITIONS))
     monkeypatch.setattr(module.secrets, "randbelow", lambda _: next(starts))
