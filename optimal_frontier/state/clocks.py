@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -16,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.scanning import scan_hash
 from optimal_frontier.state.visit_log import sound_visits
@@ -36,9 +36,6 @@ GROUP_BYTES: Final = 272
 HOST_BYTES: Final = 216
 _ID: Final = re.compile(rb"[0-9]{1,19}-[0-9]{1,19}")
 _LEVEL_BITS: Final = np.uint64(56)
-#: Where the log price stands in the state of a partition.
-_PRICE_AT: Final = 24
-_PRICE: Final = struct.Struct("<d")
 
 Keys = NDArray[np.uint64]
 
@@ -108,14 +105,14 @@ def read_visits(namespace: Namespace, partition: int, after: str, now: float) ->
     ``now`` is the server's time, seconds since the epoch. One round trip for 200 entries.
     """
     key, found = namespace.key("visited", partition), list[bytes]()
-    price = ["GETRANGE", namespace.key("d", partition), _PRICE_AT, _PRICE_AT + 7]
+    read_state = ["GET", namespace.key("d", partition)]
     while True:
-        entries, kept = namespace.commands([["XRANGE", key, f"({after}", "+", "COUNT", _READ_COUNT], price], partition=partition)
+        entries, kept = namespace.commands([["XRANGE", key, f"({after}", "+", "COUNT", _READ_COUNT], read_state], partition=partition)
         for name, fields in entries:
             after = name.decode()
             found.append(next(iter(fields.values())) if isinstance(fields, dict) else fields[1])
         if len(entries) < _READ_COUNT:
-            log_price = _PRICE.unpack(kept)[0] if len(kept) == _PRICE.size else 0.0
+            log_price = (PartitionState.stored(kept) or PartitionState()).log_price
             return VisitsRead(sound_visits(found, now), after, log_price if math.isfinite(log_price) else 0.0)
 
 

@@ -49,7 +49,7 @@ KEYS: Final = (
     Key(
         "opens",
         "hash",
-        "H in 4 bytes -> when it is free, its last turn that is taken, until when the start of a fetch is awaited (three doubles, us)",
+        "H in 4 bytes -> when requests to it may begin, in doubles: see below",
         "hosts",
         "dispatch, hold_host, note_starts, take_turns",
     ),
@@ -90,7 +90,7 @@ KEYS: Final = (
     Key(
         "d",
         "string",
-        "nine doubles: time (us), tokens, discovery, log price, step of it, number of the plan, pages forgotten, run, dispatches",
+        "what the partition keeps of itself, in doubles: see below",
         "fixed",
         "dispatch, publish_plan, draw_tokens, forget",
     ),

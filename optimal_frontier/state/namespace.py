@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import struct
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
@@ -14,6 +13,7 @@ from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, Sta
 from optimal_frontier.state.connection import Connection, translated
 from optimal_frontier.state.host_names import HostNames
 from optimal_frontier.state.keys import KEY_TYPES
+from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.scripts import source
 
 #: Version of everything that ``docs/redis.md`` describes. Another one is refused.
@@ -262,9 +262,10 @@ class Namespace:
 
     def now(self, partition: int = 0) -> float:
         """Return the time of a partition, seconds since the epoch: its server's, and never before that of its last dispatch."""
-        (seconds, micros), kept = self.commands([["TIME"], ["GETRANGE", self.key("d", partition), 0, 7]], partition=partition)
+        (seconds, micros), kept = self.commands([["TIME"], ["GET", self.key("d", partition)]], partition=partition)
         told = self.bounded(partition, int(seconds) * 1e6 + int(micros))
-        return max(told, struct.unpack("<d", kept)[0] if kept else 0.0) / 1e6
+        state = PartitionState.stored(kept)
+        return max(told, state.at if state is not None else 0.0) / 1e6
 
     def _by_client(self, partitions: Sequence[tuple[int, int]]) -> Iterable[tuple[Any, list[int]]]:
         chosen: dict[int, tuple[Any, list[int]]] = {}

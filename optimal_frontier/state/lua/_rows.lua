@@ -5,8 +5,8 @@ local HEAD, PAGE, FAR, FRONT = ${HEAD_BYTES}, ${PAGE_BYTES}, 9e15, 4 -- FRONT: s
 local ACTIVE, TRANSIENT, RETIRED, DONE = 1, 3, 4, 5
 -- What scripts read of a head: host, state, flags, b, a, s, e, l. Before its first attempt b is 0, and its rank stands where a and s do.
 local QUEUE, RANK_AT = '${QUEUE_FORMAT}', ${RANK_AT}
--- d: at (0: nobody has asked yet), tokens, discovery, log price, step, number of the plan, pages forgotten, run, dispatches; an older one ends before the last two
-local STATE, NONE = '<ddddddddd', string.rep('\0', 16)
+-- Values of d and of opens (layouts.py); zeros stand for what one of an earlier build lacks.
+local STATE, TURNS, NONE = '${STATE_FORMAT}', '${TURNS_FORMAT}', string.rep('\0', ${LACKING_BYTES})
 -- Never before `at`. A caller who knows what it should be by its own clock (expected; 0: it does not) believes the server's within so much.
 local function clock(at, expected, within)
   local t = call('TIME')
@@ -16,7 +16,7 @@ local function clock(at, expected, within)
 end
 local function read_state()
   local kept = call('GET', P .. 'd')
-  return kept and {up(STATE, kept .. NONE)} or {0, 1, 0, 0, 0.001, 0, 0, 0, 0}
+  return kept and {up(STATE, kept .. NONE)} or {${FRESH_STATE}}
 end
 local function write_state(d) call('SET', P .. 'd', pk(STATE, unpack(d))) end
 -- When a page is due (scheduling/numbers.py), and where that is on the queue: whole and even, as odd scores are leases.

@@ -11,12 +11,12 @@
 local min, max, number, format = math.min, math.max, tonumber, string.format
 local n, per_host, lease, budget, share, delay, period, awaited, expected, within, run = up('<I4I4ddddddddd', ARGV[1])
 local d = read_state()
-local now, told = clock(d[1], expected, within)
-if d[1] == 0 then d[1] = now end
-local discovery, L, step, found, dispatches = d[3], d[4], d[5], d[8], d[9]
+local now, told = clock(d[${D_AT}], expected, within)
+if d[${D_AT}] == 0 then d[${D_AT}] = now end
+local discovery, L, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
 -- After a time in which nobody could renew them leases are spared for as long as one lasts, so that their owners can. Live crawlers call
 -- every 5 s at least.
-if run > 0 and dispatches > 0 and now - d[1] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
+if run > 0 and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
 local grace
 local function is_spared()
   if grace == nil then grace = run > 0 and call('EXISTS', P .. 'grace') == 1 end
@@ -31,7 +31,7 @@ local function is_kept(value) -- in a first pass pinned pages and hubs keep thei
   local e, l, _, least, most = up('<fffff', value, ${E_AT})
   return is_first_pass and (e == l and (l == 0 or least >= most) or floor(string.byte(value, FLAGS_AT) / ${HUB}) % 2 == 1)
 end
-local tokens = budget > 0 and min(max(1, 0.1 * budget), d[2] + budget * (now - d[1]) / 1e6) or n
+local tokens = budget > 0 and min(max(1, 0.1 * budget), d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) or n
 local want, pause = min(n, floor(tokens + 1e-9)), max(delay, period) * 1e6
 local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
 if pause > 0 then per_host = 1 elseif per_host == 0 then per_host = FAR end
@@ -43,7 +43,7 @@ local function learn_hosts(hosts)
   local asked, k = {}, 0
   for i = 1, #hosts do if not free[hosts[i]] then asked[k + 1], k, free[hosts[i]] = hosts[i], k + 1, 0 end end
   local kept = is_paced and k > 0 and call('HMGET', P .. 'opens', unpack(asked)) or {}
-  for i = 1, #kept do if kept[i] then free[asked[i]], turn[asked[i]], waits[asked[i]] = up('<ddd', kept[i] .. NONE) end end
+  for i = 1, #kept do if kept[i] then free[asked[i]], turn[asked[i]], waits[asked[i]] = up(TURNS, kept[i] .. NONE) end end
 end
 local is_bound = is_paced or per_host < FAR or #ARGV[2] > 0
 -- One whose fetch has not begun is looked at again soon.
@@ -181,7 +181,7 @@ for i = 1, got do
 end
 many('ZADD', P .. 'q', queue)
 local turns, k = {}, 0
-for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk('<ddd', free[host] or 0, turn[host] or 0, waits[host] or 0), k + 2 end
+for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk(TURNS, free[host] or 0, turn[host] or 0, waits[host] or 0), k + 2 end
 many('HSET', P .. 'opens', turns)
 for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and at <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
 local memories = got > 0 and call('HMGET', P .. 'memory', unpack(ids)) or {}
@@ -190,7 +190,7 @@ if got > 0 then call('HINCRBY', P .. 'stats', 'dispatched', got) end
 local opens = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
 if opens and tonumber(opens) > now then wait = min(wait, opens - now) elseif firsts[1] then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end
-d[1], d[2], d[3], d[4] = now, budget > 0 and tokens - got or 1, discovery, L
-if run > 0 then d[8], d[9] = run, dispatches + 1 end
+d[${D_AT}], d[${D_TOKENS}], d[${D_DISCOVERY}], d[${D_LOG_PRICE}] = now, budget > 0 and tokens - got or 1, discovery, L
+if run > 0 then d[${D_RUN}], d[${D_DISPATCHES}] = run, dispatches + 1 end
 write_state(d)
-return {pk('<dddddddddd', now, wait, L, d[6], d[7], until_, call('HLEN', P .. 'hosts'), told, found, dispatches), ids, late, values, memories, words}
+return {pk('<dddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], until_, call('HLEN', P .. 'hosts'), told, found, dispatches), ids, late, values, memories, words}

@@ -25,7 +25,7 @@ end
 store_counts(sums)
 if forgotten > 0 then
   local d = read_state()
-  d[7] = d[7] + forgotten
+  d[${D_FORGOTTEN}] = d[${D_FORGOTTEN}] + forgotten
   write_state(d)
 end
 return result

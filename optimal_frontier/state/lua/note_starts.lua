@@ -9,7 +9,7 @@ for i = 2, #ARGV, 2 do
   if kept then
     local free, turn = up('<dd', kept)
     if began > 0 then free = math.max(free, began + pause) end
-    call('HSET', P .. 'opens', key, pk('<ddd', free, turn, 0))
+    call('HSET', P .. 'opens', key, pk(TURNS, free, turn, 0))
   end
 end
 return 1

@@ -4,13 +4,13 @@
 -- Returns  per fetch the us until its turn, or -1: the host waits for another start, ask again. One that is further off than anybody waits
 --          for is told, and not taken. O(1) a fetch; one whose reply is lost runs out.
 local pause, awaited, expected, within = up('<dddd', ARGV[1])
-local now, result = (clock(read_state()[1], expected, within)), {}
+local now, result = (clock(read_state()[${D_AT}], expected, within)), {}
 for i = 2, #ARGV do
   local key = pk('<I4', host_number(ARGV[i]))
-  local free, turn, waits = up('<ddd', (call('HGET', P .. 'opens', key) or NONE) .. NONE)
+  local free, turn, waits = up(TURNS, (call('HGET', P .. 'opens', key) or NONE) .. NONE)
   if waits > now then result[i - 1] = -1 else
     local at = math.max(now, free)
-    if at - now <= ${LONGEST_TURN} * 1e6 then call('HSET', P .. 'opens', key, pk('<ddd', at + pause, math.max(turn, at + pause), at + awaited)) end
+    if at - now <= ${LONGEST_TURN} * 1e6 then call('HSET', P .. 'opens', key, pk(TURNS, at + pause, math.max(turn, at + pause), at + awaited)) end
     result[i - 1] = at - now
   end
 end

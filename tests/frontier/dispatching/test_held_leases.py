@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Callable, Iterator
 
@@ -15,6 +14,7 @@ from optimal_frontier.frontier.dispatching.held_leases import HeldLeases
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.frontier.dispatching.work import Start
 from optimal_frontier.frontier.judging.safely import aside
+from optimal_frontier.state.layouts import HostTurns
 from optimal_frontier.state.messages import DROP, RELEASE, Handout, Observation
 from optimal_frontier.state.rows import Row
 
@@ -29,7 +29,7 @@ def handout(page: int, token: float = 1.0, host: str = "a") -> Handout:
 def awaited(store: ClockedNamespace) -> list[bool]:
     """Of each host whether it waits to be told of a start."""
     kept = store.command("HVALS", store.key("opens"))
-    return [struct.unpack("<ddd", value)[2] > 0 for value in kept]
+    return [turns.awaited > 0 for turns in map(HostTurns.stored, kept) if turns is not None]
 
 
 def eventually(condition: Callable[[], object]) -> None:
