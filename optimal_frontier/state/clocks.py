@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.namespace import Call, Namespace
+from optimal_frontier.state.partition import BATCH
 from optimal_frontier.state.scanning import scan_hash
 from optimal_frontier.state.visit_log import sound_visits
 
@@ -26,9 +27,8 @@ LEVELS: Final = ("host", "section", "directory", "pattern")
 _LAST: Final = b"last"
 #: The id in front of all entries.
 BEGINNING: Final = "0-0"
-#: Entries that one call reads, and groups that one call writes.
+#: Entries that one call reads.
 _READ_COUNT: Final = 200
-_WRITE_COUNT: Final = 200
 #: Of a number as a field.
 _KEY_BYTES: Final = 8
 #: Of a packed group and of a packed host.
@@ -148,12 +148,12 @@ def read_clocks_of(namespace: Namespace, partition: int, host: int, groups: Iter
 def store_calls(
     partition: int, fence: int, last: str, groups: Mapping[int, bytes], hosts: Mapping[int, bytes], gone: Iterable[int]
 ) -> list[Call]:
-    """Return the calls that store what has changed, and drop groups that are ``gone``; each yields -1 if another planner has taken over."""
+    """Return the calls that store what has changed, and drop groups and hosts that are ``gone``; each yields -1 if another planner has taken over."""
     pairs = [*((host, value) for host, value in hosts.items()), *groups.items(), *((group, b"") for group in gone)]
     calls = []
-    for at in range(0, max(len(pairs), 1), _WRITE_COUNT):
-        some = pairs[at : at + _WRITE_COUNT]
-        arguments: list[Any] = [fence, last if at + _WRITE_COUNT >= len(pairs) else ""]
+    for at in range(0, max(len(pairs), 1), BATCH):
+        some = pairs[at : at + BATCH]
+        arguments: list[Any] = [fence, last if at + BATCH >= len(pairs) else ""]
         for key, value in some:
             arguments += (key.to_bytes(_KEY_BYTES, "little"), value)
         calls.append(Call(partition, "store_clocks", arguments))

@@ -305,13 +305,17 @@ class Dispatcher:
         known = self._partitions[partition]
 
         def read(replies: list[Any]) -> None:
-            told = {name: bool(flagged) for name, flagged in zip(replies[0][::2], replies[0][1::2], strict=True)}
+            told = {name: bool(flagged) for name, flagged in zip(replies[-1][::2], replies[-1][1::2], strict=True)}
             if told != known.flagged:
                 known.flagged = told
-            self.recent.blocks.learn({name: flagged for one in self._partitions for name, flagged in one.flagged.items()})
-            self.recent.templates.learn(known.flagged)
+            everywhere = {name: flagged for one in self._partitions for name, flagged in one.flagged.items()}
+            self.recent.blocks.learn(everywhere)
+            self.recent.templates.learn(everywhere)
 
-        pipeline.add([Call(partition, "flag_contents", [FLAGGED_S, REMEMBERED_S, MOST_FLAGGED, *names])], read)
+        noted = range(0, max(len(names), 1), BATCH)
+        pipeline.add(
+            [Call(partition, "flag_contents", [FLAGGED_S, REMEMBERED_S, MOST_FLAGGED, *names[at : at + BATCH]]) for at in noted], read
+        )
         known.next_flags = time.monotonic() + FLAGS_S
 
     def _ask(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> list[int]:
@@ -370,7 +374,7 @@ class Dispatcher:
             fault = fault_of_handout(handout, self.settings)
             if fault:
                 outcome.damaged.append((partition, handout.page, fault))
-                outcome.unfetched.append(handout.host)
+                outcome.unfetched.append(handout)
             else:
                 handouts.append(handout)
         outcome.handouts += handouts

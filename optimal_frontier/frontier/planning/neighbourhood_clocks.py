@@ -282,7 +282,7 @@ class NeighbourhoodClocks:
             return True
         room = np.zeros(max(self._groups.size, 1), bool)
         room[: len(clocks.bins)] = clocks.bins.active[: len(room)]
-        gone = self._groups.drop(room)
+        gone = np.append(self._groups.drop(room), self._drop_hosts())
         changed = np.unique(np.concatenate([*self._unstored, np.zeros(0, np.uint64)]))
         groups = {key: clocks.pack_group(number) for key, number in _numbered(self._groups, changed)}
         hosts = {key: clocks.pack_host(number) for key, number in _numbered(self._hosts, changed)}
@@ -291,6 +291,19 @@ class NeighbourhoodClocks:
                 return False
         self._unstored = []
         return True
+
+    def _drop_hosts(self) -> Keys:
+        """Drop hosts that have too few pages by now; return which."""
+        clocks, hosts = self._clocks, self._hosts
+        if clocks is None or not len(self._counts) or not len(hosts.keys):
+            return np.zeros(0, np.uint64)
+        kept = np.zeros(hosts.size, bool)
+        kept[hosts.numbers] = self._is_kept(_groups_of_hosts(hosts.keys))
+        before = hosts.numbers
+        gone = hosts.drop(kept)
+        if len(gone):
+            clocks.forget_hosts(np.setdiff1d(before, hosts.numbers))
+        return gone
 
     def fields(self) -> dict[str, Any]:
         """Return what a plan publishes: groups, hosts whose gates are open, and those of them that have a rhythm."""
@@ -305,6 +318,11 @@ class NeighbourhoodClocks:
 def _numbered(numbers: Numbers, keys: Keys) -> list[tuple[int, int]]:
     """Return those of the keys that have a number, and it."""
     return [(key, number) for key, number in zip(keys.tolist(), numbers.of(keys).tolist(), strict=True) if number != NO_GROUP]
+
+
+def _groups_of_hosts(hosts: Keys) -> Keys:
+    """Return the groups of all pages of hosts."""
+    return group_keys(hosts, np.zeros_like(hosts), np.zeros_like(hosts))[:, 0]
 
 
 def _sound(stored: StoredClocks, now: float) -> StoredClocks:

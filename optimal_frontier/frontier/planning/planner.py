@@ -237,6 +237,11 @@ class Planner:
             return None
         return self._looked_at + self.keeper.look_s - self.crawl.now(self._first())
 
+    def catch_up(self) -> None:
+        """Take in the visits since the last look or plan, before the log of them forgets any."""
+        if self.keeper is not None:
+            self.keeper.catch_up(self.crawl.now(self._first()))
+
     def look(self) -> int:
         """Move the deadlines of pages as the clocks of their neighbourhoods have run since; return how many were moved.
 

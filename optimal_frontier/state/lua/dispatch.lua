@@ -110,10 +110,12 @@ while want > 0 and c - over < want and from < 4 * want + 256 do
   from = #some < 2 * (want + SPARE) and FAR or from + want + SPARE
 end
 table.sort(ready)
--- First visits: the first page of each open host, by rank; the next ones of a host as they are taken.
-local firsts, begun = {}, {}
+-- First visits: the first page of each open host, by rank; the next ones of a host as they are taken, read four at a time.
+local firsts, begun, lined = {}, {}, 0
 local function line_up(host, at)
   local list, i = begun[host].list, 1
+  local more = not list[2 * at] and call('ZRANGE', P .. 'f:' .. begun[host].number, at - 1, pause > 0 and 0 or at + 2, 'WITHSCORES') or {}
+  for j = 1, #more do list[2 * at - 2 + j] = more[j] end
   local one = {host = host, id = list[2 * at - 1], rank = tonumber(list[2 * at] or nil), at = at}
   if not one.id or not is_open(host) then return end
   while firsts[i] and (firsts[i].rank < one.rank or firsts[i].rank == one.rank and firsts[i].id < one.id) do i = i + 1 end
@@ -125,9 +127,10 @@ if want > 0 and (is_first_pass or discovery + share * want >= 1 or c < want or r
   learn_hosts(hosts)
   for i, host in ipairs(hosts) do
     if opens_at(host) > now then call('ZADD', P .. 'f', opens_at(host), numbers[i])
-    elseif is_open(host) then
-      begun[host] = {number = numbers[i], list = call('ZRANGE', P .. 'f:' .. numbers[i], 0, pause > 0 and 0 or want, 'WITHSCORES'), n = 0}
-      if begun[host].list[1] then line_up(host, 1) else call('ZREM', P .. 'f', numbers[i]) end
+    elseif lined < want + SPARE and is_open(host) then
+      begun[host], lined = {number = numbers[i], list = {}, n = 0}, lined + 1
+      line_up(host, 1)
+      if not begun[host].list[1] then call('ZREM', P .. 'f', numbers[i]) end
     end
   end
 end
