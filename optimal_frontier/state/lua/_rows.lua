@@ -28,15 +28,14 @@ local function deadline(L, b, a, s, e, l)
 end
 local function place(due) return due >= FAR and FAR or floor(due / 2) * 2 end
 local function many(command, key, list) if #list > 0 then call(command, key, unpack(list)) end end
--- In f a host stands by the rank of its first page (below 0), or by the time when it opens.
+-- In f a host stands by the rank of its first page (below 0), or by the time when it opens. That is told (false: it is open); where nothing
+-- is told, one that is shut stays so.
 local function sync_first(host, opens)
   local head = call('ZRANGE', P .. 'f:' .. host, 0, 0, 'WITHSCORES')
-  if head[2] then call('ZADD', P .. 'f', opens or head[2], host) else call('ZREM', P .. 'f', host) end
+  if not head[2] then call('ZREM', P .. 'f', host)
+  elseif opens ~= nil or tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 then call('ZADD', P .. 'f', opens or head[2], host) end
 end
--- rows: flat list of row, page of pages that wait for their first visit. A host that is shut stays so.
-local function sync_open(host)
-  if tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 or call('EXISTS', P .. 'f:' .. host) == 0 then sync_first(host) end
-end
+-- rows: flat list of row, page of pages that wait for their first visit.
 local function queue_first(rows)
   local hosts = {}
   for i = 1, #rows, 2 do
@@ -44,9 +43,9 @@ local function queue_first(rows)
     local list = hosts[host] or {}
     list[#list + 1], list[#list + 2], hosts[host] = up('<d', rows[i], RANK_AT), rows[i + 1], list
   end
-  for host, list in pairs(hosts) do many('ZADD', P .. 'f:' .. host, list); sync_open(host) end
+  for host, list in pairs(hosts) do many('ZADD', P .. 'f:' .. host, list); sync_first(host) end
 end
 local function add_counts(text, times, sums)
   for name, by in string.gmatch(text, '([%w_]+)=(%-?%d+)') do sums[name] = (sums[name] or 0) + by * times end
 end
-local function store_counts(sums) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, by) end end end
+local function store_counts(sums, key) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. (key or 'stats'), name, by) end end end

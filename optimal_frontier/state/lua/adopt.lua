@@ -17,5 +17,5 @@ call('HDEL', P .. 'aliases', id)
 if ARGV[5] ~= '' then call('HSET', P .. 'memory', id, ARGV[5]) end
 if state < RETIRED then call('ZADD', P .. 'q', place(deadline(read_state()[${D_LOG_PRICE}], b, a, s, e, l)), id) end
 note_page(head, 1, sums)
-store_counts(sums)
+store_pages(sums)
 return 1

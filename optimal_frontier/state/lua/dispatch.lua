@@ -5,8 +5,9 @@
 --          within how many us the server's clock is believed, run of the namespace (0: unknown)
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
 -- Returns  {"<dddddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, hosts known, the
---          server's own time, run of the last caller, dispatches before this one (0, 0: this server has none of it); then lists: pages, lateness (us; below 0: early), stored values, memories (or nil), and words (or nil) of each host in the order of
---          these pages}. O(log n) a page; a lease whose reply is lost runs out.
+--          server's own time, run of the last caller, dispatches before this one (0, 0: this server has none of it); then lists: pages,
+--          lateness (us; below 0: early), stored values, memories (or nil), and words (or nil) of each host in the order of these pages}.
+--          O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
 local min, max, number, format = math.min, math.max, tonumber, string.format
 local n, per_host, lease, budget, share, delay, period, awaited, expected, within, run = up('<I4I4ddddddddd', ARGV[1])
@@ -17,11 +18,7 @@ local discovery, L, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE
 -- After a time in which nobody could renew them leases are spared for as long as one lasts, so that their owners can. Live crawlers call
 -- every 5 s at least.
 if run > 0 and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
-local grace
-local function is_spared()
-  if grace == nil then grace = run > 0 and call('EXISTS', P .. 'grace') == 1 end
-  return grace
-end
+local is_spared = run > 0 and call('EXISTS', P .. 'grace') == 1
 -- Pages looked at beyond one a request; pages of a shut host at one of its turns; microseconds by which a host may catch up.
 local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
 -- A page whose update time has come, or that was pinged, goes before pages worth the price times e or less.
@@ -67,11 +64,11 @@ local function put_off(page, host, score, is_kept)
   elseif score <= now then put(page, place(at) + score % 2); turn[host], moved[host] = at + max(pause / RIVALS, 10000), true end
   wait = min(wait, opens - now)
 end
-while want > 0 and c - over < want and from < 4 * want + 256 do
+while want > 0 and c - over < want and from < 256 do
   local some, ids, scores, hosts, k = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES'), {}, {}, {}, 0
   for i = 1, #some, 2 do
     local score = number(some[i + 1])
-    if score <= now and score % 2 == 1 and is_spared() then wait = min(wait, 1e6)
+    if score <= now and score % 2 == 1 and is_spared then wait = min(wait, 1e6)
     elseif score <= now or score % 2 == 0 then k, ids[k + 1], scores[k + 1] = k + 1, some[i], score
     elseif score - now < wait then wait = score - now end
   end
@@ -113,9 +110,8 @@ table.sort(ready)
 -- First visits: the first page of each open host, by rank; the next ones of a host as they are taken, read four at a time.
 local firsts, begun, lined = {}, {}, 0
 local function line_up(host, at)
-  local list, i = begun[host].list, 1
-  local more = not list[2 * at] and call('ZRANGE', P .. 'f:' .. begun[host].number, at - 1, pause > 0 and 0 or at + 2, 'WITHSCORES') or {}
-  for j = 1, #more do list[2 * at - 2 + j] = more[j] end
+  local list, f, i = begun[host].list, P .. 'f:' .. begun[host].number, 1
+  for _, told in ipairs(list[2 * at] and {} or call('ZRANGE', f, at - 1, pause > 0 and 0 or at + 2, 'WITHSCORES')) do list[#list + 1] = told end
   local one = {host = host, id = list[2 * at - 1], rank = tonumber(list[2 * at] or nil), at = at}
   if not one.id or not is_open(host) then return end
   while firsts[i] and (firsts[i].rank < one.rank or firsts[i].rank == one.rank and firsts[i].id < one.id) do i = i + 1 end
@@ -129,8 +125,7 @@ if want > 0 and (is_first_pass or discovery + share * want >= 1 or c < want or r
     if opens_at(host) > now then call('ZADD', P .. 'f', opens_at(host), numbers[i])
     elseif lined < want + SPARE and is_open(host) then
       begun[host], lined = {number = numbers[i], list = {}, n = 0}, lined + 1
-      line_up(host, 1)
-      if not begun[host].list[1] then call('ZREM', P .. 'f', numbers[i]) end
+      line_up(host, 1); if not begun[host].list[1] then call('ZREM', P .. 'f', numbers[i]) end
     end
   end
 end
@@ -171,7 +166,7 @@ for host, one in pairs(begun) do
   local gone = {}
   for i = 1, one.n do gone[i] = one.list[2 * i - 1] end
   many('ZREM', P .. 'f:' .. one.number, gone)
-  if one.n > 0 then sync_first(one.number, pause > 0 and free[host] or nil) end
+  if one.n > 0 then sync_first(one.number, pause > 0 and free[host]) end
 end
 local rows = fresh[1] and call('HMGET', P .. 'pages', unpack(fresh)) or {}
 for i = 1, #fresh do fresh[fresh[i]] = rows[i] or '' end

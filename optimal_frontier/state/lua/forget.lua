@@ -22,7 +22,7 @@ for i = 1, #ARGV, 2 do
     forgotten = forgotten + 1
   end
 end
-store_counts(sums)
+store_pages(sums)
 if forgotten > 0 then
   local d = read_state()
   d[${D_FORGOTTEN}] = d[${D_FORGOTTEN}] + forgotten

@@ -1,6 +1,6 @@
 -- Notes when fetches began, or that they never did: a host stays shut for its pause from there.
--- ARGV[1]  "<d" least us between two starts;  then per fetch 2 values: host, and "<dd" when it began (us; 0: it did not) and until when its
---          turn awaits it (us): that names the turn, and a turn that came after it is left alone
+-- ARGV[1]  "<d" least us between two starts;  then per fetch 2 values: host, and "<dd" when it began (us; 0: it did not), and until when it
+--          was awaited (us), which names its turn: one that came after it is left alone
 -- Returns  1. O(1) a fetch; idempotent.
 local pause = up('<d', ARGV[1])
 for i = 2, #ARGV, 2 do
@@ -10,8 +10,7 @@ for i = 2, #ARGV, 2 do
   if kept then
     local free, turn, waits = up(TURNS, kept .. NONE)
     if began > 0 then free = math.max(free, began + pause) end
-    if math.abs(waits - named) <= 2 then waits = 0 end
-    call('HSET', P .. 'opens', key, pk(TURNS, free, turn, waits))
+    call('HSET', P .. 'opens', key, pk(TURNS, free, turn, math.abs(waits - named) > 2 and waits or 0))
   end
 end
 return 1

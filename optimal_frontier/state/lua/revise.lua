@@ -26,5 +26,5 @@ end
 many('ZADD', P .. 'q', queue)
 many('ZREM', P .. 'q', leave)
 add_counts(ARGV[1], done, sums)
-store_counts(sums)
+store_pages(sums)
 return result
