@@ -148,7 +148,7 @@ def read_clocks_of(namespace: Namespace, partition: int, host: int, groups: Iter
 def store_calls(
     partition: int, fence: int, last: str, groups: Mapping[int, bytes], hosts: Mapping[int, bytes], gone: Iterable[int]
 ) -> list[Call]:
-    """Return the calls that store what has changed, and drop groups and hosts that are ``gone``; each yields -1 if another planner has taken over."""
+    """Return the calls that store what has changed, and drop what is ``gone``; each yields -1 if another planner has taken over."""
     pairs = [*((host, value) for host, value in hosts.items()), *groups.items(), *((group, b"") for group in gone)]
     calls = []
     for at in range(0, max(len(pairs), 1), BATCH):
