@@ -28,8 +28,8 @@ class PartitionVisits:
         self.rng, self.held, self.ids = random.Random(1), list[Handout](), list[bytes]()
         before = server.memory()
         self.add_us = self._add(hosts)
-        self._run([Call(0, "take_planner_lock", ["bench", 1_000_000])])
-        self._run([Call(0, "publish_plan", ["1", repr(2 / pages), "0", b"", b"", "time", "0"])])
+        (self.fence,) = self._run([Call(0, "take_planner_lock", ["bench", 1_000_000])])
+        self._run([Call(0, "publish_plan", [self.fence, repr(2 / pages), "0", b"", b"", "time", "0"])])
         made = 0
         while made < pages:
             made += self.step(512, share=1.0)
@@ -73,7 +73,7 @@ class PartitionVisits:
         packed = []
         for page, row in zip(ids, map(Row.unpack, values), strict=True):
             packed.append(page + pack_numbers(row.b, (1.1 * row.a, row.s, row.e, row.l)))
-        self._run([Call(0, "write_plan", ["1", b"".join(packed)])])
+        self._run([Call(0, "write_plan", [self.fence, b"".join(packed)])])
 
     def _ended(self) -> list[Call]:
         seen = []

@@ -21,6 +21,7 @@ STATE_FIELDS: Final = (
     ("forgotten", "pages forgotten so far"),
     ("run", "of the namespace, as the last crawler that called had it; 0: none has"),
     ("dispatches", "calls of crawlers so far"),
+    ("clock", "what the server's own clock said at the time ``at``; 0: that is not known"),
 )
 #: The same of a value of ``opens``.
 TURN_FIELDS: Final = (
@@ -28,11 +29,14 @@ TURN_FIELDS: Final = (
     ("turn", "its last turn that is taken, in the same unit"),
     ("awaited", "until when the start of a fetch is awaited; 0: none is"),
 )
-#: How many doubles a whole value has: one of an earlier build, one of this.
-_OF_STATE: Final = (7, len(STATE_FIELDS))
+#: Seconds by which the server's clock may jump between two calls and is believed; for which it is remembered how far it was off.
+BELIEVED_S: Final = 3
+REMEMBERED_S: Final = 60
+#: How many doubles a whole value has: those of earlier builds, one of this.
+_OF_STATE: Final = (7, 9, len(STATE_FIELDS))
 _OF_TURNS: Final = (2, len(TURN_FIELDS))
 #: Bytes that a value of an earlier build lacks at most.
-LACKING_BYTES: Final = 8 * max(_OF_STATE[1] - _OF_STATE[0], _OF_TURNS[1] - _OF_TURNS[0])
+LACKING_BYTES: Final = 8 * max(_OF_STATE[-1] - _OF_STATE[0], _OF_TURNS[-1] - _OF_TURNS[0])
 
 
 class PartitionState(NamedTuple):
@@ -47,12 +51,20 @@ class PartitionState(NamedTuple):
     forgotten: float = 0.0
     run: float = 0.0
     dispatches: float = 0.0
+    clock: float = 0.0
 
     @classmethod
     def stored(cls, value: bytes | None) -> PartitionState | None:
         """Read what is stored; None where nothing is, or something else."""
         doubles = _unpacked(value, _OF_STATE)
         return None if doubles is None else cls(*doubles)
+
+    def now(self, clock: float) -> float:
+        """Return the time when the server's clock says ``clock`` (us), to somebody who knows no better; as scripts do."""
+        since = clock - self.clock
+        is_near = clock > self.at and 0 <= since < REMEMBERED_S * 1e6
+        is_ahead = is_near and clock - self.at - since > BELIEVED_S * 1e6
+        return max(self.at + since if is_ahead else clock, self.at)
 
 
 class HostTurns(NamedTuple):
@@ -79,12 +91,11 @@ def is_sound(value: PartitionState | HostTurns | None) -> bool:
     return value is not None and all(map(math.isfinite, value))
 
 
-def _unpacked(value: bytes | None, counts: tuple[int, int]) -> tuple[float, ...] | None:
+def _unpacked(value: bytes | None, counts: tuple[int, ...]) -> tuple[float, ...] | None:
     """Return the doubles of a value that has as many as it may have, with 0 for those that it lacks."""
-    before, now = counts
-    if value is None or len(value) not in (8 * before, 8 * now):
+    if value is None or len(value) not in [8 * count for count in counts]:
         return None
-    return struct.unpack(f"<{now}d", value.ljust(8 * now, b"\0"))
+    return struct.unpack(f"<{counts[-1]}d", value.ljust(8 * counts[-1], b"\0"))
 
 
 if PartitionState._fields != tuple(name for name, _ in STATE_FIELDS) or HostTurns._fields != tuple(name for name, _ in TURN_FIELDS):

@@ -265,7 +265,7 @@ class Namespace:
         (seconds, micros), kept = self.commands([["TIME"], ["GET", self.key("d", partition)]], partition=partition)
         told = self.bounded(partition, int(seconds) * 1e6 + int(micros))
         state = PartitionState.stored(kept)
-        return max(told, state.at if state is not None else 0.0) / 1e6
+        return (told if state is None else state.now(told)) / 1e6
 
     def _by_client(self, partitions: Sequence[tuple[int, int]]) -> Iterable[tuple[Any, list[int]]]:
         chosen: dict[int, tuple[Any, list[int]]] = {}

@@ -343,9 +343,9 @@ def _siblings(priors: bytes | None, pattern: int) -> int:
 
 
 def _time_and_price(clock: tuple[int, int], d: bytes | None) -> tuple[float, float | None]:
-    now = int(clock[0]) + int(clock[1]) / 1e6
+    now = int(clock[0]) * 1e6 + int(clock[1])
     state = PartitionState.stored(d)
-    return (now, None) if state is None else (max(now, state.at / 1e6), state.log_price)
+    return (now / 1e6, None) if state is None else (state.now(now) / 1e6, state.log_price)
 
 
 def _damaged(page: bytes, error: Exception) -> StateError:

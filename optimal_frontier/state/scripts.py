@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Final
 
 from optimal_frontier.scheduling.price_law import FURTHER, STARVED
-from optimal_frontier.state.layouts import LACKING_BYTES, STATE_FIELDS, TURN_FIELDS, PartitionState
+from optimal_frontier.state.layouts import BELIEVED_S, LACKING_BYTES, REMEMBERED_S, STATE_FIELDS, TURN_FIELDS, PartitionState
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, HELD, HUB, NUMBERS_AT, NUMBERS_BYTES, QUEUE, SIGNALLED, TIMED
 from optimal_frontier.state.visit_log import KEPT_ENTRIES, VISIT
@@ -62,6 +62,8 @@ CONSTANTS: Final = {
     "STATE_FORMAT": "<" + "d" * len(STATE_FIELDS),
     "TURNS_FORMAT": "<" + "d" * len(TURN_FIELDS),
     "LACKING_BYTES": LACKING_BYTES,
+    "BELIEVED": BELIEVED_S,
+    "REMEMBERED": REMEMBERED_S,
     "FRESH_STATE": ", ".join(f"{value:g}" for value in PartitionState()),
     # Where each field of ``d`` stands among them: D_AT, D_TOKENS, ...
     **{f"D_{name.upper()}": number for number, (name, _) in enumerate(STATE_FIELDS, 1)},

@@ -115,7 +115,7 @@ def placed(namespace: Namespace) -> tuple[PartitionState | None, dict[bytes, Hos
 def test_the_state_of_a_partition_and_the_turns_of_hosts_come_whole(run, rich, other, nowhere, is_of_before):
     """All that they have; of an export of before the last two doubles of the one and the last of the others are 0."""
     space, client = rich.namespace, rich.namespace.connection.client
-    before = PartitionState(rich.time * 1e6, -2.5, 0.3, 1.7, 0.01, 7, 3, 12345, 99)
+    before = PartitionState(rich.time * 1e6, -2.5, 0.3, 1.7, 0.01, 7, 3, 12345, 99, rich.time * 1e6 - 5e6)
     client.set(space.key("d"), pack_doubles(before))
     for number in map(int, client.hvals(space.key("hosts"))):
         turns = HostTurns(before.at + number, before.at + 2e6 + number, before.at + 1e6 + number)
@@ -128,11 +128,11 @@ def test_the_state_of_a_partition_and_the_turns_of_hosts_come_whole(run, rich, o
         for line in lines:
             line.update({name: line[name][:kept] for name, kept in (("d", 7), ("opens", 2)) if name in line})
         Path("state.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        told_state = before._replace(run=0.0, dispatches=0.0)
+        told_state = before._replace(run=0.0, dispatches=0.0, clock=0.0)
         told_turns = {host: turns._replace(awaited=0.0) for host, turns in told_turns.items()}
     assert other.run("import", "state.jsonl").exit_code == 0
     assert placed(other.opened(rich)) == (told_state, told_turns)
-    assert told_state == (before._replace(run=0.0, dispatches=0.0) if is_of_before else before)
+    assert told_state == (before._replace(run=0.0, dispatches=0.0, clock=0.0) if is_of_before else before)
 
 
 @pytest.mark.parametrize("name", ["state.jsonl.gz", "state.jsonl"])

@@ -3,8 +3,7 @@ local function host_number(name)
   local host = call('HGET', P .. 'hosts', name)
   if host then return tonumber(host) end
   host = call('HLEN', P .. 'hosts') + 1
-  call('HSET', P .. 'hosts', name, host)
-  call('HSET', P .. 'hosts:names', host, name)
+  call('HSET', P .. 'hosts', name, host); call('HSET', P .. 'hosts:names', host, name)
   return host
 end
 -- Counts a page among those that are known (and held), or no more: in `sums`, to be added to counters, and of its host and its pattern in `known`.

@@ -8,9 +8,12 @@ local QUEUE, RANK_AT = '${QUEUE_FORMAT}', ${RANK_AT}
 -- Values of d and of opens (layouts.py); zeros stand for what one of an earlier build lacks.
 local STATE, TURNS, NONE = '${STATE_FORMAT}', '${TURNS_FORMAT}', string.rep('\0', ${LACKING_BYTES})
 -- Never before `at`. A caller who knows what it should be by its own clock (expected; 0: it does not) believes the server's within so much.
-local function clock(at, expected, within)
+-- For anybody else a clock that was ahead at the last call is so still, unless that is long ago.
+local function clock(d, expected, within)
   local t = call('TIME')
-  local told = t[1] * 1e6 + t[2]
+  local told, at = t[1] * 1e6 + t[2], d[${D_AT}]
+  local since = told - d[${D_CLOCK}]
+  if (expected or 0) == 0 and since >= 0 and since < ${REMEMBERED} * 1e6 and told > at then expected, within = at + since, ${BELIEVED} * 1e6 end
   local is_off = expected and expected > 0 and math.abs(told - expected) > within
   return math.max(is_off and expected or told, at), told
 end

@@ -12,7 +12,7 @@
 local min, max, number, format = math.min, math.max, tonumber, string.format
 local n, per_host, lease, budget, share, delay, period, awaited, expected, within, run = up('<I4I4ddddddddd', ARGV[1])
 local d = read_state()
-local now, told = clock(d[${D_AT}], expected, within)
+local now, told = clock(d, expected, within)
 if d[${D_AT}] == 0 then d[${D_AT}] = now end
 local discovery, L, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
 -- After a time in which nobody could renew them leases are spared for as long as one lasts, so that their owners can. Live crawlers call
@@ -188,7 +188,7 @@ if got > 0 then call('HINCRBY', P .. 'stats', 'dispatched', got) end
 local opens = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
 if opens and tonumber(opens) > now then wait = min(wait, opens - now) elseif firsts[1] then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end
-d[${D_AT}], d[${D_TOKENS}], d[${D_DISCOVERY}], d[${D_LOG_PRICE}] = now, budget > 0 and tokens - got or 1, discovery, L
+d[${D_AT}], d[${D_CLOCK}], d[${D_TOKENS}], d[${D_DISCOVERY}], d[${D_LOG_PRICE}] = now, told, budget > 0 and tokens - got or 1, discovery, L
 if run > 0 then d[${D_RUN}], d[${D_DISPATCHES}] = run, dispatches + 1 end
 write_state(d)
 return {pk('<dddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], until_, call('HLEN', P .. 'hosts'), told, found, dispatches), ids, late, values, memories, words}

@@ -23,9 +23,7 @@ for i = 1, #ARGV, 2 do
   end
 end
 store_pages(sums)
-if forgotten > 0 then
-  local d = read_state()
-  d[${D_FORGOTTEN}] = d[${D_FORGOTTEN}] + forgotten
-  write_state(d)
-end
+local d = read_state()
+d[${D_FORGOTTEN}] = d[${D_FORGOTTEN}] + forgotten
+if forgotten > 0 then write_state(d) end
 return result

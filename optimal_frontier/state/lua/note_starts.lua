@@ -1,7 +1,6 @@
 -- Notes when fetches began, or that they never did: a host stays shut for its pause from there.
--- ARGV[1]  "<d" least us between two starts;  then per fetch 2 values: host, and "<dd" when it began (us; 0: it did not), and until when it
---          was awaited (us), which names its turn: one that came after it is left alone
--- Returns  1. O(1) a fetch; idempotent.
+-- ARGV[1]  "<d" least us between two starts; then per fetch its host, and "<dd" when it began (us; 0: never), until when its turn awaits it
+-- Returns  1. A turn that came after that one is left alone. O(1) a fetch; idempotent.
 local pause = up('<d', ARGV[1])
 for i = 2, #ARGV, 2 do
   local host = call('HGET', P .. 'hosts', ARGV[i])

@@ -13,7 +13,7 @@ for i = 2, #ARGV, 3 do
   else
     local _, to, flags, b_, a, s, e, l = up(QUEUE, ARGV[i + 1])
     local due = deadline(d[${D_LOG_PRICE}], b_, a, s, e, l)
-    if flags % (2 * ${SIGNALLED}) >= ${SIGNALLED} and e == l and e > 0 and due <= (clock(d[${D_AT}])) then due = FRONT end
+    if flags % (2 * ${SIGNALLED}) >= ${SIGNALLED} and e == l and e > 0 and due <= (clock(d)) then due = FRONT end
     call('HSET', P .. 'pages', id, ARGV[i + 1] .. sub(old, HEAD + 1))
     note_page(old, -1, sums); note_page(ARGV[i + 1], 1, sums)
     if to < RETIRED then queue[#queue + 1], queue[#queue + 2] = place(due), id

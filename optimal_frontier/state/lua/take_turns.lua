@@ -4,7 +4,7 @@
 -- Returns  per fetch the us until its turn, or -1: the host waits for another start, ask again; and until when its start is awaited (us). A
 --          turn that is further off than anybody waits for is told, and not taken. O(1) a fetch; one whose reply is lost runs out.
 local pause, awaited, expected, within = up('<dddd', ARGV[1])
-local now, result = (clock(read_state()[${D_AT}], expected, within)), {}
+local now, result = (clock(read_state(), expected, within)), {}
 for i = 2, #ARGV do
   local key = pk('<I4', host_number(ARGV[i]))
   local free, turn, waits = up(TURNS, (call('HGET', P .. 'opens', key) or NONE) .. NONE)
