@@ -63,7 +63,7 @@ class ClockedNamespace(Namespace):
         handouts: list[Handout] = []
         while len(handouts) < n:
             ask = Ask(min(BATCH, n - len(handouts)), **{"lease": 1e6, **terms})
-            some = parse_dispatch(partition, self.run([dispatch_call(partition, ask)])[0], self.host_names).handouts
+            some = parse_dispatch(partition, self.run([dispatch_call(partition, ask)])[0]).handouts
             handouts += some
             if len(some) < BATCH:
                 break

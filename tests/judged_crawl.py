@@ -113,7 +113,7 @@ class JudgedCrawl:
     def dispatch(self, n: int = 64, *, partition: int = 0, lease: float = 60.0, **values: Any) -> list[Handout]:
         """Hand out what is due now."""
         reply = self.namespace.run([dispatch_call(partition, Ask(n, lease=lease, **values))])[0]
-        return parse_dispatch(partition, reply, self.namespace.host_names).handouts
+        return parse_dispatch(partition, reply).handouts
 
     def lease(self, url: str) -> Handout:
         """Hand out one page that is due; what else comes up is given back."""

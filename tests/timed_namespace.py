@@ -95,7 +95,7 @@ class TimedNamespace(Namespace):
         return [one for reply in self.run(add_calls(k, pages)) for one in reply]
 
     def ask(self, n: int = 1, *, k: int = 0, **asked: Any) -> Dispatched:
-        return parse_dispatch(k, self.run([dispatch_call(k, Ask(n, **{"lease": 1e6, **asked}))])[0], self.host_names)
+        return parse_dispatch(k, self.run([dispatch_call(k, Ask(n, **{"lease": 1e6, **asked}))])[0])
 
     def dispatch(self, n: int = 1, *, k: int = 0, **asked: Any) -> list[Handout]:
         return self.ask(n, k=k, **asked).handouts

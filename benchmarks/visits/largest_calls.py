@@ -116,7 +116,7 @@ class LargestCalls:
 
     def ask(self, ask: Ask) -> list[Handout]:
         (reply,) = self._run([dispatch_call(0, ask)])
-        return parse_dispatch(0, reply, self.namespace.host_names).handouts
+        return parse_dispatch(0, reply).handouts
 
     def handed(self) -> list[Handout]:
         """Visited pages under way, as many as one call hands out."""

@@ -59,7 +59,7 @@ class PartitionVisits:
         asks = [Ask(min(BATCH, n - at), share=share, host_delay=self.host_delay) for at in range(0, n, BATCH)]
         ended = self._ended()
         results = self._run([*ended, *(dispatch_call(0, ask) for ask in asks)])
-        self.held = [handout for reply in results[len(ended) :] for handout in parse_dispatch(0, reply, self.namespace.host_names).handouts]  # type: ignore[arg-type]
+        self.held = [handout for reply in results[len(ended) :] for handout in parse_dispatch(0, reply).handouts]  # type: ignore[arg-type]
         return len(self.held)
 
     def end(self) -> None:

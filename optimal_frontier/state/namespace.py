@@ -11,7 +11,6 @@ from redis.exceptions import NoScriptError, RedisError
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError
 from optimal_frontier.state.connection import Connection, translated
-from optimal_frontier.state.host_names import HostNames
 from optimal_frontier.state.keys import KEY_TYPES
 from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.scripts import source
@@ -65,8 +64,6 @@ class Namespace:
         self.partitions = 1
         self.run_id = 0.0
         self.bounded: Callable[[int, float], float] = _as_told
-        #: Of hosts that were handed out.
-        self.host_names = HostNames(self._names_of)
         self._digests: dict[str, str] = {}
 
     def prefix(self, partition: int) -> str:
@@ -182,13 +179,6 @@ class Namespace:
         StateError, StateUnavailableError
             What Redis reports. Calls of other nodes may have run all the same.
         """
-        try:
-            return self._run(calls)
-        except StateError:
-            self.host_names.forget()
-            raise
-
-    def _run(self, calls: Sequence[Call]) -> list[Any]:
         results: list[Any] = [None] * len(calls)
         todo = list(range(len(calls)))
         with translated(self.connection.spec):
@@ -209,8 +199,6 @@ class Namespace:
                             again.append(i)
                 if not again:
                     break
-                # Another server than before, or one that was started anew: it may not know the last hosts.
-                self.host_names.forget()
                 todo = again
             for result in results:
                 if isinstance(result, RedisError):
@@ -281,9 +269,6 @@ class Namespace:
             digest = client.script_load(source(name))
             self._digests[name] = digest if isinstance(digest, str) else digest.decode()
             loaded.add(name)
-
-    def _names_of(self, partition: int, numbers: list[int]) -> list[bytes | None]:
-        return list(self.command("HMGET", self.key("hosts:names", partition), *numbers, partition=partition))
 
 
 def _as_told(_: int, clock: float) -> float:

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from optimal_frontier.state.host_names import HostNames
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.messages import KEEP, PAGE_BYTES, REST, Handout, NewPage, Observation
@@ -32,7 +31,7 @@ FAR_US: Final = 9e15
 _META: Final = struct.Struct("<dII")
 _ASK: Final = struct.Struct("<II9d")
 _ROOM: Final = struct.Struct("<II")
-_STATE: Final = struct.Struct("<10d")
+_STATE: Final = struct.Struct("<9d")
 _BELIEF: Final = struct.Struct("<dd")
 _TURN: Final = struct.Struct("<dddd")
 _PAUSE: Final = struct.Struct("<d")
@@ -202,24 +201,25 @@ class Dispatched:
     forgetful: list[bytes]
 
 
-def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispatched:
-    """Read the reply of a dispatch; names of hosts that are not known yet are asked for."""
+def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
+    """Read the reply of a dispatch."""
     received = time.monotonic()
-    header, pages, lateness, values, memories, words = reply
-    now, wait, log_price, plan, forgotten, token, known_hosts, own, run, dispatches = _STATE.unpack(header)
+    header, pages, lateness, values, memories, words, names = reply
+    now, wait, log_price, plan, forgotten, token, own, run, dispatches = _STATE.unpack(header)
     at = now / 1e6
     wait_s, counts = wait / 1e6 if wait < FAR_US else math.inf, (int(plan), int(forgotten))
     result = Dispatched(at, wait_s, log_price, *counts, own / 1e6, run, int(dispatches), [], {}, [])
     numbers = [_HOST.unpack_from(value)[0] if len(value) >= _HOST.size else 0 for value in values]
-    host_of = names.look_up(partition, numbers, int(known_hosts))
-    said: dict[int, HostWords] = {}
+    said: dict[int, tuple[str, HostWords]] = {}
     whole = [i for i, value in enumerate(values) if len(value) >= HEAD_BYTES + TAIL_BYTES]
     faults = unsound(np.frombuffer(b"".join([values[i][:HEAD_BYTES] for i in whole]), LAYOUT))
     broken = {whole[at]: message for at, message in faults.items()}
     for i, (page, value, number) in enumerate(zip(pages, values, numbers, strict=True)):
         if number not in said:
-            said[number] = HostWords.unpack(words[len(said)] if words else None)
-        host = host_of.get(number, "")
+            at_host = len(said)
+            name = names[at_host].decode("utf-8", "replace") if names[at_host] is not None else ""
+            said[number] = name, HostWords.unpack(words[at_host] if words else None)
+        host, host_words = said[number]
         try:
             row = Row.unpack(value)
             stated, record = split_tail(value)
@@ -238,7 +238,7 @@ def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispat
                 result.forgetful.append(page)
         late = None if row.b == 0 else max(0.0, lateness[i] / 1e6)
         result.handouts.append(
-            Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, said[number], memory, value)
+            Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, host_words, memory, value)
         )
     return result
 

@@ -34,8 +34,18 @@ def test_scripts_and_python_read_the_same_of_a_value_of_before(space: TimedNames
     space.add(new_page("h/1"))
     told = space.ask(1)
     assert (told.log_price, told.plan, told.forgotten, told.run, told.dispatches) == (1.25, 3, 4, 0.0, 0)
-    assert space.state() == PartitionState(space.at, 1.0, 0.0, 1.25, 0.5, 3.0, 4.0)
+    assert space.state() == PartitionState(space.at, 1.0, 0.0, 1.25, 0.5, 3.0, 4.0, clock=space.at)
     assert len(space.command("GET", space.key("d"))) == struct.calcsize(str(CONSTANTS["STATE_FORMAT"]))
+
+
+def test_time_goes_on_where_the_clock_is_ahead_and_that_is_known(space: TimedNamespace) -> None:
+    """To scripts and to Python; forgotten after a minute, and nothing is made of a clock that is behind."""
+    hour = 3600e6
+    for ahead, since, expected in ((hour, 5e6, 5e6), (hour, 61e6, hour + 61e6), (2e6, 5e6, 7e6), (-hour, 5e6, 0.0), (0.0, 5e6, 5e6)):
+        state = PartitionState(at=space.at - ahead - since, clock=space.at - since)
+        space.write_state(state)
+        assert state.now(space.at) - state.at == expected
+        assert (space.ask(0).now * 1e6 - state.at) == pytest.approx(expected, abs=1.0)
 
 
 def test_a_new_partition_is_the_same_to_scripts_and_to_python(space: TimedNamespace) -> None:
@@ -45,4 +55,4 @@ def test_a_new_partition_is_the_same_to_scripts_and_to_python(space: TimedNamesp
     space.add(new_page("h/1"))
     handout = space.dispatch()[0]
     assert space.call("forget", handout.page, b"") == [1]
-    assert space.state() == PartitionState(at=space.at, forgotten=1.0)
+    assert space.state() == PartitionState(at=space.at, forgotten=1.0, clock=space.at)

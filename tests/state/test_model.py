@@ -157,19 +157,18 @@ class Crawl(RuleBasedStateMachine):
         is_outage = crawler is not None and model.dispatches > 0 and now - model.asked_at > LEASE_S / 2 * 1e6
         # Redis' own clock ends it, which the test does not move.
         is_spared = is_outage or (crawler is not None and self.space.command("EXISTS", self.space.key("grace", k), partition=k) == 1)
+        before = model.asked_at
         model.refill(now, budget)
         model.clock = self.space.at
         want = min(n, int(model.tokens + 1e-9)) if budget > 0 else n
         price = self.space.state(k).log_price
         may_go = model.may_go(now, price, is_spared)
         ask = Ask(n, per_host, LEASE_S, budget, share, delay, awaited=awaited, belief=belief)
-        if crawler is None:
-            space.host_names.forget()
-        told = parse_dispatch(k, space.run([dispatch_call(k, ask)])[0], space.host_names)
+        told = parse_dispatch(k, space.run([dispatch_call(k, ask)])[0])
         assert not told.damaged
         assert told.now * 1e6 == pytest.approx(now, abs=1.0)
         assert (told.run, told.dispatches) == (model.run, model.dispatches)
-        self.is_bounded(k, told.now, belief)
+        self.is_bounded(k, told.now, belief, before)
         handed = [handout.page for handout in told.handouts]
         assert len(set(handed)) == len(handed) <= want
         assert set(handed) <= set(may_go)
@@ -191,16 +190,21 @@ class Crawl(RuleBasedStateMachine):
             model.dispatches, model.run = model.dispatches + 1, belief.run
         return multiple(*told.handouts)
 
-    def is_bounded(self, k: int, now: float, belief: Belief) -> None:
+    def is_bounded(self, k: int, now: float, belief: Belief, before_us: float) -> None:
         """However the server's clock jumps, the time of a partition goes on as that of the crawlers, but for a few seconds a call.
 
-        A jump since the last call nobody can tell but who knows the time of the partition.
+        A jump since the last call nobody can tell but who knows the time of the partition. Where a clock is behind, time stands still for
+        those who do not, and for a call where it is behind what another one was told.
         """
-        if k in self.told:
+        knows, stands = belief.expected > 0, now * 1e6 <= before_us
+        assert now * 1e6 >= max(before_us, belief.expected - belief.within) - 1.0
+        if not knows and k in self.stepped:
+            self.told.pop(k, None)
+        elif k in self.told and LOCAL[0] - self.told[k][1] < REMEMBERED_S:
             before, at = self.told[k]
-            if LOCAL[0] - at < REMEMBERED_S and (belief.expected > 0 or k not in self.stepped):
-                assert abs(now - before - (LOCAL[0] - at)) <= 2 * BELIEVED_S
-        self.told[k] = now, LOCAL[0]
+            assert now - before - (LOCAL[0] - at) <= 2 * BELIEVED_S
+        if not stands and (knows or k in self.told):
+            self.told[k] = now, LOCAL[0]
         self.stepped.discard(k)
 
     def take_note(self, crawler: Crawler, k: int, told: Any) -> None:
@@ -218,7 +222,6 @@ class Crawl(RuleBasedStateMachine):
         assert crawler.space.is_there()
         if is_behind or crawler.space.run_id != before:
             watch.forget()
-            crawler.space.host_names.forget()
 
     @rule(handout=leases, numbers=numbers)
     def visit(self, handout: Handout, numbers: tuple[float, float, float, float]) -> None:

@@ -126,7 +126,6 @@ class Dispatcher:
         self._partitions = [KnownPartition() for _ in range(self.namespace.partitions)]
         self._turn %= self.namespace.partitions
         self.terms.begin(self._partitions)
-        self.namespace.host_names.forget()
         if self.watch is not None:
             self.watch.forget()
 
@@ -349,7 +348,7 @@ class Dispatcher:
 
                 def read(replies: list[Any], partition: int = partition) -> None:
                     assert watch is not None  # or there were no partitions
-                    watch.note(partition, parse_dispatch(partition, replies[0], self.namespace.host_names), self._sent)
+                    watch.note(partition, parse_dispatch(partition, replies[0]), self._sent)
 
                 ask = Ask(0, lease=self.lease_s, budget=self.terms.budget(partition), belief=self.terms.belief(partition))
                 pipeline.add([dispatch_call(partition, ask)], read)
@@ -368,7 +367,7 @@ class Dispatcher:
 
     def _read_dispatch(self, partition: int, replies: list[Any], want: int, work: Exchange, outcome: Outcome) -> None:
         known, now = self._partitions[partition], time.monotonic()
-        told = [parse_dispatch(partition, reply, self.namespace.host_names) for reply in replies]
+        told = [parse_dispatch(partition, reply) for reply in replies]
         handouts = []
         for handout in (handout for reply in told for handout in reply.handouts):
             fault = fault_of_handout(handout, self.settings)

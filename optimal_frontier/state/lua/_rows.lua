@@ -31,8 +31,7 @@ local function deadline(L, b, a, s, e, l)
 end
 local function place(due) return due >= FAR and FAR or floor(due / 2) * 2 end
 local function many(command, key, list) if #list > 0 then call(command, key, unpack(list)) end end
--- In f a host stands by the rank of its first page (below 0), or by the time when it opens. That is told (false: it is open); where nothing
--- is told, one that is shut stays so.
+-- In f a host stands by the rank of its first page (below 0), or by the time when it opens (false: it is open; nil: if it is shut it stays so).
 local function sync_first(host, opens)
   local head = call('ZRANGE', P .. 'f:' .. host, 0, 0, 'WITHSCORES')
   if not head[2] then call('ZREM', P .. 'f', host)

@@ -4,10 +4,10 @@
 --          and "dddd": s for which a host waits to be told of the fetch's start (0: not at all), what the time should be (us; 0: unknown),
 --          within how many us the server's clock is believed, run of the namespace (0: unknown)
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
--- Returns  {"<dddddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, hosts known, the
---          server's own time, run of the last caller, dispatches before this one (0, 0: this server has none of it); then lists: pages,
---          lateness (us; below 0: early), stored values, memories (or nil), and words (or nil) of each host in the order of these pages}.
---          O(log n) a page; a lease whose reply is lost runs out.
+-- Returns  {"<ddddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, the server's own
+--          time, run of the last caller, dispatches before this one (0, 0: this server has none of it); then lists: pages, lateness (us; below
+--          0: early), stored values, memories (or nil); and of each host, in the order of these pages, its words (or none of any) and its
+--          name}. O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
 local min, max, number, format = math.min, math.max, tonumber, string.format
 local n, per_host, lease, budget, share, delay, period, awaited, expected, within, run = up('<I4I4ddddddddd', ARGV[1])
@@ -174,8 +174,8 @@ local until_, has_words, hosts, seen = floor((now + lease * 1e6) / 2) * 2 + 1, c
 local token = format('%d', until_)
 for i = 1, got do
   values[i], queue[m + 1], queue[m + 2], m = values[i] or fresh[ids[i]], token, ids[i], m + 2
-  local host = has_words and #values[i] >= 4 and up('<I4', values[i]) or 0
-  if has_words and not seen[host] then hosts[#hosts + 1], seen[host] = host, true end
+  local host = #values[i] >= 4 and up('<I4', values[i]) or 0
+  if not seen[host] then hosts[#hosts + 1], seen[host] = host, true end
 end
 many('ZADD', P .. 'q', queue)
 local turns, k = {}, 0
@@ -183,7 +183,8 @@ for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk(TURNS, free
 many('HSET', P .. 'opens', turns)
 for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and at <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
 local memories = got > 0 and call('HMGET', P .. 'memory', unpack(ids)) or {}
-local words = hosts[1] and call('HMGET', P .. 'hosts:words', unpack(hosts)) or {}
+local words = has_words and hosts[1] and call('HMGET', P .. 'hosts:words', unpack(hosts)) or {}
+local names = hosts[1] and call('HMGET', P .. 'hosts:names', unpack(hosts)) or {}
 if got > 0 then call('HINCRBY', P .. 'stats', 'dispatched', got) end
 local opens = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
 if opens and tonumber(opens) > now then wait = min(wait, opens - now) elseif firsts[1] then wait = 0 end
@@ -191,4 +192,4 @@ if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / bu
 d[${D_AT}], d[${D_CLOCK}], d[${D_TOKENS}], d[${D_DISCOVERY}], d[${D_LOG_PRICE}] = now, told, budget > 0 and tokens - got or 1, discovery, L
 if run > 0 then d[${D_RUN}], d[${D_DISPATCHES}] = run, dispatches + 1 end
 write_state(d)
-return {pk('<dddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], until_, call('HLEN', P .. 'hosts'), told, found, dispatches), ids, late, values, memories, words}
+return {pk('<ddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], until_, told, found, dispatches), ids, late, values, memories, words, names}

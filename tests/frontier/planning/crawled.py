@@ -89,7 +89,7 @@ class Crawl:
 
     def dispatch(self, n: int = 64, k: int = 0, **ask: Any) -> list[Handout]:
         reply = self.namespace.run([dispatch_call(k, Ask(n, **({"lease": 1e6} | ask)))])[0]
-        return parse_dispatch(k, reply, self.namespace.host_names).handouts
+        return parse_dispatch(k, reply).handouts
 
     def firsts(self) -> list[Handout]:
         """Hand out all first visits, and nothing else."""
