@@ -163,6 +163,16 @@ def test_a_start_that_is_told_late_leaves_the_next_turn_of_its_host_alone(space:
     assert len(space.dispatch(**terms)) == 1
 
 
+def test_a_host_whose_start_is_awaited_stays_shut_to_those_who_do_not_pace(space: TimedNamespace) -> None:
+    space.add(*(new_page(f"a/{i}") for i in range(5)))
+    assert len(space.dispatch(host_delay=1.0, awaited=15.0)) == 1
+    space.advance(3.0)
+    assert space.dispatch(4) == space.dispatch(4) == []
+    space.run(starts_calls(0, 1.0, [("a", 0.0, awaited(space))]))
+    space.advance(0.1)
+    assert len(space.dispatch(4)) == 4
+
+
 def test_a_turn_is_named_as_its_crawler_names_it(space: TimedNamespace) -> None:
     space.add(new_page("a/1"))
     (handout,) = space.dispatch(host_delay=1.0, lease=15.0, awaited=15.0)

@@ -181,7 +181,7 @@ many('ZADD', P .. 'q', queue)
 local turns, k = {}, 0
 for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk(TURNS, free[host] or 0, turn[host] or 0, waits[host] or 0), k + 2 end
 many('HSET', P .. 'opens', turns)
-for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and at <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
+for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and opens_at(host) <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
 local memories = got > 0 and call('HMGET', P .. 'memory', unpack(ids)) or {}
 local words = has_words and hosts[1] and call('HMGET', P .. 'hosts:words', unpack(hosts)) or {}
 local names = hosts[1] and call('HMGET', P .. 'hosts:names', unpack(hosts)) or {}
