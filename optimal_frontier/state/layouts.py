@@ -21,7 +21,7 @@ STATE_FIELDS: Final = (
     ("forgotten", "pages forgotten so far"),
     ("run", "of the namespace, as the last crawler that called had it; 0: none has"),
     ("dispatches", "calls of crawlers so far"),
-    ("clock", "what the server's own clock said at the time ``at``; 0: that is not known"),
+    ("clock", "what the own clock of the server said at that call; 0: that is not known"),
 )
 #: The same of a value of ``opens``.
 TURN_FIELDS: Final = (
