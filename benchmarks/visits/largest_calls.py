@@ -173,7 +173,7 @@ class LargestCalls:
 
     def _rooms(self, room: int) -> dict[int, int]:
         self.namespace.command("DEL", self.namespace.key("opens"))
-        return {number: room for number in range(1, min(self.hosts, MOST_ROOMS) + 1)}
+        return dict.fromkeys(range(1, min(self.hosts, MOST_ROOMS) + 1), room)
 
     def _flag(self) -> Call:
         names = [f"{self.host(i)} {self._next():032x}" for i in range(BATCH)]

@@ -98,7 +98,13 @@ KEYS: Final = (
     Key("plans", "stream", "the same of the last plans", "100", "publish_plan"),
     Key("priors", "string", "of each pattern that taught: pattern (u4), shape, time (s; f4), siblings (u4)", "patterns", "publish_plan"),
     Key("prices", "string", "of each host at its limit: H (u4), what it adds to the log price (f4)", "hosts", "publish_plan"),
-    Key("fence", "string", "the planner's fencing token: rises, and is no less than the time when it was given (us)", "fixed", "take_planner_lock"),
+    Key(
+        "fence",
+        "string",
+        "the planner's fencing token: rises, and is no less than the time when it was given (us)",
+        "fixed",
+        "take_planner_lock",
+    ),
     Key("planner", "string", "owner of the planner's lock; expires", "fixed", "take_planner_lock"),
     Key(
         "slots",
