@@ -153,7 +153,7 @@ class LargestCalls:
     def _become_alias(self) -> Call:
         one, *rest = self.handed()
         self.observe(rest)
-        self.visited.remove(one.page)
+        self.visited = [page for page in self.visited if page != one.page]
         names = [self.rng.randbytes(12) for _ in range(MOST_ALIASES)]
         for name in names:
             self._alias(name, one.page)
