@@ -93,7 +93,7 @@ def hand_out(socket: str, settings: FrontierSettings, stop: Any, waits: Any) -> 
         began = time.perf_counter()
         reply = namespace.run([dispatch_call(0, Ask(64, budget=6400.0))])[0]
         found.append(time.perf_counter() - began)
-        dispatched = parse_dispatch(0, reply, namespace.host_names)
+        dispatched = parse_dispatch(0, reply)
         ended = []
         for handout in dispatched.handouts:
             row = handout.row._replace(b=round(handout.at * 1e6), visits=handout.row.visits + 1)

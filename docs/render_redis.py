@@ -1,4 +1,4 @@
-"""Renders the tables of docs/redis.md from the one place in the code that has them: `state/keys.py` and `state/rows.py`.
+"""Renders the tables of docs/redis.md from the one place in the code that has them: `state/keys.py`, `state/layouts.py`, `state/rows.py`.
 
 python docs/render_redis.py            writes them
 """
@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from optimal_frontier.state.keys import KEYS
+from optimal_frontier.state.layouts import STATE_FIELDS, TURN_FIELDS
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, LAYOUT
 
 PAGE = Path(__file__).with_name("redis.md")
@@ -26,9 +27,16 @@ def head_table() -> str:
     return "\n".join(["| byte | field | struct | meaning |", "|---|---|---|---|", *rows])
 
 
+def doubles_table(fields: tuple[tuple[str, str], ...]) -> str:
+    """Every double of a packed value, with where it begins."""
+    rows = [f"| {8 * at} | `{name}` | {meaning} |" for at, (name, meaning) in enumerate(fields)]
+    return "\n".join(["| byte | double | meaning |", "|---|---|---|", *rows])
+
+
 def rendered(text: str) -> str:
     """Return a page with its tables made anew: what stands between ``<!-- NAME -->`` and ``<!-- end of NAME -->``."""
-    for name, table in (("keys", key_table()), ("head", head_table())):
+    tables = {"keys": key_table(), "head": head_table(), "state": doubles_table(STATE_FIELDS), "turns": doubles_table(TURN_FIELDS)}
+    for name, table in tables.items():
         between = f"<!-- {name} -->\n\n{table}\n\n<!-- end of {name} -->"
         text = re.sub(rf"<!-- {name} -->.*?<!-- end of {name} -->", lambda _, between=between: between, text, flags=re.DOTALL)
     return text.replace("HEAD_BYTES", str(HEAD_BYTES))

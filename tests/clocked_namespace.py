@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from optimal_frontier.frontier.dispatching.revising import follow
 from optimal_frontier.scheduling.numbers import fixed
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, RELEASE, REST, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Namespace
@@ -20,7 +20,6 @@ from optimal_frontier.state.rows import RETIRED, Row
 
 #: Where tests start, seconds since the epoch: the year 2033.
 START = 2_000_000_000.0
-_STATE = struct.Struct("<7d")
 
 
 def fingerprint(name: str) -> bytes:
@@ -45,8 +44,8 @@ class ClockedNamespace(Namespace):
     def set_time(self, at: float) -> float:
         for k in range(self.partitions):
             kept = self.command("GET", self.key("d", k), partition=k)
-            state = _STATE.unpack_from(kept)[1:] if kept else (1.0, 0.0, 0.0, 0.001, 0.0, 0.0)
-            self.command("SET", self.key("d", k), _STATE.pack(at * 1e6, *state), partition=k)
+            state = (PartitionState.stored(kept) or PartitionState())._replace(at=at * 1e6)
+            self.command("SET", self.key("d", k), pack_doubles(state), partition=k)
         return at
 
     def advance(self, seconds: float) -> float:
@@ -64,7 +63,7 @@ class ClockedNamespace(Namespace):
         handouts: list[Handout] = []
         while len(handouts) < n:
             ask = Ask(min(BATCH, n - len(handouts)), **{"lease": 1e6, **terms})
-            some = parse_dispatch(partition, self.run([dispatch_call(partition, ask)])[0], self.host_names).handouts
+            some = parse_dispatch(partition, self.run([dispatch_call(partition, ask)])[0]).handouts
             handouts += some
             if len(some) < BATCH:
                 break

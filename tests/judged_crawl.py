@@ -6,7 +6,6 @@ The scripts never go behind the time that is kept in the key ``d``, so a clock t
 from __future__ import annotations
 
 import hashlib
-import struct
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +18,7 @@ from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.messages import PAGE_BYTES, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
@@ -30,8 +30,6 @@ from optimal_frontier.state.rows import ACTIVE, TIMED, TRANSIENT, Row
 #: Where tests start, seconds since the epoch: the year 2033.
 START = 2_000_000_000.0
 SETTINGS = FrontierSettings.parse({"OPTIMAL_FRONTIER_CRAWL_RATE": 1.0, "OPTIMAL_FRONTIER_RESOLVE_INTERVAL": 10.0})
-
-_D = struct.Struct("<7d")
 
 
 def scrapys(url: str) -> bytes:
@@ -61,9 +59,8 @@ class JudgedCrawl:
         """Set the time of all partitions."""
         for k in range(self.namespace.partitions):
             stored = self.namespace.command("GET", self.key("d", k), partition=k)
-            fields = list(_D.unpack_from(stored)) if stored else [0.0, 1.0, 0.0, 0.0, 0.001, 0.0, 0.0]
-            fields[0] = round(at * 1e6)
-            self.namespace.command("SET", self.key("d", k), _D.pack(*fields), partition=k)
+            state = (PartitionState.stored(stored) or PartitionState())._replace(at=round(at * 1e6))
+            self.namespace.command("SET", self.key("d", k), pack_doubles(state), partition=k)
         self.time = at
         return at
 
@@ -116,7 +113,7 @@ class JudgedCrawl:
     def dispatch(self, n: int = 64, *, partition: int = 0, lease: float = 60.0, **values: Any) -> list[Handout]:
         """Hand out what is due now."""
         reply = self.namespace.run([dispatch_call(partition, Ask(n, lease=lease, **values))])[0]
-        return parse_dispatch(partition, reply, self.namespace.host_names).handouts
+        return parse_dispatch(partition, reply).handouts
 
     def lease(self, url: str) -> Handout:
         """Hand out one page that is due; what else comes up is given back."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.messages import KEEP, PAGE_BYTES, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import (
@@ -27,24 +27,8 @@ from optimal_frontier.state.scripts import source
 
 #: Where tests start, seconds since the epoch: the year 2033.
 START = 2_000_000_000.0
-#: What a partition keeps of itself, see `keys`.
-_STATE = struct.Struct("<7d")
-#: Before the first call that writes it.
-_FRESH = (START * 1e6, 1.0, 0.0, 0.0, 0.001, 0.0, 0.0)
 #: The one place where scripts ask for the time, and what stands there in tests.
 _ASKS, _ASKS_US = "call('TIME')", "call('LRANGE', P .. 'clock', 0, 1)"
-
-
-class PartitionState(NamedTuple):
-    """The string ``d`` of a partition."""
-
-    at: float
-    tokens: float
-    discovery: float
-    log_price: float
-    step: float
-    plan: float
-    forgotten: float
 
 
 def page_of(name: str) -> bytes:
@@ -63,13 +47,19 @@ def name_of(handout: Handout) -> str:
     return str(handout.record["url"]).removeprefix("http://")
 
 
+def stored_state(kept: bytes) -> PartitionState:
+    state = PartitionState.stored(kept)
+    assert state is not None
+    return state
+
+
 class TimedNamespace(Namespace):
     """A namespace with its own hands on the clock, and short names for what tests do."""
 
     def start(self, partitions: int = 1) -> TimedNamespace:
         self.open(spider="test", partitions=partitions)
         for k in range(self.partitions):
-            self.write_state(PartitionState(*_FRESH), k)
+            self.write_state(PartitionState(START * 1e6), k)
         self.set_time(START)
         return self
 
@@ -85,10 +75,10 @@ class TimedNamespace(Namespace):
 
     def state(self, k: int = 0) -> PartitionState:
         kept = self.command("GET", self.key("d", k), partition=k)
-        return PartitionState(*(_STATE.unpack_from(kept) if kept else (0.0, *_FRESH[1:])))
+        return PartitionState() if kept is None else stored_state(kept)
 
     def write_state(self, state: PartitionState, k: int = 0) -> None:
-        self.command("SET", self.key("d", k), _STATE.pack(*state), partition=k)
+        self.command("SET", self.key("d", k), pack_doubles(state), partition=k)
 
     @property
     def at(self) -> float:
@@ -105,7 +95,7 @@ class TimedNamespace(Namespace):
         return [one for reply in self.run(add_calls(k, pages)) for one in reply]
 
     def ask(self, n: int = 1, *, k: int = 0, **asked: Any) -> Dispatched:
-        return parse_dispatch(k, self.run([dispatch_call(k, Ask(n, **{"lease": 1e6, **asked}))])[0], self.host_names)
+        return parse_dispatch(k, self.run([dispatch_call(k, Ask(n, **{"lease": 1e6, **asked}))])[0])
 
     def dispatch(self, n: int = 1, *, k: int = 0, **asked: Any) -> list[Handout]:
         return self.ask(n, k=k, **asked).handouts

@@ -33,8 +33,10 @@ class PartitionVisits:
         before = server.memory()
         self.add_us = self._add(hosts)
         for k in range(partitions):
-            self._run([Call(k, "take_planner_lock", ["bench", 1_000_000])])
-            self._run([Call(k, "publish_plan", ["1", repr(2 / pages), "0", b"", b"", "time", "0"])])
+            (fence,) = self._run([Call(k, "take_planner_lock", ["bench", 1_000_000])])
+            self._run([Call(k, "publish_plan", [fence, repr(2 / pages), "0", b"", b"", "time", "0"])])
+            if k == 0:
+                self.fence = fence
         made = 0
         while made < pages:
             made += self.step(512, share=1.0)
@@ -65,10 +67,10 @@ class PartitionVisits:
     def step(self, n: int, share: float = 0.2) -> int:
         """End the visits under way and take n more of the next partition, in one round trip to each node."""
         asks = [Ask(min(BATCH, n - at), share=share, host_delay=self.host_delay) for at in range(0, n, BATCH)]
-        ended, names = self._ended(), self.namespace.host_names
+        ended = self._ended()
         k = self.turn = (self.turn + 1) % self.namespace.partitions
         results = self._run([*ended, *(dispatch_call(k, ask) for ask in asks)])
-        self.held = [handout for reply in results[len(ended) :] for handout in parse_dispatch(k, reply, names).handouts]  # type: ignore[arg-type]
+        self.held = [handout for reply in results[len(ended) :] for handout in parse_dispatch(k, reply).handouts]  # type: ignore[arg-type]
         self.visits[k] += len(self.held)
         return len(self.held)
 
@@ -83,7 +85,7 @@ class PartitionVisits:
         packed = []
         for page, row in zip(ids, map(Row.unpack, values), strict=True):
             packed.append(page + pack_numbers(row.b, (1.1 * row.a, row.s, row.e, row.l)))
-        self._run([Call(0, "write_plan", ["1", b"".join(packed)])])
+        self._run([Call(0, "write_plan", [self.fence, b"".join(packed)])])
 
     def _ended(self) -> list[Call]:
         seen = []

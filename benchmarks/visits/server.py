@@ -31,6 +31,10 @@ class Server:
         said = self.client.info("cpu")
         return float(said["used_cpu_user"] + said["used_cpu_sys"])
 
+    def computed_ms(self) -> float:
+        """Milliseconds for which the main thread of the server has run."""
+        return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[0]) / 1e6
+
     def memory(self) -> int:
         """Bytes of its data."""
         return int(self.client.info("memory")["used_memory"])

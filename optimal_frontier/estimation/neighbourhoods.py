@@ -205,6 +205,16 @@ class Neighbourhoods:
         self.bins.sums[:, groups] = 0.0
         self._remake(groups)
 
+    def forget_hosts(self, hosts: Ints) -> None:
+        """Make hosts as if they were new, likewise."""
+        self._learn_rhythm()  # from visits that wait: the next ones of these numbers are another host's
+        for gates in (self.gates, self.rhythm_gates):
+            gates.evidence[hosts], gates.is_open[hosts] = 0.0, False
+        for sums in (self.rhythms.attributed, self.rhythms.expected):
+            sums[hosts] = 0.0
+        self.rhythms.begun[hosts] = np.inf
+        self.rhythms.refresh(hosts)
+
     def rescale(self, bin_s: float, now: float = math.inf) -> None:
         """Go over to bins that are a power of two times as long, none of which begins after ``now``, see `GroupBins.rescale`."""
         self.bins.rescale(bin_s, now)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -16,7 +15,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.namespace import Call, Namespace
+from optimal_frontier.state.partition import BATCH
 from optimal_frontier.state.scanning import scan_hash
 from optimal_frontier.state.visit_log import sound_visits
 
@@ -26,9 +27,8 @@ LEVELS: Final = ("host", "section", "directory", "pattern")
 _LAST: Final = b"last"
 #: The id in front of all entries.
 BEGINNING: Final = "0-0"
-#: Entries that one call reads, and groups that one call writes.
+#: Entries that one call reads.
 _READ_COUNT: Final = 200
-_WRITE_COUNT: Final = 200
 #: Of a number as a field.
 _KEY_BYTES: Final = 8
 #: Of a packed group and of a packed host.
@@ -36,9 +36,6 @@ GROUP_BYTES: Final = 272
 HOST_BYTES: Final = 216
 _ID: Final = re.compile(rb"[0-9]{1,19}-[0-9]{1,19}")
 _LEVEL_BITS: Final = np.uint64(56)
-#: Where the log price stands in the state of a partition.
-_PRICE_AT: Final = 24
-_PRICE: Final = struct.Struct("<d")
 
 Keys = NDArray[np.uint64]
 
@@ -108,14 +105,14 @@ def read_visits(namespace: Namespace, partition: int, after: str, now: float) ->
     ``now`` is the server's time, seconds since the epoch. One round trip for 200 entries.
     """
     key, found = namespace.key("visited", partition), list[bytes]()
-    price = ["GETRANGE", namespace.key("d", partition), _PRICE_AT, _PRICE_AT + 7]
+    read_state = ["GET", namespace.key("d", partition)]
     while True:
-        entries, kept = namespace.commands([["XRANGE", key, f"({after}", "+", "COUNT", _READ_COUNT], price], partition=partition)
+        entries, kept = namespace.commands([["XRANGE", key, f"({after}", "+", "COUNT", _READ_COUNT], read_state], partition=partition)
         for name, fields in entries:
             after = name.decode()
             found.append(next(iter(fields.values())) if isinstance(fields, dict) else fields[1])
         if len(entries) < _READ_COUNT:
-            log_price = _PRICE.unpack(kept)[0] if len(kept) == _PRICE.size else 0.0
+            log_price = (PartitionState.stored(kept) or PartitionState()).log_price
             return VisitsRead(sound_visits(found, now), after, log_price if math.isfinite(log_price) else 0.0)
 
 
@@ -151,12 +148,12 @@ def read_clocks_of(namespace: Namespace, partition: int, host: int, groups: Iter
 def store_calls(
     partition: int, fence: int, last: str, groups: Mapping[int, bytes], hosts: Mapping[int, bytes], gone: Iterable[int]
 ) -> list[Call]:
-    """Return the calls that store what has changed, and drop groups that are ``gone``; each yields -1 if another planner has taken over."""
+    """Return the calls that store what has changed, and drop what is ``gone``; each yields -1 if another planner has taken over."""
     pairs = [*((host, value) for host, value in hosts.items()), *groups.items(), *((group, b"") for group in gone)]
     calls = []
-    for at in range(0, max(len(pairs), 1), _WRITE_COUNT):
-        some = pairs[at : at + _WRITE_COUNT]
-        arguments: list[Any] = [fence, last if at + _WRITE_COUNT >= len(pairs) else ""]
+    for at in range(0, max(len(pairs), 1), BATCH):
+        some = pairs[at : at + BATCH]
+        arguments: list[Any] = [fence, last if at + BATCH >= len(pairs) else ""]
         for key, value in some:
             arguments += (key.to_bytes(_KEY_BYTES, "little"), value)
         calls.append(Call(partition, "store_clocks", arguments))

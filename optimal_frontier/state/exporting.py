@@ -14,6 +14,7 @@ import numpy as np
 from optimal_frontier.errors import StateError
 from optimal_frontier.state.connection import translated
 from optimal_frontier.state.export_lines import FORMAT, KIND, Line, is_whole, page_line, to_number, to_text
+from optimal_frontier.state.layouts import HostTurns, PartitionState
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import SCHEMA, Namespace
 from optimal_frontier.state.published import PRICES
@@ -23,8 +24,6 @@ from optimal_frontier.state.source_lessons import read_record
 
 #: Pages that are read at one moment.
 _AT_ONCE: Final = 500
-_D: Final = struct.Struct("<7d")
-_OPENS: Final = struct.Struct("<dd")
 _ALIAS: Final = struct.Struct(f"<I{PAGE_BYTES}s")
 #: Fields of ``meta`` that belong to the place and not to what was learned.
 _OF_THE_PLACE: Final = frozenset({"schema", "partitions"})
@@ -98,8 +97,8 @@ def export_lines(namespace: Namespace) -> Iterator[Line]:
 def _partition(namespace: Namespace, k: int) -> Line:
     d, priors = namespace.commands([["GET", namespace.key(name, k)] for name in ("d", "priors")], partition=k)
     line: Line = {"partition": k, "stats": _sorted(namespace.counts(k)), "plan": _sorted(namespace.hash("plan", k))}
-    if d is not None and len(d) >= _D.size:
-        line["d"] = [to_number(value) for value in _D.unpack_from(d)]
+    if (state := PartitionState.stored(d)) is not None:
+        line["d"] = [to_number(value) for value in state]
     if priors:
         line["priors"] = to_text(priors)
     return line
@@ -129,8 +128,8 @@ def _hosts(namespace: Namespace, k: int) -> Iterator[Line]:
             line: Line = {"host": names[number]}
             if said:
                 line["words"] = to_text(said)
-            if free is not None and len(free) >= _OPENS.size:
-                line["opens"] = list(_OPENS.unpack_from(free))
+            if (turns := HostTurns.stored(free)) is not None:
+                line["opens"] = list(turns)
             if gone:
                 line["retired"] = [page.hex() for page in gone]
             if number in extra:

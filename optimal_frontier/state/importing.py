@@ -26,6 +26,7 @@ from optimal_frontier.state.export_lines import (
     to_text,
     waits,
 )
+from optimal_frontier.state.layouts import HostTurns, PartitionState, pack_doubles
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import SCHEMA, UNFINISHED, Namespace
 from optimal_frontier.state.published import PRICES, PRIORS
@@ -35,8 +36,6 @@ from optimal_frontier.state.source_records import partition_of_source
 
 #: Pages of one round trip.
 _BATCH: Final = 500
-_D: Final = struct.Struct("<7d")
-_OPENS: Final = struct.Struct("<dd")
 _RANK: Final = struct.Struct("<d")
 _ALIAS: Final = struct.Struct("<I")
 _ALIAS_BYTES: Final = 16
@@ -226,7 +225,7 @@ class Writer:
             if "words" in line:
                 commands.append(["HSET", self._key("hosts:words", k), number, from_text(line["words"])])
             if "opens" in line:
-                commands.append(["HSET", self._key("opens", k), host_bytes(number), _OPENS.pack(*line["opens"])])
+                commands.append(["HSET", self._key("opens", k), host_bytes(number), pack_doubles(HostTurns(*line["opens"]))])
             if "retired" in line:
                 commands.append(["RPUSH", self._key(f"retired:{number}", k), *map(page_of_text, line["retired"])])
             if "price" in line:
@@ -317,7 +316,7 @@ class Writer:
             if fields:
                 commands.append(["HSET", self._key(name, k), *(word for field in fields.items() for word in field)])
         if "d" in line:
-            commands.append(["SET", self._key("d", k), _D.pack(*map(from_number, line["d"]))])
+            commands.append(["SET", self._key("d", k), pack_doubles(PartitionState(*map(from_number, line["d"])))])
         if "priors" in line:
             commands.append(["SET", self._key("priors", k), from_text(line["priors"])])
         if "priors" in line or prices:
@@ -349,10 +348,10 @@ def _shared(told: dict[int, Line], partitions: int, k: int) -> Line:
         plan["share"] = repr(1.0 / partitions)
     # Ranks go on behind those of all partitions.
     shared: Line = {"stats": dict(sums) if k == 0 else {"arrivals": sums["arrivals"]} if sums["arrivals"] else {}, "plan": plan}
-    states = [list(map(from_number, line["d"])) for line in lines if "d" in line]
+    states = [PartitionState(*map(from_number, line["d"])) for line in lines if "d" in line]
     if states:
-        at, plans = max(state[0] for state in states), max(state[5] for state in states)
-        shared["d"] = [at, 1.0, 0.0, *states[0][3:5], plans, 0.0]
+        latest = {name: max(getattr(state, name) for state in states) for name in ("at", "plan", "run")}
+        shared["d"] = list(PartitionState(log_price=states[0].log_price, step=states[0].step, **latest))
     taught = [np.frombuffer(from_text(line["priors"]), PRIORS) for line in lines if "priors" in line]
     if taught:
         _, first = np.unique(np.concatenate(taught)["pattern"], return_index=True)

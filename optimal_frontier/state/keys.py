@@ -49,7 +49,7 @@ KEYS: Final = (
     Key(
         "opens",
         "hash",
-        "H in 4 bytes -> when it is free, its last turn that is taken, until when the start of a fetch is awaited (three doubles, us)",
+        "H in 4 bytes -> when requests to it may begin, in doubles: see below",
         "hosts",
         "dispatch, hold_host, note_starts, take_turns",
     ),
@@ -90,7 +90,7 @@ KEYS: Final = (
     Key(
         "d",
         "string",
-        "nine doubles: time (us), tokens, discovery, log price, step of it, number of the plan, pages forgotten, run, dispatches",
+        "what the partition keeps of itself, in doubles: see below",
         "fixed",
         "dispatch, publish_plan, draw_tokens, forget",
     ),
@@ -98,7 +98,13 @@ KEYS: Final = (
     Key("plans", "stream", "the same of the last plans", "100", "publish_plan"),
     Key("priors", "string", "of each pattern that taught: pattern (u4), shape, time (s; f4), siblings (u4)", "patterns", "publish_plan"),
     Key("prices", "string", "of each host at its limit: H (u4), what it adds to the log price (f4)", "hosts", "publish_plan"),
-    Key("fence", "string", "the planner's fencing token", "fixed", "take_planner_lock"),
+    Key(
+        "fence",
+        "string",
+        "the planner's fencing token: rises, and is no less than the time when it was given (us)",
+        "fixed",
+        "take_planner_lock",
+    ),
     Key("planner", "string", "owner of the planner's lock; expires", "fixed", "take_planner_lock"),
     Key(
         "slots",
@@ -134,7 +140,7 @@ KEYS: Final = (
         "clocks",
         "hash",
         "what the planner knows of clocks of neighbourhoods: of groups of pages and of hosts, packed (state/clocks.py)",
-        "groups of three pages or more that were visited within four rounds; hosts",
+        "groups of three pages or more that were visited within four rounds; hosts of three pages or more",
         "store_clocks",
     ),
     Key(

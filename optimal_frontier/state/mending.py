@@ -7,21 +7,18 @@ of. What it stood for is learned anew: a host's turn, a counter, the price, the 
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from optimal_frontier.errors import StateError, StateUnavailableError
 from optimal_frontier.state.clocks import fault_of_field
 from optimal_frontier.state.keys import KEYS
+from optimal_frontier.state.layouts import HostTurns, PartitionState, is_sound
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.scanning import scan_hash, scan_zsets
 from optimal_frontier.state.visit_log import VISIT, sound_visits
 
-#: Doubles of `d`, before a crawler has dispatched and from then on; and those of `opens`, before a fetch was awaited and from then on.
-_OF_STATE: Final = (7, 9)
-_OF_HOST: Final = (2, 3)
 #: Fields of the last plan that are texts.
 _TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores", "planner"})
 #: Fields of it that may not be infinite.
@@ -55,14 +52,14 @@ def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
     """Yield what is damaged among the shared values of a partition. O(hosts), in replies of bounded size."""
     yield from _of_types(namespace, partition)
     kept = _read(namespace, partition, "GET", "d")
-    if kept is not None and not _are_numbers(kept, _OF_STATE):
+    if kept is not None and not is_sound(PartitionState.stored(kept)):
         yield Damage("d", "is no state of a partition", ("DEL", "@d"))
     for name in ("stats", "kept"):
         for field, value in _fields(namespace, partition, name):
             if not _is_whole(value):
                 yield Damage(f"{name} {_text(field)}", f"is {_text(value)!r}, which is no counter", ("HDEL", f"@{name}", field))
     for field, value in _fields(namespace, partition, "opens"):
-        if len(field) != 4 or not _are_numbers(value, _OF_HOST):
+        if len(field) != 4 or not is_sound(HostTurns.stored(value)):
             yield Damage(f"opens {field.hex()}", "is no time of a host", ("HDEL", "@opens", field))
     yield from _of_hosts(namespace, partition)
     yield from _of_clocks(namespace, partition)
@@ -80,12 +77,6 @@ def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
         raise
     except StateError:
         return  # of another type, which was told
-
-
-def _are_numbers(value: bytes, counts: tuple[int, ...]) -> bool:
-    """Tell whether a packed value is so many finite doubles."""
-    count, rest = divmod(len(value), 8)
-    return not rest and count in counts and all(map(math.isfinite, struct.unpack(f"<{count}d", value)))
 
 
 def mend(namespace: Namespace, partitions: range | None = None) -> list[str]:

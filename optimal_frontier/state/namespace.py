@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import struct
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
@@ -12,8 +11,8 @@ from redis.exceptions import NoScriptError, RedisError
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError
 from optimal_frontier.state.connection import Connection, translated
-from optimal_frontier.state.host_names import HostNames
 from optimal_frontier.state.keys import KEY_TYPES
+from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.scripts import source
 
 #: Version of everything that ``docs/redis.md`` describes. Another one is refused.
@@ -65,8 +64,6 @@ class Namespace:
         self.partitions = 1
         self.run_id = 0.0
         self.bounded: Callable[[int, float], float] = _as_told
-        #: Of hosts that were handed out.
-        self.host_names = HostNames(self._names_of)
         self._digests: dict[str, str] = {}
         #: Partitions of the node that was called last and has not answered.
         self._doubted: set[int] = set()
@@ -184,13 +181,6 @@ class Namespace:
         StateError, StateUnavailableError
             What Redis reports. Calls of other nodes may have run all the same.
         """
-        try:
-            return self._run(calls)
-        except StateError:
-            self.host_names.forget()
-            raise
-
-    def _run(self, calls: Sequence[Call]) -> list[Any]:
         results: list[Any] = [None] * len(calls)
         todo = list(range(len(calls)))
         with translated(self.connection.spec):
@@ -217,8 +207,6 @@ class Namespace:
                     break
                 if has_moved:
                     self.connection.read_map(tries)
-                # Another server than before, or one that was started anew: it may not know the last hosts.
-                self.host_names.forget()
                 todo = again
             for result in results:
                 if isinstance(result, RedisError):
@@ -271,9 +259,10 @@ class Namespace:
 
     def now(self, partition: int = 0) -> float:
         """Return the time of a partition, seconds since the epoch: its server's, and never before that of its last dispatch."""
-        (seconds, micros), kept = self.commands([["TIME"], ["GETRANGE", self.key("d", partition), 0, 7]], partition=partition)
+        (seconds, micros), kept = self.commands([["TIME"], ["GET", self.key("d", partition)]], partition=partition)
         told = self.bounded(partition, int(seconds) * 1e6 + int(micros))
-        return max(told, struct.unpack("<d", kept)[0] if kept else 0.0) / 1e6
+        state = PartitionState.stored(kept)
+        return (told if state is None else state.now(told)) / 1e6
 
     def _by_client(self, partitions: Sequence[tuple[int, int]]) -> Iterable[tuple[Any, list[int]]]:
         chosen: dict[int, tuple[Any, list[int]]] = {}
@@ -291,9 +280,6 @@ class Namespace:
             digest = client.script_load(source(name))
             self._digests[name] = digest if isinstance(digest, str) else digest.decode()
             loaded.add(name)
-
-    def _names_of(self, partition: int, numbers: list[int]) -> list[bytes | None]:
-        return list(self.command("HMGET", self.key("hosts:names", partition), *numbers, partition=partition))
 
 
 def _as_told(_: int, clock: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import struct
 import time
@@ -11,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from optimal_frontier.state.host_names import HostNames
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.messages import KEEP, PAGE_BYTES, REST, Handout, NewPage, Observation
@@ -23,16 +23,19 @@ from optimal_frontier.state.visit_log import pack_visits
 
 #: Pages of one script call, so that none blocks the server for long.
 BATCH: Final = 64
+#: Hosts of whose room one call tells, those that have least: a script looks past those that are full.
+MOST_ROOMS: Final = 512
 #: Stands for "no time", microseconds.
 FAR_US: Final = 9e15
 
 _META: Final = struct.Struct("<dII")
 _ASK: Final = struct.Struct("<II9d")
 _ROOM: Final = struct.Struct("<II")
-_STATE: Final = struct.Struct("<10d")
+_STATE: Final = struct.Struct("<9d")
 _BELIEF: Final = struct.Struct("<dd")
 _TURN: Final = struct.Struct("<dddd")
 _PAUSE: Final = struct.Struct("<d")
+_START: Final = struct.Struct("<dd")
 _SIZES: Final = struct.Struct("<4H")
 _INDEX: Final = struct.Struct("<H")
 _RENEWAL: Final = struct.Struct("<dd")
@@ -130,7 +133,7 @@ class Ask:
     host_delay, host_period : float
         Least seconds between two requests to a host, and mean seconds.
     room : mapping of int to int
-        Hosts (by number) that take fewer requests now, and how many.
+        Hosts (by number) that take fewer requests now, and how many; of those that have least `MOST_ROOMS` count.
     awaited : float
         How long a host stays shut at most for a fetch whose start was not told; 0: starts are not told.
     belief : Belief
@@ -153,7 +156,8 @@ def dispatch_call(partition: int, ask: Ask) -> Call:
     """Return the call that hands out requests; `parse_dispatch` reads its reply."""
     paced = ask.host_delay, ask.host_period, ask.awaited
     said = _ASK.pack(min(ask.n, BATCH), ask.per_host, ask.lease, ask.budget, ask.share, *paced, *ask.belief)
-    return Call(partition, "dispatch", [said, b"".join(_ROOM.pack(host, max(0, left)) for host, left in ask.room.items())])
+    room = ask.room.items() if len(ask.room) <= MOST_ROOMS else heapq.nsmallest(MOST_ROOMS, ask.room.items(), lambda told: told[1])
+    return Call(partition, "dispatch", [said, b"".join(_ROOM.pack(host, max(0, left)) for host, left in room)])
 
 
 @dataclass(slots=True)
@@ -197,24 +201,25 @@ class Dispatched:
     forgetful: list[bytes]
 
 
-def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispatched:
-    """Read the reply of a dispatch; names of hosts that are not known yet are asked for."""
+def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
+    """Read the reply of a dispatch."""
     received = time.monotonic()
-    header, pages, lateness, values, memories, words = reply
-    now, wait, log_price, plan, forgotten, token, known_hosts, own, run, dispatches = _STATE.unpack(header)
+    header, pages, lateness, values, memories, words, names = reply
+    now, wait, log_price, plan, forgotten, token, own, run, dispatches = _STATE.unpack(header)
     at = now / 1e6
     wait_s, counts = wait / 1e6 if wait < FAR_US else math.inf, (int(plan), int(forgotten))
     result = Dispatched(at, wait_s, log_price, *counts, own / 1e6, run, int(dispatches), [], {}, [])
     numbers = [_HOST.unpack_from(value)[0] if len(value) >= _HOST.size else 0 for value in values]
-    host_of = names.look_up(partition, numbers, int(known_hosts))
-    said: dict[int, HostWords] = {}
+    said: dict[int, tuple[str, HostWords]] = {}
     whole = [i for i, value in enumerate(values) if len(value) >= HEAD_BYTES + TAIL_BYTES]
     faults = unsound(np.frombuffer(b"".join([values[i][:HEAD_BYTES] for i in whole]), LAYOUT))
     broken = {whole[at]: message for at, message in faults.items()}
     for i, (page, value, number) in enumerate(zip(pages, values, numbers, strict=True)):
         if number not in said:
-            said[number] = HostWords.unpack(words[len(said)] if words else None)
-        host = host_of.get(number, "")
+            at_host = len(said)
+            name = names[at_host].decode("utf-8", "replace") if names[at_host] is not None else ""
+            said[number] = name, HostWords.unpack(words[at_host] if words else None)
+        host, host_words = said[number]
         try:
             row = Row.unpack(value)
             stated, record = split_tail(value)
@@ -233,7 +238,7 @@ def parse_dispatch(partition: int, reply: list[Any], names: HostNames) -> Dispat
                 result.forgetful.append(page)
         late = None if row.b == 0 else max(0.0, lateness[i] / 1e6)
         result.handouts.append(
-            Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, said[number], memory, value)
+            Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, host_words, memory, value)
         )
     return result
 
@@ -248,18 +253,23 @@ def draw_call(partition: int, budget: float, fetches: int, belief: Belief = NO_B
     return Call(partition, "draw_tokens", [repr(budget), fetches, _BELIEF.pack(belief.expected, belief.within)])
 
 
-def starts_call(partition: int, pause: float, starts: Sequence[tuple[str, float]]) -> Call:
-    """Return the call that tells when fetches began: host, and server's time (s; 0: it never did).
+def starts_calls(partition: int, pause: float, starts: Sequence[tuple[str, float, float]]) -> list[Call]:
+    """Return the calls that tell when fetches began: host, server's time (s; 0: it never did), and until when their turn awaits them (us).
 
     ``pause`` are the least seconds between two starts.
     """
-    told = [value for host, began in starts for value in (host, _PAUSE.pack(began * 1e6))]
-    return Call(partition, "note_starts", [_PAUSE.pack(pause * 1e6), *told])
+    calls = []
+    for at in range(0, len(starts), BATCH):
+        told = [value for host, began, named in starts[at : at + BATCH] for value in (host, _START.pack(began * 1e6, named))]
+        calls.append(Call(partition, "note_starts", [_PAUSE.pack(pause * 1e6), *told]))
+    return calls
 
 
-def turns_call(partition: int, pause: float, awaited: float, hosts: Sequence[str], belief: Belief = NO_BELIEF) -> Call:
-    """Return the call that takes turns of hosts; it yields of each the microseconds until then, or -1: ask again."""
-    return Call(partition, "take_turns", [_TURN.pack(pause * 1e6, awaited * 1e6, belief.expected, belief.within), *hosts])
+def turns_calls(partition: int, pause: float, awaited: float, hosts: Sequence[str], belief: Belief = NO_BELIEF) -> list[Call]:
+    """Return the calls that take turns of hosts; each yields per host the microseconds until then, or -1: ask again; and until when its
+    start is awaited (us)."""
+    terms = _TURN.pack(pause * 1e6, awaited * 1e6, belief.expected, belief.within)
+    return [Call(partition, "take_turns", [terms, *hosts[at : at + BATCH]]) for at in range(0, len(hosts), BATCH)]
 
 
 def observe_calls(partition: int, observations: Sequence[Observation], tokens: Sequence[float], *, is_logged: bool = False) -> list[Call]:

@@ -16,6 +16,7 @@ from optimal_frontier.errors import StateError
 from optimal_frontier.state.clocks import StoredClocks, group_keys, read_clocks_of
 from optimal_frontier.state.downloader_limits import unserved
 from optimal_frontier.state.host_words import HostWords
+from optimal_frontier.state.layouts import HostTurns, PartitionState
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
@@ -32,8 +33,6 @@ _MOST_MOVES: Final = 16
 #: Revisits whose lateness is told: the last ones.
 _LATENESS: Final = 1000
 
-_D: Final = struct.Struct("<7d")
-_OPENS: Final = struct.Struct("<dd")
 _TARGET: Final = struct.Struct(f"<I{PAGE_BYTES}s")
 
 
@@ -221,7 +220,8 @@ def read_published(namespace: Namespace, partition: int) -> tuple[Published, flo
         "MGET", *(namespace.key(name, partition) for name in ("d", "priors", "prices")), partition=partition
     )
     published = Published.parse(namespace.hash("plan", partition), priors, prices)
-    return published, published.log_price if d is None else _D.unpack_from(d)[3]
+    state = PartitionState.stored(d)
+    return published, published.log_price if state is None else state.log_price
 
 
 def find_page(namespace: Namespace, page: bytes, host: str) -> tuple[int, bytes] | None:
@@ -312,7 +312,7 @@ def read_page(namespace: Namespace, page: bytes, host: str) -> PageReading | Non
         HostWords.unpack(words),
         memory,
         None if score is None else float(score),
-        _OPENS.unpack_from(opens)[0] / 1e6 if opens else 0.0,
+        (HostTurns.stored(opens) or HostTurns()).free / 1e6,
         log_price,
         published,
         _former_urls(namespace, memory.aliases),
@@ -346,11 +346,9 @@ def _siblings(priors: bytes | None, pattern: int) -> int:
 
 
 def _time_and_price(clock: tuple[int, int], d: bytes | None) -> tuple[float, float | None]:
-    now = int(clock[0]) + int(clock[1]) / 1e6
-    if d is None or len(d) < _D.size:
-        return now, None
-    at, _, _, log_price, *_ = _D.unpack_from(d)
-    return max(now, at / 1e6), log_price
+    now = int(clock[0]) * 1e6 + int(clock[1])
+    state = PartitionState.stored(d)
+    return (now / 1e6, None) if state is None else (state.now(now) / 1e6, state.log_price)
 
 
 def _damaged(page: bytes, error: Exception) -> StateError:

@@ -1,4 +1,4 @@
-"""The Lua scripts: loaded from the package once, each with the shared part in front of it, layouts filled in from `rows`."""
+"""The Lua scripts: loaded from the package once, each with the shared part in front of it, layouts filled in from `rows` and `layouts`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Final
 
 from optimal_frontier.scheduling.price_law import FURTHER, STARVED
+from optimal_frontier.state.layouts import BELIEVED_S, LACKING_BYTES, REMEMBERED_S, STATE_FIELDS, TURN_FIELDS, PartitionState
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, HELD, HUB, NUMBERS_AT, NUMBERS_BYTES, QUEUE, SIGNALLED, TIMED
 from optimal_frontier.state.visit_log import KEPT_ENTRIES, VISIT
@@ -58,6 +59,14 @@ CONSTANTS: Final = {
     "E_AT": _at("e"),
     "VISIT_BYTES": VISIT.itemsize,
     "KEPT_ENTRIES": KEPT_ENTRIES,
+    "STATE_FORMAT": "<" + "d" * len(STATE_FIELDS),
+    "TURNS_FORMAT": "<" + "d" * len(TURN_FIELDS),
+    "LACKING_BYTES": LACKING_BYTES,
+    "BELIEVED": BELIEVED_S,
+    "REMEMBERED": REMEMBERED_S,
+    "FRESH_STATE": ", ".join(f"{value:g}" for value in PartitionState()),
+    # Where each field of ``d`` stands among them: D_AT, D_TOKENS, ...
+    **{f"D_{name.upper()}": number for number, (name, _) in enumerate(STATE_FIELDS, 1)},
 }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from optimal_frontier.state.namespace import Call, Namespace
+from optimal_frontier.state.partition import BATCH
 from optimal_frontier.state.scanning import scan_hash
 from optimal_frontier.state.source_lessons import Lesson, Record, is_ping, read_record
 
@@ -46,7 +47,11 @@ def learn_calls(namespace: Namespace, lessons: Mapping[str, Lesson]) -> list[Cal
     arguments: dict[int, list[bytes]] = {}
     for name, lesson in lessons.items():
         arguments.setdefault(partition_of_source(namespace, name), []).extend((_raw(name), lesson.pack()))
-    return [Call(partition, "add_to_sources", some) for partition, some in arguments.items()]
+    return [
+        Call(partition, "add_to_sources", some[at : at + 2 * BATCH])
+        for partition, some in arguments.items()
+        for at in range(0, len(some), 2 * BATCH)
+    ]
 
 
 def _raw(name: str) -> bytes:

@@ -18,6 +18,7 @@ from optimal_frontier.frontier.judging.holding import hold
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.state.exporting import EXPORTED, NOT_EXPORTED, export_lines
 from optimal_frontier.state.keys import KEYS
+from optimal_frontier.state.layouts import HostTurns, PartitionState, pack_doubles
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import ONCE, TRANSIENT
 from optimal_frontier.state.source_lessons import pack_record
@@ -101,6 +102,37 @@ def test_both_hand_out_the_same_in_the_same_order(run, rich, other, redis_socket
     mine = [handout.record["url"] for handout in rich.dispatch(20)]
     assert len(mine) > 5
     assert [handout.record["url"] for handout in copy.dispatch(20)] == mine
+
+
+def placed(namespace: Namespace) -> tuple[PartitionState | None, dict[bytes, HostTurns | None]]:
+    """What a partition keeps of itself, and the turns of its hosts by name."""
+    hosts, opens = (namespace.connection.client.hgetall(namespace.key(name)) for name in ("hosts", "opens"))
+    turns = {host: HostTurns.stored(opens.get(int(number).to_bytes(4, "little"))) for host, number in hosts.items()}
+    return PartitionState.stored(namespace.command("GET", namespace.key("d"))), turns
+
+
+@pytest.mark.parametrize("is_of_before", [False, True])
+def test_the_state_of_a_partition_and_the_turns_of_hosts_come_whole(run, rich, other, nowhere, is_of_before):
+    """All that they have; of an export of before the last two doubles of the one and the last of the others are 0."""
+    space, client = rich.namespace, rich.namespace.connection.client
+    before = PartitionState(rich.time * 1e6, -2.5, 0.3, 1.7, 0.01, 7, 3, 12345, 99, rich.time * 1e6 - 5e6)
+    client.set(space.key("d"), pack_doubles(before))
+    for number in map(int, client.hvals(space.key("hosts"))):
+        turns = HostTurns(before.at + number, before.at + 2e6 + number, before.at + 1e6 + number)
+        client.hset(space.key("opens"), number.to_bytes(4, "little"), pack_doubles(turns))
+    run("export", "state.jsonl")
+    told_state, told_turns = placed(space)
+    assert len(told_turns) > 2
+    if is_of_before:
+        lines = [json.loads(line) for line in Path("state.jsonl").read_text().splitlines()]
+        for line in lines:
+            line.update({name: line[name][:kept] for name, kept in (("d", 7), ("opens", 2)) if name in line})
+        Path("state.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        told_state = before._replace(run=0.0, dispatches=0.0, clock=0.0)
+        told_turns = {host: turns._replace(awaited=0.0) for host, turns in told_turns.items()}
+    assert other.run("import", "state.jsonl").exit_code == 0
+    assert placed(other.opened(rich)) == (told_state, told_turns)
+    assert told_state == (before._replace(run=0.0, dispatches=0.0, clock=0.0) if is_of_before else before)
 
 
 @pytest.mark.parametrize("name", ["state.jsonl.gz", "state.jsonl"])

@@ -97,8 +97,9 @@ def test_a_planner_that_is_killed_loses_nothing_but_a_look(space) -> None:
     assert int(space.hash("plan")["clocks_open"]) == 1
 
 
-def test_visits_that_a_plan_takes_in_count_for_the_next_look(space, monkeypatch) -> None:
-    """Of a large table a plan reads a part; most plans of a large crawl are made between two looks."""
+@pytest.mark.parametrize("is_planned", [True, False])
+def test_visits_that_are_taken_in_between_count_for_the_next_look(space, monkeypatch, is_planned) -> None:
+    """By plans, which read a part of a large table, and most of which are made between two looks; or before the log forgets them."""
     play = Sections(space)
     play.until(700.0)
     keeper, pages = play.planner.keeper, play.planner.crawl.tables[0].pages
@@ -107,7 +108,11 @@ def test_visits_that_a_plan_takes_in_count_for_the_next_look(space, monkeypatch)
     play.until(760.0)
     counted = play.count(700.0)
     assert counted > 60
-    keeper.take_in(0, play.now, takes_over=False)
+    if is_planned:
+        keeper.take_in(0, play.now, takes_over=False)
+    else:
+        play.planner.catch_up()
+        space.command("DEL", space.key("visited"))
     rows = dict(zip(pages["id"].tolist(), pages["b"].tolist(), strict=True))
     last = {page: max(play.visits[number]) for page, number in play.numbers.items()}
     assert sum(abs(rows[page] / 1e6 - at) < 1.0 for page, at in last.items()) >= len(last) - play.want, "but for those under way"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 import textwrap
@@ -23,6 +22,7 @@ from optimal_frontier.frontier.dispatching.revising import Place, follow
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
+from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
@@ -32,7 +32,6 @@ from optimal_frontier.state.rows import Row
 PATIENCE_S = 20.0
 
 #: The key ``d`` of a partition: first the time, in microseconds, and the tokens.
-_SEVEN = struct.Struct("<7d")
 #: More tokens than a bucket holds: it is full after a while.
 _TOKENS = 1e6
 
@@ -274,7 +273,7 @@ class State:
     def advance(self, seconds: float) -> None:
         """Move the time of the server on, as the scripts see it: it stands still until the server's clock has caught up."""
         key = self.key("d")
-        kept = self.namespace.command("GET", key)
-        now, _, *rest = _SEVEN.unpack_from(kept)
-        now = max(now, self.namespace.now() * 1e6)
-        self.namespace.command("SET", key, _SEVEN.pack(now + seconds * 1e6, _TOKENS, *rest) + kept[_SEVEN.size :])
+        state = PartitionState.stored(self.namespace.command("GET", key))
+        assert state is not None
+        now = max(state.at, self.namespace.now() * 1e6)
+        self.namespace.command("SET", key, pack_doubles(state._replace(at=now + seconds * 1e6, tokens=_TOKENS)))

@@ -58,7 +58,7 @@ def add_everywhere(crawl: Namespace) -> None:
 def visit_everywhere(crawl: Namespace) -> list[str]:
     """Dispatch from all partitions in one call, and observe all of it; return the URLs."""
     replies = crawl.run([dispatch_call(k, Ask(5)) for k in range(PARTITIONS)])
-    handed = [handout for k, reply in enumerate(replies) for handout in parse_dispatch(k, reply, crawl.host_names).handouts]
+    handed = [handout for k, reply in enumerate(replies) for handout in parse_dispatch(k, reply).handouts]
     calls = []
     for handout in handed:
         row = handout.row._replace(b=handout.at * 1e6, a=0.0, s=0.0, e=0.0, l=0.0, visits=handout.row.visits + 1)
@@ -119,10 +119,10 @@ def test_partitions_that_the_cluster_moves_are_followed(nodes: list[redis.Redis]
             crawl.run([dispatch_call(moved, Ask(5))])
         others = [k for k in range(PARTITIONS) if k != moved]
         assert all(
-            parse_dispatch(k, reply, crawl.host_names).handouts
+            parse_dispatch(k, reply).handouts
             for k, reply in zip(others, crawl.run([dispatch_call(k, Ask(1)) for k in others]), strict=True)
         )
-    assert len(parse_dispatch(moved, crawl.run([dispatch_call(moved, Ask(5))])[0], crawl.host_names).handouts) == 3
+    assert len(parse_dispatch(moved, crawl.run([dispatch_call(moved, Ask(5))])[0]).handouts) == 3
     assert port_of(crawl.connection.client_of(crawl.prefix(moved))) == port_of(target)
     assert crawl.hash("stats", moved)["dispatched"] == "3"
 

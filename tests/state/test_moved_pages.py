@@ -49,6 +49,18 @@ def test_a_page_keeps_what_is_known_of_it_within_a_partition_and_across(two: Tim
     assert two.add(new_page("old/1")) == [0]
 
 
+def test_a_move_that_comes_late_leaves_the_page_to_whoever_has_its_lease(two: TimedNamespace) -> None:
+    handout = fetched(two, "old/1")
+    target = new_page("new/1")
+    assert adopt(two, handout, target, 1) == 1
+    two.advance(2e6)
+    (again,) = two.dispatch(5, k=0)
+    assert leave(two, handout, target, 1) == 0
+    assert two.score(again.page) == again.token
+    assert not two.command("EXISTS", two.key("aliases"))
+    assert leave(two, again, target, 1) == 1
+
+
 def test_a_crash_between_the_steps_leaves_two_pages_and_the_move_is_made_again(two: TimedNamespace) -> None:
     handout = fetched(two, "old/1")
     target = new_page("new/1")

@@ -7,7 +7,9 @@ from itertools import pairwise
 import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
 
-from optimal_frontier.state.partition import starts_call, turns_call
+from optimal_frontier.frontier.dispatching.held_leases import HeldLeases
+from optimal_frontier.state.layouts import HostTurns
+from optimal_frontier.state.partition import starts_calls, turns_calls
 
 HOSTS = "abcd"
 
@@ -133,20 +135,70 @@ def test_a_lost_lease_of_a_shut_host_waits_for_its_turn_and_stays_lost(space: Ti
     assert space.counts()["leases_expired"] == 1
 
 
+def awaited(space: TimedNamespace, host: str = "a") -> float:
+    """Until when the start of a fetch of a host is awaited, us."""
+    number = int(space.command("HGET", space.key("hosts"), host))
+    turns = HostTurns.stored(space.command("HGET", space.key("opens"), number.to_bytes(4, "little")))
+    assert turns is not None
+    return turns.awaited
+
+
+def test_a_start_that_is_told_late_leaves_the_next_turn_of_its_host_alone(space: TimedNamespace) -> None:
+    """Its crawler slept while the host waited in vain; by now another one's fetch is awaited, and that has not begun."""
+    space.add(*(new_page(f"a/{i}") for i in range(5)))
+    terms = {"host_delay": 1.0, "awaited": 15.0}
+    assert len(space.dispatch(**terms)) == 1
+    late, begun = awaited(space), space.now() + 0.01
+    space.advance(15.1)
+    assert len(space.dispatch(**terms)) == 1
+    last = awaited(space)
+    assert space.run(turns_calls(0, 1.0, 15.0, ["a"]))[0][0] == -1
+    for began in (0.0, begun):
+        space.run(starts_calls(0, 1.0, [("a", began, late)]))
+    assert awaited(space) == last
+    space.advance(3.0)
+    assert space.dispatch(**terms) == []
+    space.run(starts_calls(0, 1.0, [("a", space.now(), last)]))
+    space.advance(1.0)
+    assert len(space.dispatch(**terms)) == 1
+
+
+def test_a_host_whose_start_is_awaited_stays_shut_to_those_who_do_not_pace(space: TimedNamespace) -> None:
+    space.add(*(new_page(f"a/{i}") for i in range(5)))
+    assert len(space.dispatch(host_delay=1.0, awaited=15.0)) == 1
+    space.advance(3.0)
+    assert space.dispatch(4) == space.dispatch(4) == []
+    space.run(starts_calls(0, 1.0, [("a", 0.0, awaited(space))]))
+    space.advance(0.1)
+    assert len(space.dispatch(4)) == 4
+
+
+def test_a_turn_is_named_as_its_crawler_names_it(space: TimedNamespace) -> None:
+    space.add(new_page("a/1"))
+    (handout,) = space.dispatch(host_delay=1.0, lease=15.0, awaited=15.0)
+    held = HeldLeases(15.0, has_turns=True)
+    held.take([handout])
+    assert held.use_turn("a") == pytest.approx(awaited(space), abs=1.0)
+    space.advance(20.0)
+    _, turn = space.run(turns_calls(0, 1.0, 15.0, ["a"]))[0]
+    assert turn == awaited(space)
+
+
 def test_a_host_stays_shut_until_its_fetch_has_begun_and_its_delay_after(space: TimedNamespace) -> None:
     """However late it begins; one that never begins, or nobody tells of, keeps it shut no longer than that."""
     space.add(*(new_page(f"a/{i}") for i in range(5)))
     terms = {"host_delay": 1.0, "awaited": 15.0}
     assert len(space.dispatch(**terms)) == 1
+    turn = awaited(space)
     space.advance(3.0)
     assert space.dispatch(**terms) == []
     begun = space.now()
-    space.run([starts_call(0, 1.0, [("a", begun)])])
+    space.run(starts_calls(0, 1.0, [("a", begun, turn)]))
     space.advance(0.9)
     assert space.dispatch(**terms) == []
     space.advance(0.1)
     assert len(space.dispatch(**terms)) == 1
-    space.run([starts_call(0, 1.0, [("a", 0.0), ("nowhere", 5.0)])])
+    space.run(starts_calls(0, 1.0, [("a", 0.0, awaited(space)), ("nowhere", 5.0, 1.0)]))
     space.advance(1.0)
     assert len(space.dispatch(**terms)) == 1, "it never began"
     space.advance(15.1)
@@ -159,14 +211,14 @@ def test_turns_come_after_one_another_and_handouts_after_them(space: TimedNamesp
     assert len(space.dispatch(**terms)) == 1
 
     def take(*hosts: str) -> list[float]:
-        return [float(wait) for wait in space.run([turns_call(0, 1.0, 15.0, hosts)])[0]]
+        return [float(wait) for wait in space.run(turns_calls(0, 1.0, 15.0, hosts))[0][::2]]
 
     assert take("a", "new") == [-1.0, 0.0], "the fetch that was handed out has not begun"
-    space.run([starts_call(0, 1.0, [("a", space.now())])])
+    space.run(starts_calls(0, 1.0, [("a", space.now(), awaited(space))]))
     assert take("a") == [pytest.approx(1e6)]
     space.advance(1.0)
     assert space.dispatch(**terms) == [], "the turn is another fetch's"
-    space.run([starts_call(0, 1.0, [("a", space.now())])])
+    space.run(starts_calls(0, 1.0, [("a", space.now(), awaited(space))]))
     space.advance(1.0)
     assert len(space.dispatch(**terms)) == 1
 
@@ -176,8 +228,8 @@ def test_asking_for_turns_of_a_host_that_is_held_for_long_does_not_keep_it_shut_
     fill(space, 2)
     space.call("hold_host", "a", 600.0)
     for _ in range(50):
-        wait = space.run([turns_call(0, 10.0, 15.0, ["a"])])[0][0]
-        space.run([starts_call(0, 10.0, [("a", 0.0)])])
+        wait, turn = space.run(turns_calls(0, 10.0, 15.0, ["a"]))[0]
+        space.run(starts_calls(0, 10.0, [("a", 0.0, turn)]))
         assert wait == pytest.approx(600e6, rel=1e-3)
     space.advance(600.1)
     assert "a" in hosts_of(space.names(16, host_delay=10.0))

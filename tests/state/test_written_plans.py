@@ -78,6 +78,26 @@ def test_a_planner_that_was_overtaken_writes_nothing(space: TimedNamespace) -> N
     assert space.publish(new, "3.0") == 1
 
 
+def test_a_planner_that_slept_while_the_server_lost_its_locks_writes_nothing(space: TimedNamespace) -> None:
+    """The next planner's token is another one, though nothing is known of the last: here, and on a server that was restored."""
+    space.visit("h/1")
+    b = space.row(page_of("h/1")).b
+    kept = [["DUMP", space.key(name)] for name in ("fence",)]
+    space.call("take_planner_lock", "first", 10_000)
+    (before,) = space.commands(kept)
+    space.call("release_planner_lock", "first")
+    space.advance(1.0)
+    old = space.call("take_planner_lock", "sleeper", 10_000)
+    for restored in ([], [["RESTORE", space.key("fence"), 0, before]]):
+        space.commands([["DEL", space.key("fence"), space.key("planner")], *restored])
+        space.advance(1.0)
+        new = space.call("take_planner_lock", "other", 10_000)
+        assert new > old
+        assert space.publish(old, "2.0") == -1
+        assert space.write_plan(old, (page_of("h/1"), b, (5.0, 0.0, 0.0, 1e9))) == -1
+        assert space.write_plan(new, (page_of("h/1"), b, (5.0, 0.0, 0.0, 1e9))) == 1
+
+
 def test_a_plan_is_there_for_crawlers_and_readers(space: TimedNamespace) -> None:
     fence = space.lock()
     assert space.publish(fence, "3.5", 0.25, b"priors", b"prices") == 1
@@ -103,7 +123,7 @@ def test_the_last_hundred_plans_are_kept(space: TimedNamespace) -> None:
 
 
 def test_partitions_have_planners_of_their_own(two: TimedNamespace) -> None:
-    assert two.call("take_planner_lock", "a", 10_000, k=0) == 1
-    assert two.call("take_planner_lock", "b", 10_000, k=1) == 1
-    two.publish(1, "2.0", k=1)
+    assert two.call("take_planner_lock", "a", 10_000, k=0) > 0
+    fence = two.call("take_planner_lock", "b", 10_000, k=1)
+    two.publish(fence, "2.0", k=1)
     assert (two.state(0).log_price, two.state(1).log_price) == (0.0, 2.0)

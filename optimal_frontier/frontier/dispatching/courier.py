@@ -189,14 +189,14 @@ class Courier:
         """Least seconds between two starts of fetches of a host; 0: starts need not be told."""
         return self.dispatcher.pause_s
 
-    def note_start(self, host: str, *, is_never: bool = False) -> None:
-        """Say that a fetch of a host begins now, or that the one that was handed out or had a turn never will."""
+    def note_start(self, host: str, turn: float, *, is_never: bool = False) -> None:
+        """Say that a fetch of a host begins now, or that it never will; ``turn`` is what `use_turn` returned, or `Turn.awaited`."""
         with self._condition:
-            self._next.starts.append(Start(host, 0.0 if is_never else time.monotonic()))
+            self._next.starts.append(Start(host, 0.0 if is_never else time.monotonic(), turn))
             self._condition.notify()
 
-    def use_turn(self, host: str) -> bool:
-        """Use the turn that came with a handout of a host, for a fetch that begins soon; return whether there was one."""
+    def use_turn(self, host: str) -> float | None:
+        """Use the turn that came with a handout of a host, for a fetch that begins soon; return its name, or None: there was none."""
         with self._condition:
             return self._leases.use_turn(host)
 

@@ -142,7 +142,6 @@ class Dispatcher:
         self._others = sorted(set(range(count)) - set(self._served))
         self._turn %= count
         self.terms.begin(self._partitions)
-        self.namespace.host_names.forget()
         if self.watch is not None:
             self.watch.forget()
 
@@ -332,13 +331,17 @@ class Dispatcher:
         known = self._partitions[partition]
 
         def read(replies: list[Any]) -> None:
-            told = {name: bool(flagged) for name, flagged in zip(replies[0][::2], replies[0][1::2], strict=True)}
+            told = {name: bool(flagged) for name, flagged in zip(replies[-1][::2], replies[-1][1::2], strict=True)}
             if told != known.flagged:
                 known.flagged = told
-            self.recent.blocks.learn({name: flagged for one in self._partitions for name, flagged in one.flagged.items()})
-            self.recent.templates.learn(known.flagged)
+            everywhere = {name: flagged for one in self._partitions for name, flagged in one.flagged.items()}
+            self.recent.blocks.learn(everywhere)
+            self.recent.templates.learn(everywhere)
 
-        pipeline.add([Call(partition, "flag_contents", [FLAGGED_S, REMEMBERED_S, MOST_FLAGGED, *names])], read)
+        noted = range(0, max(len(names), 1), BATCH)
+        pipeline.add(
+            [Call(partition, "flag_contents", [FLAGGED_S, REMEMBERED_S, MOST_FLAGGED, *names[at : at + BATCH]]) for at in noted], read
+        )
         known.next_flags = time.monotonic() + FLAGS_S
 
     def _ask(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> list[int]:
@@ -389,7 +392,7 @@ class Dispatcher:
                 looked.append(partition)
 
                 def read(replies: list[Any], partition: int = partition) -> None:
-                    self._note(partition, [parse_dispatch(partition, reply, self.namespace.host_names) for reply in replies], outcome)
+                    self._note(partition, [parse_dispatch(partition, reply) for reply in replies], outcome)
 
                 ask = Ask(0, lease=self.lease_s, budget=self.terms.budget(partition), belief=self.terms.belief(partition))
                 pipeline.add([dispatch_call(partition, ask)], read)
@@ -409,13 +412,13 @@ class Dispatcher:
 
     def _read_dispatch(self, partition: int, replies: list[Any], want: int, work: Exchange, outcome: Outcome) -> None:
         known, now = self._partitions[partition], time.monotonic()
-        told = [parse_dispatch(partition, reply, self.namespace.host_names) for reply in replies]
+        told = [parse_dispatch(partition, reply) for reply in replies]
         handouts = []
         for handout in (handout for reply in told for handout in reply.handouts):
             fault = fault_of_handout(handout, self.settings)
             if fault:
                 outcome.damaged.append((partition, handout.page, fault))
-                outcome.unfetched.append(handout.host)
+                outcome.unfetched.append(handout)
             else:
                 handouts.append(handout)
         outcome.handouts += handouts

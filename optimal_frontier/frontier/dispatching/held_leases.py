@@ -76,16 +76,21 @@ class HeldLeases:
         unused = self._turns.get(handout.host)
         if unused is None or (unused.page, unused.token) != (handout.page, handout.token):
             return lease, []
-        return lease, self.give_turns_back([self._turns.pop(handout.host).host])
+        return lease, self.give_turns_back([self._turns.pop(handout.host)])
 
-    def use_turn(self, host: str) -> bool:
-        """Use the turn that came with a handout of a host; return whether there was one."""
-        return self._turns.pop(host, None) is not None
+    def use_turn(self, host: str) -> float | None:
+        """Use the turn that came with a handout of a host; return until when it awaits its start (us), or None: there was none."""
+        handout = self._turns.pop(host, None)
+        return None if handout is None else self._awaited(handout)
 
     def unused(self) -> list[Start]:
         """Return the starts that will never be if all leases end now."""
-        return self.give_turns_back(self._turns)
+        return self.give_turns_back(self._turns.values())
 
-    def give_turns_back(self, hosts: Iterable[str]) -> list[Start]:
-        """Return what tells hosts that a fetch for which they wait will never begin."""
-        return [Start(host, 0.0) for host in hosts] if self._has_turns else []
+    def give_turns_back(self, handouts: Iterable[Handout]) -> list[Start]:
+        """Return what tells hosts that the fetches of handouts for which they wait will never begin."""
+        return [Start(handout.host, 0.0, self._awaited(handout)) for handout in handouts] if self._has_turns else []
+
+    def _awaited(self, handout: Handout) -> float:
+        """Return until when the host of a handout waits to be told of its start (us): as long as a lease, see `AskTerms`."""
+        return (handout.at + self._lease_s) * 1e6

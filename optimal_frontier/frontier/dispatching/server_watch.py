@@ -2,7 +2,8 @@
 
 Every call of a crawler for requests counts in its partition, and the reply says how many were counted before it. Fewer than this crawler
 has seen: the server has lost something. The time goes on as the crawlers' own clocks have it, as long as the server's is more than a few
-seconds off: it is believed again when it comes back, or when no crawler was there.
+seconds off: it is believed again when it comes back, or when no crawler was there for a minute. A crawler that begins while the clock is
+ahead goes by what the partition keeps of that.
 """
 
 from __future__ import annotations
@@ -11,15 +12,12 @@ import logging
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
 
+from optimal_frontier.state.layouts import BELIEVED_S
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import Belief, Dispatched
 
 logger = logging.getLogger(__name__)
-
-#: Seconds by which the server's clock may jump between two calls and is believed.
-BELIEVED_S: Final = 3.0
 
 
 def local_clock() -> float:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.frontier.dispatching.work import Exchange, Outcome, Turn, grouped
 from optimal_frontier.state.namespace import Call
-from optimal_frontier.state.partition import starts_call, turns_call
+from optimal_frontier.state.partition import starts_calls, turns_calls
 
 #: A fetch that begins so soon after its handout, or its turn, began with it, seconds.
 _SLACK_S: Final = 0.015
@@ -43,16 +43,16 @@ def add_starts(
     of, now = watch.namespace.partition_of, time.monotonic()
     for partition, begun in grouped(work.starts, lambda start: of(start.host)).items():
         latest = watch.latest(partition)
-        told = [(start.host, max(0.0, latest - (now - start.at)) if start.at else 0.0) for start in begun]
-        add([starts_call(partition, least_s, told)], None)
+        told = [(start.host, max(0.0, latest - (now - start.at)) if start.at else 0.0, start.turn) for start in begun]
+        add(starts_calls(partition, least_s, told), None)
     for partition, wanted in grouped(work.turns, lambda turn: of(turn.host)).items():
 
         def read(replies: list[Any], wanted: list[Turn] = wanted) -> None:
-            got = time.monotonic()
-            for turn, wait in zip(wanted, replies[0], strict=True):
+            got, told = time.monotonic(), iter([value for reply in replies for value in reply])
+            for turn, wait, awaited in zip(wanted, told, told, strict=True):
                 if wait < 0:
                     outcome.turns.append(turn)
                 else:
-                    turn.at = got + wait / 1e6
+                    turn.awaited, turn.at = float(awaited), got + wait / 1e6
 
-        add([turns_call(partition, max(delay_s, period_s), awaited_s, [turn.host for turn in wanted], watch.belief(partition))], read)
+        add(turns_calls(partition, max(delay_s, period_s), awaited_s, [turn.host for turn in wanted], watch.belief(partition)), read)

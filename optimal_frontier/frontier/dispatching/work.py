@@ -64,18 +64,23 @@ class Moving:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A fetch of a host began at a local monotonic time, seconds; 0: the one that the host waits for never will."""
+    """A fetch of a host began at a local monotonic time, seconds; 0: it never will. ``turn``: until when its turn awaits it, see `Turn`."""
 
     host: str
     at: float
+    turn: float
 
 
 @dataclass(slots=True)
 class Turn:
-    """A turn of a host for a fetch that is no dispatch: when it may begin, local monotonic time; 0: that is not known yet."""
+    """A turn of a host for a fetch that is no dispatch: when it may begin, local monotonic time; 0: that is not known yet.
+
+    ``awaited``: until when the host waits to be told of its start, by the server (us). That is its name: no later turn has the same.
+    """
 
     host: str
     at: float = 0.0
+    awaited: float = 0.0
     is_wanted: bool = True
 
 
@@ -198,8 +203,8 @@ class Outcome:
         Pages under way of which a source told: it is to be said again.
     turns : list of Turn
         To be asked for again.
-    unfetched : list of str
-        Hosts of handouts of which no request was made.
+    unfetched : list of Handout
+        Of which no request was made.
     is_other_server : bool
         The server is not the one it was.
     """
@@ -214,7 +219,7 @@ class Outcome:
     has_forgotten: bool = False
     later: list[Moving] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
-    unfetched: list[str] = field(default_factory=list)
+    unfetched: list[Handout] = field(default_factory=list)
     is_other_server: bool = False
     told_again: list[NewPage] = field(default_factory=list)
     damaged: list[tuple[int, bytes, str]] = field(default_factory=list)

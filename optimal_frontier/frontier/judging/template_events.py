@@ -97,9 +97,9 @@ class TemplateEvents:
         self._stored: set[bytes] = set()
 
     def learn(self, stored: Iterable[bytes]) -> None:
-        """Take over what other processes have found, by its names in ``P flagged``."""
-        for name in sorted(name for name in stored if is_event(name) and name not in self._stored):
-            self._stored.add(name)
+        """Take over what other processes have found, by all of its names in ``P flagged``."""
+        told = {name for name in stored if is_event(name)}
+        for name in sorted(told - self._stored):
             found = parse_name(name)
             if found is not None:
                 host, value, since = found
@@ -107,6 +107,7 @@ class TemplateEvents:
                 if all(event.value != value for event in known.events):
                     known.candidates.pop(value, None)
                     _enlist(known, _Step(value, since, SHOWN_BY, SHOWN_BY))
+        self._stored = told
 
     def judge(self, handout: Handout, content: bytes, at: float, changed: bool) -> tuple[bool, bytes]:
         """Judge a page by its fingerprint.

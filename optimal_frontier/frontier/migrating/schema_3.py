@@ -21,6 +21,7 @@ from optimal_frontier.frontier.judging.fingerprinting import stored_tag
 from optimal_frontier.frontier.judging.outcomes import CAUSES
 from optimal_frontier.state.export_lines import FORMAT, KIND, Line, page_line, to_text
 from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
+from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import SCHEMA, Namespace
@@ -76,7 +77,7 @@ def export_schema_3(namespace: Namespace) -> Iterator[Line]:
     # Requests in flight then are due now: their leases are over.
     counted["ended"] = counted.get("dispatched", 0) - counted.get("leases_expired", 0)
     counted["arrivals"] = int(meta.get("arrivals", 0))
-    yield {"partition": 0, "stats": counted, "plan": {}, "d": [now * 1e6, 1.0, 0.0, 0.0, 0.001, 0.0, 0.0]}
+    yield {"partition": 0, "stats": counted, "plan": {}, "d": list(PartitionState(at=now * 1e6))}
     names = {int(number): name.decode() for number, name in scan_hash(namespace, "hosts:names", 0)}
     aliases: dict[bytes, list[bytes]] = {}
     for name, raw in scan_hash(namespace, "aliases", 0):

@@ -29,6 +29,8 @@ from optimal_frontier.state.rows import HUB
 #: Looks in a round, and least seconds between two.
 LOOKS_A_ROUND: Final = 32
 LEAST_LOOK_S: Final = 1.0
+#: Seconds after which visits are taken in at the latest, without a look: the stream keeps no more than about 4,000 calls.
+CATCH_UP_S: Final = 10.0
 #: At one look of so many the clocks of all pages are asked; in a table of up to so many pages at each.
 _ALL_AT: Final = 2
 _FEW_PAGES: Final = 2000
@@ -63,8 +65,8 @@ class ClockKeeper:
         self.crawl = crawl
         self.clocks: dict[int, NeighbourhoodClocks] = {}
         self._looks = 0
-        # Visits that plans have taken in since the last look: most come that way where plans are made more often than looks.
-        self._planned: dict[int, int] = {}
+        # Visits that were taken in since the last look: most by plans where these are made more often than looks.
+        self._unlooked: dict[int, int] = {}
 
     @property
     def look_s(self) -> float:
@@ -82,10 +84,21 @@ class ClockKeeper:
             self.clocks[k] = NeighbourhoodClocks(self.namespace, k)
             self.clocks[k].load(priors.default_time)
         self.clocks[k].count(pages)
+        return self._read(k, now)
+
+    def catch_up(self, now: float) -> None:
+        """Take in the visits since the last time, and leave what follows from them to the next look."""
+        for k in self.clocks:
+            # Of a partition that cannot be reached the visits stay in its stream.
+            with contextlib.suppress(StateUnavailableError):
+                self._read(k, now)
+
+    def _read(self, k: int, now: float) -> VisitsRead:
+        priors = self.crawl.priors
         read = self.clocks[k].learn(priors, priors.default_time, now)
         # A plan reads only a part of a large table.
         self.crawl.tables[k].note(read.visits, read.log_price)
-        self._planned[k] = self._planned.get(k, 0) + len(read.visits)
+        self._unlooked[k] = self._unlooked.get(k, 0) + len(read.visits)
         return read
 
     def place(self, k: int, at: Ints, now: float) -> None:
@@ -106,7 +119,6 @@ class ClockKeeper:
         self._looks += 1
         moved = {}
         for k in self.clocks:
-            # Of a partition that cannot be reached the visits stay in its stream.
             with contextlib.suppress(StateUnavailableError):
                 some = self._look(k, now)
                 if some is not None and len(some.at):
@@ -114,17 +126,15 @@ class ClockKeeper:
         return moved
 
     def _look(self, k: int, now: float) -> Moved | None:
-        table, clocks = self.crawl.tables[k], self.clocks[k]
-        priors, pages = self.crawl.priors, table.pages
-        visits, _, log_price = clocks.learn(priors, priors.default_time, now)
-        table.note(visits, log_price)
+        pages, clocks = self.crawl.tables[k].pages, self.clocks[k]
+        log_price = self._read(k, now).log_price
         is_all = pages.count <= _FEW_PAGES or self._looks % _ALL_AT == 0
         # Where clocks count no more, all that is in the numbers is taken back, also what no look wrote at once.
         stirs = clocks.is_open or bool(pages["shift"].any() or pages["written"].any())
         if stirs:
             self.place(k, np.arange(pages.count) if is_all else np.flatnonzero(clocks.stirred(pages)), now)
         clocks.calm()
-        seen = len(visits) + self._planned.pop(k, 0)
+        seen = self._unlooked.pop(k, 0)
         if not stirs:
             return None
         most = max(_FEW_WRITTEN, int(_MOST_WRITTEN * seen))

@@ -300,7 +300,7 @@ class NeighbourhoodClocks:
             return True
         room = np.zeros(max(self._groups.size, 1), bool)
         room[: len(clocks.bins)] = clocks.bins.active[: len(room)]
-        gone = self._groups.drop(room)
+        gone = np.append(self._groups.drop(room), self._drop_hosts())
         keys, numbers = self._groups.touched()
         groups = dict(zip(keys, clocks.pack_groups(numbers), strict=True))
         keys, numbers = self._hosts.touched()
@@ -312,6 +312,19 @@ class NeighbourhoodClocks:
             known.is_touched[:] = False
         return True
 
+    def _drop_hosts(self) -> Keys:
+        """Drop hosts that have too few pages by now; return which."""
+        clocks, hosts = self._clocks, self._hosts
+        if clocks is None or not len(self._counts) or not len(hosts.keys):
+            return np.zeros(0, np.uint64)
+        kept = np.zeros(hosts.size, bool)
+        kept[hosts.numbers] = self._is_kept(_groups_of_hosts(hosts.keys))
+        before = hosts.numbers
+        gone = hosts.drop(kept)
+        if len(gone):
+            clocks.forget_hosts(np.setdiff1d(before, hosts.numbers))
+        return gone
+
     def fields(self) -> dict[str, Any]:
         """Return what a plan publishes: groups, hosts whose gates are open, and those of them that have a rhythm."""
         clocks = self._clocks
@@ -320,6 +333,11 @@ class NeighbourhoodClocks:
         used = self._hosts.numbers
         gates = {"clocks_open": clocks.gates, "rhythms_open": clocks.rhythm_gates}
         return {"groups": len(self._groups.keys)} | {name: int(np.count_nonzero(gate.is_open[used])) for name, gate in gates.items()}
+
+
+def _groups_of_hosts(hosts: Keys) -> Keys:
+    """Return the groups of all pages of hosts."""
+    return group_keys(hosts, np.zeros_like(hosts), np.zeros_like(hosts))[:, 0]
 
 
 def _sound(stored: StoredClocks, now: float) -> StoredClocks:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import struct
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import BATCH
 from optimal_frontier.state.published import Published
+from optimal_frontier.state.rows import pack_numbers
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,6 @@ _MOVED_PRICE: Final = 0.02
 _OTHER_WAYS: Final = ("bounds", "neighbourhoods")
 #: Calls that a look sends at once: nothing else is answered meanwhile.
 _AT_ONCE: Final = 4
-_NUMBERS: Final = struct.Struct("<dffff")
 
 
 @dataclass(frozen=True)
@@ -238,6 +237,11 @@ class Planner:
             return None
         return self._looked_at + self.keeper.look_s - self.crawl.now(self._first())
 
+    def catch_up(self) -> None:
+        """Take in the visits since the last look or plan, before the log of them forgets any."""
+        if self.keeper is not None:
+            self.keeper.catch_up(self.crawl.now(self._first()))
+
     def look(self) -> int:
         """Move the deadlines of pages as the clocks of their neighbourhoods have run since; return how many were moved.
 
@@ -335,7 +339,7 @@ class Planner:
         pages["placed"][at] = terms.log_price
         timed = self.crawl.republished[k].moved(pages, terms)
         if timed:
-            packed = b"".join(page + _NUMBERS.pack(b, *numbers) for page, b, numbers in timed)
+            packed = b"".join(page + pack_numbers(b, numbers) for page, b, numbers in timed)
             rows = np.concatenate([rows, np.frombuffer(packed, WRITTEN)])
         self.lock.renew()
         return self._sets[k], rows

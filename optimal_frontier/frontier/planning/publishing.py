@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,12 +12,12 @@ from optimal_frontier.estimation.sibling_priors import DEFAULT_SHAPE
 from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
 from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.scheduling.planning import LOAD
+from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.published import Published
 
 #: A partition gets at least this part of an equal share: new pages need a start.
 _LEAST_SHARE: Final = 0.02
-_STATE: Final = struct.Struct("<7d")
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,8 @@ class LivePrice:
             [["GET", key("d", partition)], ["GET", key("priors", partition)], ["GET", key("prices", partition)]], partition=partition
         )
         published = Published.parse(namespace.hash("plan", partition), priors, prices)
-        log_price = _STATE.unpack_from(kept)[3] if kept else 0.0
-        return cls(log_price, "log_price" not in published.fields, published)
+        state = PartitionState.stored(kept) or PartitionState()
+        return cls(state.log_price, "log_price" not in published.fields, published)
 
 
 @dataclass(frozen=True)

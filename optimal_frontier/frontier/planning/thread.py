@@ -10,6 +10,7 @@ from typing import Final
 
 from optimal_frontier.errors import OptimalFrontierError, StateError, StateUnavailableError
 from optimal_frontier.frontier.dispatching.setting_aside import can_go_on
+from optimal_frontier.frontier.planning.clock_keeper import CATCH_UP_S
 from optimal_frontier.frontier.planning.planner import Planner
 
 logger = logging.getLogger(__name__)
@@ -64,9 +65,11 @@ class PlannerThread:
                     if self.planner.look() and self._planned is not None:
                         self._planned()
                     look = self.planner.keeper.look_s if self.planner.keeper is not None else None
+                elif look is not None:
+                    self.planner.catch_up()
                 if due is not None:
                     # A crawl that has grown wants its next plan sooner than the last one knew.
-                    wait = min(due, max(1.0, 0.1 * interval), math.inf if look is None else look)
+                    wait = min(due, max(1.0, 0.1 * interval), math.inf if look is None else min(look, CATCH_UP_S))
                     if self._planned is not None and due > last_due:
                         self._planned()
                     last_due = due

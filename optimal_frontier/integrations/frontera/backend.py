@@ -249,8 +249,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         try:
             self._hosts.note(handout.record["url"])
             if not self._attached:
-                if self.session.courier.use_turn(handout.host):
-                    self.session.courier.note_start(handout.host)  # nobody tells when it is fetched
+                if (turn := self.session.courier.use_turn(handout.host)) is not None:
+                    self.session.courier.note_start(handout.host, turn)  # nobody tells when it is fetched
                 return self._lent.lend(handout, self._conditions(handout))
             request = request_of(handout.record)
         except Exception as error:  # whoever wrote it to Redis

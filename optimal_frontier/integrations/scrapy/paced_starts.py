@@ -53,21 +53,22 @@ class PacedStarts:
         if self._courier.pause_s <= 0 or not request.url.startswith(("http://", "https://")):
             return
         host = host_of(request.url)
-        if not self._courier.use_turn(host):
+        turn = self._courier.use_turn(host)
+        if turn is None:
             try:
-                await self._take_turn(host)
+                turn = await self._take_turn(host)
             except IgnoreRequest:
                 self._give_back(request)
                 raise
             self._check(request)
-        self._note_sent(host, _ROUNDS)
+        self._note_sent(host, turn, _ROUNDS)
 
-    def _note_sent(self, host: str, rounds: int) -> None:
+    def _note_sent(self, host: str, turn: float, rounds: int) -> None:
         """Say that a fetch has begun when the loop has come round so often: connecting and writing take a round each."""
         if rounds:
-            call_later(0.0, lambda: self._note_sent(host, rounds - 1))
+            call_later(0.0, lambda: self._note_sent(host, turn, rounds - 1))
         else:
-            self._courier.note_start(host)
+            self._courier.note_start(host, turn)
 
     def _check(self, request: Any) -> None:
         lease: Lease | None = request.meta.get(LEASE)
@@ -84,7 +85,8 @@ class PacedStarts:
         if lease is not None and lease.request is request:
             lease.is_given_back = True
 
-    async def _take_turn(self, host: str) -> None:
+    async def _take_turn(self, host: str) -> float:
+        """Wait for the turn, and return its name."""
         turn, asked = self._courier.take_turn(host), time.monotonic()
         try:
             while not turn.at:
@@ -93,8 +95,9 @@ class PacedStarts:
                     raise IgnoreRequest(f"{host} has given no turn")
             while (left := turn.at - time.monotonic()) > 0:
                 if is_closing(self._crawler.engine) or left > _LONGEST_S:
-                    self._courier.note_start(host, is_never=True)
+                    self._courier.note_start(host, turn.awaited, is_never=True)
                     raise IgnoreRequest(f"{host} has no turn for {left:.0f} s")
                 await pause(min(left, 1.0))
+            return turn.awaited
         finally:
             turn.is_wanted = False

@@ -5,18 +5,21 @@ local HEAD, PAGE, FAR, FRONT = ${HEAD_BYTES}, ${PAGE_BYTES}, 9e15, 4 -- FRONT: s
 local ACTIVE, TRANSIENT, RETIRED, DONE = 1, 3, 4, 5
 -- What scripts read of a head: host, state, flags, b, a, s, e, l. Before its first attempt b is 0, and its rank stands where a and s do.
 local QUEUE, RANK_AT = '${QUEUE_FORMAT}', ${RANK_AT}
--- d: at (0: nobody has asked yet), tokens, discovery, log price, step, number of the plan, pages forgotten, run, dispatches; an older one ends before the last two
-local STATE, NONE = '<ddddddddd', string.rep('\0', 16)
+-- Values of d and of opens (layouts.py); zeros stand for what one of an earlier build lacks.
+local STATE, TURNS, NONE = '${STATE_FORMAT}', '${TURNS_FORMAT}', string.rep('\0', ${LACKING_BYTES})
 -- Never before `at`. A caller who knows what it should be by its own clock (expected; 0: it does not) believes the server's within so much.
-local function clock(at, expected, within)
+-- For anybody else a clock that was ahead at the last call is so still, unless that is long ago.
+local function clock(d, expected, within)
   local t = call('TIME')
-  local told = t[1] * 1e6 + t[2]
+  local told, at = t[1] * 1e6 + t[2], d[${D_AT}]
+  local since = told - d[${D_CLOCK}]
+  if (expected or 0) == 0 and since >= 0 and since < ${REMEMBERED} * 1e6 and told > at then expected, within = at + since, ${BELIEVED} * 1e6 end
   local is_off = expected and expected > 0 and math.abs(told - expected) > within
   return math.max(is_off and expected or told, at), told
 end
 local function read_state()
   local kept = call('GET', P .. 'd')
-  return kept and {up(STATE, kept .. NONE)} or {0, 1, 0, 0, 0.001, 0, 0, 0, 0}
+  return kept and {up(STATE, kept .. NONE)} or {${FRESH_STATE}}
 end
 local function write_state(d) call('SET', P .. 'd', pk(STATE, unpack(d))) end
 -- When a page is due (scheduling/numbers.py), and where that is on the queue: whole and even, as odd scores are leases.
@@ -28,15 +31,13 @@ local function deadline(L, b, a, s, e, l)
 end
 local function place(due) return due >= FAR and FAR or floor(due / 2) * 2 end
 local function many(command, key, list) if #list > 0 then call(command, key, unpack(list)) end end
--- In f a host stands by the rank of its first page (below 0), or by the time when it opens.
+-- In f a host stands by the rank of its first page (below 0), or by the time when it opens (false: it is open; nil: if it is shut it stays so).
 local function sync_first(host, opens)
   local head = call('ZRANGE', P .. 'f:' .. host, 0, 0, 'WITHSCORES')
-  if head[2] then call('ZADD', P .. 'f', opens or head[2], host) else call('ZREM', P .. 'f', host) end
+  if not head[2] then call('ZREM', P .. 'f', host)
+  elseif opens ~= nil or tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 then call('ZADD', P .. 'f', opens or head[2], host) end
 end
--- rows: flat list of row, page of pages that wait for their first visit. A host that is shut stays so.
-local function sync_open(host)
-  if tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 or call('EXISTS', P .. 'f:' .. host) == 0 then sync_first(host) end
-end
+-- rows: flat list of row, page of pages that wait for their first visit.
 local function queue_first(rows)
   local hosts = {}
   for i = 1, #rows, 2 do
@@ -44,9 +45,9 @@ local function queue_first(rows)
     local list = hosts[host] or {}
     list[#list + 1], list[#list + 2], hosts[host] = up('<d', rows[i], RANK_AT), rows[i + 1], list
   end
-  for host, list in pairs(hosts) do many('ZADD', P .. 'f:' .. host, list); sync_open(host) end
+  for host, list in pairs(hosts) do many('ZADD', P .. 'f:' .. host, list); sync_first(host) end
 end
 local function add_counts(text, times, sums)
   for name, by in string.gmatch(text, '([%w_]+)=(%-?%d+)') do sums[name] = (sums[name] or 0) + by * times end
 end
-local function store_counts(sums) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, by) end end end
+local function store_counts(sums, key) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. (key or 'stats'), name, by) end end end

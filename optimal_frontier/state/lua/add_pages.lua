@@ -12,7 +12,7 @@ local aliases = call('EXISTS', P .. 'aliases') == 1 and call('HMGET', P .. 'alia
 local named, new, values, kept, rows, replaced = {}, {}, {}, {}, {}, {}
 local pages, pending, arrivals = 0, 0, false
 local function count_of(field)
-  if not kept[field] then kept[field] = {tonumber(call('HGET', P .. 'kept', field) or '0'), 0} end
+  kept[field] = kept[field] or tonumber(call('HGET', P .. 'kept', field) or '0')
   return kept[field]
 end
 for j = 1, n do
@@ -35,9 +35,9 @@ for j = 1, n do
     local state, pattern = string.byte(head, ${STATE_AT}), up('<I4', head, ${PATTERN_AT})
     local of_host = host and most_of_host > 0 and count_of('h' .. host)
     local of_pattern = most_of_pattern > 0 and count_of('p' .. pattern)
-    if of_host and of_host[1] + of_host[2] >= most_of_host then
+    if of_host and of_host >= most_of_host then
       result[j] = -1
-    elseif of_pattern and of_pattern[1] + of_pattern[2] >= most_of_pattern then
+    elseif of_pattern and of_pattern >= most_of_pattern then
       result[j] = -2
     else
       host = host or host_number(names[j])
@@ -48,8 +48,7 @@ for j = 1, n do
       new[id] = row .. tail
       rows[#rows + 1], rows[#rows + 2] = row, id
       if state ~= TRANSIENT then
-        local h, p = of_host or count_of('h' .. host), of_pattern or count_of('p' .. pattern)
-        h[2], p[2] = h[2] + 1, p[2] + 1
+        kept['h' .. host], kept['p' .. pattern] = count_of('h' .. host) + 1, count_of('p' .. pattern) + 1
       end
       if state == ACTIVE then pages = pages + 1 end
       pending = pending + 1
@@ -62,6 +61,8 @@ queue_first(rows)
 -- An observation that is under way brings the tail that it was handed out with.
 local scores = replaced[1] and call('ZMSCORE', P .. 'q', unpack(replaced)) or {}
 for i = 1, #replaced do if scores[i] and scores[i] % 2 == 1 then call('SADD', P .. 'amended', replaced[i]) end end
-for field, by in pairs(kept) do if by[2] > 0 then call('HINCRBY', P .. 'kept', field, by[2]) end end
+local counted = {}
+for field, count in pairs(kept) do counted[#counted + 1], counted[#counted + 2] = field, count end
+many('HSET', P .. 'kept', counted)
 store_counts({pages = pages, pending = pending})
 return result

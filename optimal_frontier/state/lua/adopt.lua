@@ -15,7 +15,7 @@ call('HSET', P .. 'pages', id, head .. ARGV[4])
 -- It was an alias once, and is a page again.
 call('HDEL', P .. 'aliases', id)
 if ARGV[5] ~= '' then call('HSET', P .. 'memory', id, ARGV[5]) end
-if state < RETIRED then call('ZADD', P .. 'q', place(deadline(read_state()[4], b, a, s, e, l)), id) end
+if state < RETIRED then call('ZADD', P .. 'q', place(deadline(read_state()[${D_LOG_PRICE}], b, a, s, e, l)), id) end
 note_page(head, 1, sums)
-store_counts(sums)
+store_pages(sums)
 return 1

@@ -15,5 +15,5 @@ end
 local sums = {ended = 1}
 if #old >= HEAD then note_page(old, -1, sums) end
 add_counts(ARGV[4], 1, sums)
-store_counts(sums)
+store_pages(sums)
 return 1

@@ -4,24 +4,21 @@
 --          and "dddd": s for which a host waits to be told of the fetch's start (0: not at all), what the time should be (us; 0: unknown),
 --          within how many us the server's clock is believed, run of the namespace (0: unknown)
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
--- Returns  {"<dddddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, hosts known, the
---          server's own time, run of the last caller, dispatches before this one (0, 0: this server has none of it); then lists: pages, lateness (us; below 0: early), stored values, memories (or nil), and words (or nil) of each host in the order of
---          these pages}. O(log n) a page; a lease whose reply is lost runs out.
+-- Returns  {"<ddddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, the server's own
+--          time, run of the last caller, dispatches before this one (0, 0: this server has none of it); then lists: pages, lateness (us; below
+--          0: early), stored values, memories (or nil); and of each host, in the order of these pages, its words (or none of any) and its
+--          name}. O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
 local min, max, number, format = math.min, math.max, tonumber, string.format
 local n, per_host, lease, budget, share, delay, period, awaited, expected, within, run = up('<I4I4ddddddddd', ARGV[1])
 local d = read_state()
-local now, told = clock(d[1], expected, within)
-if d[1] == 0 then d[1] = now end
-local discovery, L, step, found, dispatches = d[3], d[4], d[5], d[8], d[9]
+local now, told = clock(d, expected, within)
+if d[${D_AT}] == 0 then d[${D_AT}] = now end
+local discovery, L, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
 -- After a time in which nobody could renew them leases are spared for as long as one lasts, so that their owners can. Live crawlers call
 -- every 5 s at least.
-if run > 0 and dispatches > 0 and now - d[1] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
-local grace
-local function is_spared()
-  if grace == nil then grace = run > 0 and call('EXISTS', P .. 'grace') == 1 end
-  return grace
-end
+if run > 0 and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
+local is_spared = run > 0 and call('EXISTS', P .. 'grace') == 1
 -- Pages looked at beyond one a request; pages of a shut host at one of its turns; microseconds by which a host may catch up.
 local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
 -- A page whose update time has come, or that was pinged, goes before pages worth the price times e or less.
@@ -31,7 +28,7 @@ local function is_kept(value) -- in a first pass pinned pages and hubs keep thei
   local e, l, _, least, most = up('<fffff', value, ${E_AT})
   return is_first_pass and (e == l and (l == 0 or least >= most) or floor(string.byte(value, FLAGS_AT) / ${HUB}) % 2 == 1)
 end
-local tokens = budget > 0 and min(max(0.1 * budget, min(1.9, 1 + 0.1 * budget)), d[2] + budget * (now - d[1]) / 1e6) or n
+local tokens = budget > 0 and min(max(0.1 * budget, min(1.9, 1 + 0.1 * budget)), d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) or n
 local want, pause = min(n, floor(tokens + 1e-9)), max(delay, period) * 1e6
 local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
 if pause > 0 then per_host = 1 elseif per_host == 0 then per_host = FAR end
@@ -43,7 +40,7 @@ local function learn_hosts(hosts)
   local asked, k = {}, 0
   for i = 1, #hosts do if not free[hosts[i]] then asked[k + 1], k, free[hosts[i]] = hosts[i], k + 1, 0 end end
   local kept = is_paced and k > 0 and call('HMGET', P .. 'opens', unpack(asked)) or {}
-  for i = 1, #kept do if kept[i] then free[asked[i]], turn[asked[i]], waits[asked[i]] = up('<ddd', kept[i] .. NONE) end end
+  for i = 1, #kept do if kept[i] then free[asked[i]], turn[asked[i]], waits[asked[i]] = up(TURNS, kept[i] .. NONE) end end
 end
 local is_bound = is_paced or per_host < FAR or #ARGV[2] > 0
 -- One whose fetch has not begun is looked at again soon.
@@ -67,11 +64,11 @@ local function put_off(page, host, score, is_kept)
   elseif score <= now then put(page, place(at) + score % 2); turn[host], moved[host] = at + max(pause / RIVALS, 10000), true end
   wait = min(wait, opens - now)
 end
-while want > 0 and c - over < want and from < 4 * want + 256 do
+while want > 0 and c - over < want and from < 256 do
   local some, ids, scores, hosts, k = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES'), {}, {}, {}, 0
   for i = 1, #some, 2 do
     local score = number(some[i + 1])
-    if score <= now and score % 2 == 1 and is_spared() then wait = min(wait, 1e6)
+    if score <= now and score % 2 == 1 and is_spared then wait = min(wait, 1e6)
     elseif score <= now or score % 2 == 0 then k, ids[k + 1], scores[k + 1] = k + 1, some[i], score
     elseif score - now < wait then wait = score - now end
   end
@@ -110,10 +107,11 @@ while want > 0 and c - over < want and from < 4 * want + 256 do
   from = #some < 2 * (want + SPARE) and FAR or from + want + SPARE
 end
 table.sort(ready)
--- First visits: the first page of each open host, by rank; the next ones of a host as they are taken.
-local firsts, begun = {}, {}
+-- First visits: the first page of each open host, by rank; the next ones of a host as they are taken, read four at a time.
+local firsts, begun, lined = {}, {}, 0
 local function line_up(host, at)
-  local list, i = begun[host].list, 1
+  local list, f, i = begun[host].list, P .. 'f:' .. begun[host].number, 1
+  for _, told in ipairs(list[2 * at] and {} or call('ZRANGE', f, at - 1, pause > 0 and 0 or at + 2, 'WITHSCORES')) do list[#list + 1] = told end
   local one = {host = host, id = list[2 * at - 1], rank = tonumber(list[2 * at] or nil), at = at}
   if not one.id or not is_open(host) then return end
   while firsts[i] and (firsts[i].rank < one.rank or firsts[i].rank == one.rank and firsts[i].id < one.id) do i = i + 1 end
@@ -125,9 +123,9 @@ if want > 0 and (is_first_pass or discovery + share * want >= 1 or c < want or r
   learn_hosts(hosts)
   for i, host in ipairs(hosts) do
     if opens_at(host) > now then call('ZADD', P .. 'f', opens_at(host), numbers[i])
-    elseif is_open(host) then
-      begun[host] = {number = numbers[i], list = call('ZRANGE', P .. 'f:' .. numbers[i], 0, pause > 0 and 0 or want, 'WITHSCORES'), n = 0}
-      if begun[host].list[1] then line_up(host, 1) else call('ZREM', P .. 'f', numbers[i]) end
+    elseif lined < want + SPARE and is_open(host) then
+      begun[host], lined = {number = numbers[i], list = {}, n = 0}, lined + 1
+      line_up(host, 1); if not begun[host].list[1] then call('ZREM', P .. 'f', numbers[i]) end
     end
   end
 end
@@ -168,7 +166,7 @@ for host, one in pairs(begun) do
   local gone = {}
   for i = 1, one.n do gone[i] = one.list[2 * i - 1] end
   many('ZREM', P .. 'f:' .. one.number, gone)
-  if one.n > 0 then sync_first(one.number, pause > 0 and free[host] or nil) end
+  if one.n > 0 then sync_first(one.number, pause > 0 and free[host]) end
 end
 local rows = fresh[1] and call('HMGET', P .. 'pages', unpack(fresh)) or {}
 for i = 1, #fresh do fresh[fresh[i]] = rows[i] or '' end
@@ -176,21 +174,22 @@ local until_, has_words, hosts, seen = floor((now + lease * 1e6) / 2) * 2 + 1, c
 local token = format('%d', until_)
 for i = 1, got do
   values[i], queue[m + 1], queue[m + 2], m = values[i] or fresh[ids[i]], token, ids[i], m + 2
-  local host = has_words and #values[i] >= 4 and up('<I4', values[i]) or 0
-  if has_words and not seen[host] then hosts[#hosts + 1], seen[host] = host, true end
+  local host = #values[i] >= 4 and up('<I4', values[i]) or 0
+  if not seen[host] then hosts[#hosts + 1], seen[host] = host, true end
 end
 many('ZADD', P .. 'q', queue)
 local turns, k = {}, 0
-for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk('<ddd', free[host] or 0, turn[host] or 0, waits[host] or 0), k + 2 end
+for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk(TURNS, free[host] or 0, turn[host] or 0, waits[host] or 0), k + 2 end
 many('HSET', P .. 'opens', turns)
-for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and at <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
+for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and opens_at(host) <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
 local memories = got > 0 and call('HMGET', P .. 'memory', unpack(ids)) or {}
-local words = hosts[1] and call('HMGET', P .. 'hosts:words', unpack(hosts)) or {}
+local words = has_words and hosts[1] and call('HMGET', P .. 'hosts:words', unpack(hosts)) or {}
+local names = hosts[1] and call('HMGET', P .. 'hosts:names', unpack(hosts)) or {}
 if got > 0 then call('HINCRBY', P .. 'stats', 'dispatched', got) end
 local opens = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
 if opens and tonumber(opens) > now then wait = min(wait, opens - now) elseif firsts[1] then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end
-d[1], d[2], d[3], d[4] = now, budget > 0 and tokens - got or 1, discovery, L
-if run > 0 then d[8], d[9] = run, dispatches + 1 end
+d[${D_AT}], d[${D_CLOCK}], d[${D_TOKENS}], d[${D_DISCOVERY}], d[${D_LOG_PRICE}] = now, told, budget > 0 and tokens - got or 1, discovery, L
+if run > 0 then d[${D_RUN}], d[${D_DISPATCHES}] = run, dispatches + 1 end
 write_state(d)
-return {pk('<dddddddddd', now, wait, L, d[6], d[7], until_, call('HLEN', P .. 'hosts'), told, found, dispatches), ids, late, values, memories, words}
+return {pk('<ddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], until_, told, found, dispatches), ids, late, values, memories, words, names}

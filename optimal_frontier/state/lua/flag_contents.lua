@@ -2,7 +2,7 @@
 -- ARGV  seconds for which one is flagged, seconds for which it is remembered, most of them; then names to note
 -- Returns  a flat list: name, 1 (flagged) or 0 (it was for so long that it passes for the pages' own). O(n log n); idempotent.
 if #ARGV == 3 and call('EXISTS', P .. 'flagged') == 0 then return {} end
-local now = clock(0) / 1e6
+local now = clock(read_state()) / 1e6
 for i = 4, #ARGV do call('ZADD', P .. 'flagged', 'NX', string.format('%.3f', now), ARGV[i]) end
 call('ZREMRANGEBYSCORE', P .. 'flagged', '-inf', now - tonumber(ARGV[2]))
 call('ZREMRANGEBYRANK', P .. 'flagged', 0, -tonumber(ARGV[3]) - 1)

@@ -22,10 +22,8 @@ for i = 1, #ARGV, 2 do
     forgotten = forgotten + 1
   end
 end
-store_counts(sums)
-if forgotten > 0 then
-  local d = read_state()
-  d[7] = d[7] + forgotten
-  write_state(d)
-end
+store_pages(sums)
+local d = read_state()
+d[${D_FORGOTTEN}] = d[${D_FORGOTTEN}] + forgotten
+if forgotten > 0 then write_state(d) end
 return result

@@ -10,7 +10,7 @@
 --      number of a lease, change (previous and new fingerprint in hexadecimal, URL)
 -- Returns  per lease 1 if it was counted, 0 if it is not this token's any more. Variadic commands, O(log n) a page; idempotent by token.
 local format, n, n_counters, n_memories = string.format, up('<I2I2I2I2', ARGV[4])
-local L, result, ids, tokens, ops, at = read_state()[4], {}, {}, {}, {}, 1
+local L, result, ids, tokens, ops, at = read_state()[${D_LOG_PRICE}], {}, {}, {}, {}, 1
 for j = 1, n do ids[j], ops[j], tokens[j], at = up('<c${PAGE_BYTES}BBc0', ARGV[5], at) end
 local scores, amended = call('ZMSCORE', P .. 'q', unpack(ids)), call('EXISTS', P .. 'amended') == 1
 local values, queue, leave, forget, back, v, q, refused = {}, {}, {}, {}, {}, 0, 0, 0

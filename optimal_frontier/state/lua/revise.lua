@@ -12,8 +12,8 @@ for i = 2, #ARGV, 3 do
   elseif score % 2 == 1 or b == 0 and state < RETIRED then result[#result + 1] = 2
   else
     local _, to, flags, b_, a, s, e, l = up(QUEUE, ARGV[i + 1])
-    local due = deadline(d[4], b_, a, s, e, l)
-    if flags % (2 * ${SIGNALLED}) >= ${SIGNALLED} and e == l and e > 0 and due <= (clock(d[1])) then due = FRONT end
+    local due = deadline(d[${D_LOG_PRICE}], b_, a, s, e, l)
+    if flags % (2 * ${SIGNALLED}) >= ${SIGNALLED} and e == l and e > 0 and due <= (clock(d)) then due = FRONT end
     call('HSET', P .. 'pages', id, ARGV[i + 1] .. sub(old, HEAD + 1))
     note_page(old, -1, sums); note_page(ARGV[i + 1], 1, sums)
     if to < RETIRED then queue[#queue + 1], queue[#queue + 2] = place(due), id
@@ -26,5 +26,5 @@ end
 many('ZADD', P .. 'q', queue)
 many('ZREM', P .. 'q', leave)
 add_counts(ARGV[1], done, sums)
-store_counts(sums)
+store_pages(sums)
 return result

@@ -1,8 +1,9 @@
 -- Takes or renews the planner's lock.
 -- ARGV  owner, time to live (ms)
--- Returns  the fencing token, or 0 if another holds the lock. O(1).
-local holder = call('GET', P .. 'planner')
+-- Returns  the fencing token, or 0 if another holds the lock. O(1). Tokens rise, also on a server that has lost the last ones: times, in us.
+local holder, fence = call('GET', P .. 'planner'), tonumber(call('GET', P .. 'fence') or 0)
 if holder and holder ~= ARGV[1] then return 0 end
 call('SET', P .. 'planner', ARGV[1], 'PX', ARGV[2])
-if holder then return tonumber(call('GET', P .. 'fence')) end
-return call('INCR', P .. 'fence')
+if not holder then fence = math.max(fence + 1, (select(2, clock(read_state())))) end
+call('SET', P .. 'fence', string.format('%d', fence))
+return fence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Callable, Iterator
 
@@ -15,6 +14,7 @@ from optimal_frontier.frontier.dispatching.held_leases import HeldLeases
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.frontier.dispatching.work import Start
 from optimal_frontier.frontier.judging.safely import aside
+from optimal_frontier.state.layouts import HostTurns
 from optimal_frontier.state.messages import DROP, RELEASE, Handout, Observation
 from optimal_frontier.state.rows import Row
 
@@ -29,7 +29,7 @@ def handout(page: int, token: float = 1.0, host: str = "a") -> Handout:
 def awaited(store: ClockedNamespace) -> list[bool]:
     """Of each host whether it waits to be told of a start."""
     kept = store.command("HVALS", store.key("opens"))
-    return [struct.unpack("<ddd", value)[2] > 0 for value in kept]
+    return [turns.awaited > 0 for turns in map(HostTurns.stored, kept) if turns is not None]
 
 
 def eventually(condition: Callable[[], object]) -> None:
@@ -97,12 +97,13 @@ def test_a_handout_that_may_not_be_fetched_opens_its_host(store: ClockedNamespac
 def test_a_turn_that_was_used_is_not_given_back(courier: Courier, store: ClockedNamespace) -> None:
     """The start of that fetch is told when it begins, also where its lease ends before."""
     one = handed(courier)
-    assert courier.use_turn(one.host)
-    assert not courier.use_turn(one.host)
+    turn = courier.use_turn(one.host)
+    assert turn is not None
+    assert courier.use_turn(one.host) is None
     courier.observe(ENDS["given back"](one))
     assert courier.flush(PATIENCE_S)
     assert awaited(store) == [True]
-    courier.note_start(one.host)
+    courier.note_start(one.host, turn)
     assert courier.flush(PATIENCE_S)
     assert awaited(store) == [False]
 
@@ -113,14 +114,14 @@ def test_a_turn_belongs_to_the_last_handout_of_its_host() -> None:
     held.take([handout(1), handout(2), handout(1, 3.0, "b")])
     assert held.end(handout(1))[1] == []
     assert held.end(handout(1, 1.0, "b"))[1] == []
-    assert held.unused() == [Start("a", 0.0), Start("b", 0.0)]
-    assert held.end(handout(2))[1] == [Start("a", 0.0)]
+    assert held.unused() == [Start("a", 0.0, 15e6), Start("b", 0.0, 15e6)]
+    assert held.end(handout(2))[1] == [Start("a", 0.0, 15e6)]
     assert held.end(handout(2))[1] == []
-    assert (len(held), held.unused()) == (1, [Start("b", 0.0)])
+    assert (len(held), held.unused()) == (1, [Start("b", 0.0, 15e6)])
 
 
 def test_without_pauses_there_are_no_turns() -> None:
     held = HeldLeases(15.0, has_turns=False)
     held.take([handout(1)])
-    assert not held.use_turn("a")
+    assert held.use_turn("a") is None
     assert (held.unused(), held.end(handout(1))[1]) == ([], [])

@@ -140,7 +140,7 @@ def test_what_was_found_out_not_to_be_one_stays_so_whatever_is_stored():
 
 
 def test_memory_is_bounded():
-    """Of a host 16 differences that may become events, and 16 events; 2,000 hosts."""
+    """Of a host 16 differences that may become events, and 16 events; 2,000 hosts; of what is stored no more than that."""
     events = TemplateEvents()
     for n in range(3000):
         events.judge(handout(1, host=f"h{n}"), content(1, n + 1), AT, True)
@@ -148,6 +148,9 @@ def test_memory_is_bounded():
     events.learn({name_of("h", 5 * n, AT + n) for n in range(100)})
     assert len(events._hosts) == 2000
     assert (len(events._hosts["h"].candidates), len(events._hosts["h"].events)) == (16, 16)
+    assert len(events._stored) == 100
+    events.learn({name_of("h", 5, AT)})
+    assert len(events._stored) == 1
 
 
 def visit(number: int, *added: int, is_summed: bool = True, **values: Any) -> Any:

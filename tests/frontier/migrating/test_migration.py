@@ -117,7 +117,7 @@ def test_pages_keep_their_next_visits_and_the_crawl_goes_on(old, run):
         due = found.row.b / 1e6 + found.row.a
         slot = next(slot for name, slot in slots.items() if name == scrapys(f"{SITE}/{path}"))
         assert due == pytest.approx(max(scores[slot], found.row.b / 1e6), abs=0.01)
-    handouts = parse_dispatch(0, old.run([dispatch_call(0, Ask(64))])[0], old.host_names).handouts
+    handouts = parse_dispatch(0, old.run([dispatch_call(0, Ask(64))])[0]).handouts
     assert {handout.record["url"] for handout in handouts} >= {f"{SITE}/often", f"{SITE}/pinned"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.messages import KEEP, PAGE_BYTES, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
@@ -21,7 +21,6 @@ from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, LAYOUT, Row
 
 #: Where tests start, seconds since the epoch: the year 2033. Scripts never go behind the time that a partition was told last.
 START = 2_000_000_000.0
-_STATE = struct.Struct("<7d")
 
 
 def parse(**values: object) -> FrontierSettings:
@@ -60,20 +59,24 @@ class Crawl:
         for k in range(self.namespace.partitions):
             key = self.namespace.key("d", k)
             kept = self.namespace.command("GET", key, partition=k)
-            state = list(_STATE.unpack_from(kept)) if kept else [0.0, 1.0, 0.0, 0.0, 0.001, 0.0, 0.0]
-            self.namespace.command("SET", key, _STATE.pack(round(at * 1e6), *state[1:]), partition=k)
+            state = (PartitionState.stored(kept) or PartitionState())._replace(at=round(at * 1e6))
+            self.namespace.command("SET", key, pack_doubles(state), partition=k)
         self.at = at
         return at
 
     def advance(self, seconds: float) -> float:
         return self.set_time(self.at + seconds)
 
+    def state(self, k: int = 0) -> PartitionState:
+        state = PartitionState.stored(self.namespace.command("GET", self.namespace.key("d", k), partition=k))
+        assert state is not None
+        return state
+
     def log_price(self, k: int = 0) -> float:
-        kept = self.namespace.command("GET", self.namespace.key("d", k), partition=k)
-        return float(_STATE.unpack_from(kept)[3])
+        return self.state(k).log_price
 
     def step(self, k: int = 0) -> float:
-        return float(_STATE.unpack_from(self.namespace.command("GET", self.namespace.key("d", k), partition=k))[4])
+        return self.state(k).step
 
     # Pages.
 
@@ -86,7 +89,7 @@ class Crawl:
 
     def dispatch(self, n: int = 64, k: int = 0, **ask: Any) -> list[Handout]:
         reply = self.namespace.run([dispatch_call(k, Ask(n, **({"lease": 1e6} | ask)))])[0]
-        return parse_dispatch(k, reply, self.namespace.host_names).handouts
+        return parse_dispatch(k, reply).handouts
 
     def firsts(self) -> list[Handout]:
         """Hand out all first visits, and nothing else."""

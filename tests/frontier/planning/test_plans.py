@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import struct
 import time
 
 import numpy as np
@@ -17,6 +16,7 @@ from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.scheduling.numbers import Numbers, deadline, waits_at_price
 from optimal_frontier.scheduling.price_law import GAIN
+from optimal_frontier.state.layouts import pack_doubles
 from optimal_frontier.state.messages import REST
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import DONE, ONCE, Row
@@ -112,9 +112,7 @@ def test_what_a_visit_is_not_worth_comes_back_when_it_is(crawl):
 
 
 def _with_price(crawl: Crawl, log_price: float) -> bytes:
-    state = list(struct.unpack_from("<7d", crawl.namespace.command("GET", crawl.namespace.key("d"))))
-    state[3] = log_price
-    return struct.pack("<7d", *state)
+    return pack_doubles(crawl.state()._replace(log_price=log_price))
 
 
 def test_a_price_that_answers_to_nothing_is_set_anew(crawl):

@@ -1,0 +1,71 @@
+"""How long the largest call of each script holds the server up: its median, p99.9 and longest time, as SLOWLOG measures it.
+
+SLOWLOG goes by the clock, so what else the machine does is in it. ``cpu`` is what the server's main thread computed for the call, request
+and reply included.
+
+python benchmarks/script_times.py [--server PROGRAM] [--pages N] [--hosts N] [--calls N] [--cpu N] [--only KIND ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.visits.largest_calls import LargestCalls
+from benchmarks.visits.server import Server
+from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.namespace import Namespace
+
+#: Calls of a kind before the server is filled anew: some kinds use its pages up.
+ROUND = 50
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", default="redis-server")
+    parser.add_argument("--pages", type=int, default=20_000)
+    parser.add_argument("--hosts", type=int, default=2_000)
+    parser.add_argument("--calls", type=int, default=1_000, help="of each kind; p99.9 needs a thousand")
+    parser.add_argument("--cpu", type=int, default=0, help="processor that the server is bound to")
+    parser.add_argument("--only", nargs="+", metavar="KIND", help="kinds whose names begin so")
+    given = parser.parse_args()
+    server = Server(given.server, given.cpu)
+    times: dict[str, list[float]] = {}
+    computed: dict[str, list[float]] = {}
+    try:
+        for begin in range(0, given.calls, ROUND):
+            server.client.flushall()
+            space = Namespace(connect(parse_redis_url(f"unix://{server.socket}", Path())), "bench")
+            space.open(spider="bench")
+            calls = LargestCalls(space, given.pages, given.hosts)
+            for kind, make in calls.kinds.items():
+                if given.only and not kind.startswith(tuple(given.only)):
+                    continue
+                for _ in range(min(ROUND, given.calls - begin)):
+                    call = make()
+                    server.watch_calls(0.0)
+                    before = server.computed_ms()
+                    space.run([call])
+                    computed.setdefault(kind, []).append(server.computed_ms() - before)
+                    times.setdefault(kind, []).append(server.slow_calls()[0])
+            calls.close()
+    finally:
+        server.close()
+    for kind, told in times.items():
+        figures = {name: rounded(values) for name, values in (("slowlog_ms", told), ("cpu_ms", computed[kind]))}
+        print(json.dumps({"call": kind, "calls": len(told), **figures}))
+
+
+def rounded(values: list[float]) -> list[float]:
+    """Median, p99.9, longest."""
+    return [round(float(value), 3) for value in (*np.percentile(values, [50, 99.9]), max(values))]
+
+
+if __name__ == "__main__":
+    main()

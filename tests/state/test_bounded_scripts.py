@@ -1,0 +1,101 @@
+"""The largest call of every script, in a partition with thousands of pages: how much it asks of the server, in commands and elements."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import BATCH
+
+_PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "visits" / "largest_calls.py"
+_SPEC = importlib.util.spec_from_file_location("largest_calls", _PATH)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+largest_calls = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(largest_calls)
+
+PAGES, HOSTS = 3000, 1500
+#: Most commands of a call, and most fields, members and values that these name.
+MOST: dict[str, tuple[int, int]] = {
+    "add_pages: new, new hosts": (11 * BATCH, 26 * BATCH),
+    "add_pages: known, other tails": (2 * BATCH, 8 * BATCH),
+    "adopt": (20, 30),
+    "become_alias": (220, 400),
+    "dispatch: due": (20, 7 * BATCH),
+    "dispatch: due, paced": (20, 10 * BATCH),
+    "dispatch: shut hosts": (2 * BATCH, 30 * BATCH),
+    "dispatch: first visits": (5 * BATCH, 32 * BATCH),
+    "dispatch: first visits beside full slots": (5 * BATCH, 32 * BATCH),
+    "dispatch: first visits with room": (5 * BATCH, 32 * BATCH),
+    "draw_tokens": (8, 5),
+    "flag_contents": (2 * BATCH, 4 * BATCH),
+    "forget: under way": (10 * BATCH, 12 * BATCH),
+    "forget: waiting": (13 * BATCH, 18 * BATCH),
+    "hold_host": (8, 8),
+    "note_starts": (4 * BATCH, 8 * BATCH),
+    "observe": (5 * BATCH, 28 * BATCH),
+    "observe: retired": (3 * BATCH, 8 * BATCH),
+    "publish_plan": (10, 240),
+    "renew": (5, 4 * BATCH),
+    "revise": (5 * BATCH, 9 * BATCH),
+    "add_to_sources": (2 * BATCH, 4 * BATCH),
+    "store_clocks": (5, 2 * BATCH + 10),
+    "take_turns": (7 * BATCH, 9 * BATCH),
+    "write_plan": (8, 6 * BATCH + 10),
+}
+#: Pages that a dispatch looks at, and members of queues of first visits that it reads.
+MOST_LOOKED_AT, MOST_FIRST = 6 * BATCH, 10 * BATCH
+
+
+@pytest.fixture(scope="module")
+def calls(redis_socket: str) -> Iterator[Any]:
+    space = Namespace(connect(parse_redis_url(f"unix://{redis_socket}", Path())), f"test-{uuid.uuid4().hex[:12]}")
+    space.open(spider="test")
+    made = largest_calls.LargestCalls(space, PAGES, HOSTS)
+    yield made
+    made.close()
+
+
+def commands_of(client: redis.Redis, run: Any) -> list[list[bytes]]:
+    """The commands of the scripts that are run, each with its arguments, as MONITOR writes them."""
+    done, found = uuid.uuid4().hex.encode(), []
+    with client.monitor() as watched:
+        run()
+        client.echo(done)
+        while done not in (line := watched.connection.read_response()):
+            if b" lua] " in line[:60]:
+                found.append(re.findall(rb'"((?:[^"\\]|\\.)*)"', line))
+    return found
+
+
+@pytest.mark.parametrize("kind", MOST)
+def test_a_call_asks_no_more_of_the_server_than_so(kind: str, calls: Any, redis_client: redis.Redis) -> None:
+    call = calls.kinds[kind]()
+    assert call.script == kind.partition(":")[0]
+    replies: list[Any] = []
+    commands = commands_of(redis_client, lambda: replies.extend(calls.namespace.run([call])))
+    most_commands, most_elements = MOST[kind]
+    elements = sum(len(command) - 2 for command in commands)
+    assert 0 < len(commands) <= most_commands
+    assert elements <= most_elements
+    if kind.startswith("dispatch"):
+        looked_at = sum(len(command) - 2 for command in commands if command[0] == b"HMGET" and command[1].endswith(b":pages"))
+        first = [command for command in commands if command[0] == b"ZRANGE" and b":f:" in command[1]]
+        assert 0 < looked_at <= MOST_LOOKED_AT
+        assert sum(1 + int(command[3]) - int(command[2]) for command in first) <= MOST_FIRST
+        assert kind == "dispatch: shut hosts" or len(replies[0][1]) == BATCH
+
+
+def test_every_script_has_its_largest_call() -> None:
+    """But those that set one value: the lock of the planner, and counters."""
+    scripts = {path.stem for path in (_PATH.parents[2] / "optimal_frontier" / "state" / "lua").glob("[!_]*.lua")}
+    assert scripts - {kind.partition(":")[0] for kind in MOST} == {"count", "take_planner_lock", "release_planner_lock"}
