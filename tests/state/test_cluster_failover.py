@@ -45,7 +45,7 @@ def space(servers: ClusterServers) -> Iterator[Namespace]:
 def take(space: Namespace, n: int = 5, partitions: range | list[int] = range(PARTITIONS)) -> list[Handout]:
     belief = Belief(run=space.run_id)
     replies = space.run([dispatch_call(k, Ask(n, belief=belief)) for k in partitions])
-    return [one for k, reply in zip(partitions, replies, strict=True) for one in parse_dispatch(k, reply, space.host_names).handouts]
+    return [one for k, reply in zip(partitions, replies, strict=True) for one in parse_dispatch(k, reply).handouts]
 
 
 def end(space: Namespace, handed: list[Handout]) -> list[int]:
