@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.estimation.group_bins import fault_of_group
 from optimal_frontier.estimation.neighbourhoods import BINS_A_ROUND, NO_GROUP, Neighbourhoods, VisitBatch, bin_length, fault_of_host
-from optimal_frontier.frontier.planning.page_table import Pages
+from optimal_frontier.frontier.planning.page_columns import Pages
 from optimal_frontier.frontier.planning.priors import Priors
 from optimal_frontier.state.clocks import (
     BEGINNING,
@@ -254,14 +254,13 @@ class NeighbourhoodClocks:
         if clocks is None or not self.is_open:
             return found
         of_host = pages["host"][at]
-        host = self._hosts.of(np.arange(int(of_host.max(initial=0)) + 1, dtype=np.uint64))
-        is_moved = (clocks.gates.is_open | clocks.rhythm_gates.is_open)[np.maximum(host, 0)] & (host >= 0)
-        some = np.flatnonzero(is_moved[of_host])
+        host = self._hosts.of(of_host.astype(np.uint64))
+        some = np.flatnonzero((clocks.gates.is_open | clocks.rhythm_gates.is_open)[np.maximum(host, 0)] & (host >= 0))
         if not len(some):
             return found
         since = np.minimum(pages["b"][at[some]] / 1e6, now)
         groups = self._groups_of(pages).numbers(self._groups, at[some])
-        found[some] = clocks.elapsed(groups, host[of_host[some]], since, now) - (now - since)
+        found[some] = clocks.elapsed(groups, host[some], since, now) - (now - since)
         return found
 
     def _is_kept(self, keys: Keys) -> NDArray[np.bool_]:

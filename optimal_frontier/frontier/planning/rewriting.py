@@ -7,13 +7,14 @@ a price that is far from today's. Of these the deadlines are computed, and those
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.frontier.judging.waits import Terms, goes_by_price, numbers_of_rows
-from optimal_frontier.frontier.planning.page_table import Pages
+from optimal_frontier.frontier.planning.page_columns import Pages
 from optimal_frontier.scheduling.numbers import ManyNumbers, deadlines
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import NUMBERS_BYTES
@@ -28,6 +29,9 @@ _FAR: Final = 3e38
 WRITTEN: Final = np.dtype([("page", f"V{PAGE_BYTES}"), ("b", "<f8"), ("a", "<f4"), ("s", "<f4"), ("e", "<f4"), ("l", "<f4")], align=False)
 if WRITTEN.itemsize != PAGE_BYTES + NUMBERS_BYTES:
     raise AssertionError("write_plan takes another layout")
+
+#: Pages of which is made at once what is sent.
+_AT_ONCE: Final = 64 * 128
 
 #: Columns of pages by which the price may go.
 GOES_BY: Final = ("state", "visits", "failures", "min_interval", "max_interval", "l", "flags")
@@ -67,10 +71,12 @@ def is_displaced(pages: Pages, terms: Terms, now: float) -> NDArray[np.bool_]:
         wait = np.clip(pages["a"] + pages["s"] * price, pages["e"], pages["l"])
         drifted = (pages["placed"] - price) * pages["s"] > MOVED * wait
         drifted &= pages["b"] / 1e6 + wait <= now + AHEAD * terms.settings.resolve_interval
-        worthless = np.isinf(pages["a"])
-        worth = np.log(pages["importance"]) - (np.log(pages["median"]) if terms.settings.objective == "freshness" else 0.0)
+        worthless = np.flatnonzero(np.isinf(pages["a"]))
+        worth = np.log(pages["importance"][worthless])
+        if terms.settings.objective == "freshness":
+            worth = worth - np.log(pages["median"][worthless])
         # What has no bit has no number here.
-        drifted |= worthless & ~(worth <= price)
+        drifted[worthless] |= ~(worth <= price)
     return np.asarray(drifted & goes_by_price(pages))  # type: ignore[arg-type]  # columns by name will do
 
 
@@ -112,6 +118,17 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Fl
     chosen = np.flatnonzero(is_other)
     made = numbers_of_rows(some[chosen], ids[chosen], terms, now, None if yielded is None else yielded[chosen], shift[chosen])
     return Moved(at[chosen], _written(ids[chosen], some["b"][chosen], made))
+
+
+def written_rows(pages: Pages, at: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield what is sent of pages that have moved, as the table has them, some thousands at a time."""
+    for start in range(0, len(at), _AT_ONCE):
+        some = at[start : start + _AT_ONCE]
+        rows = np.zeros(len(some), WRITTEN)
+        rows["page"] = pages["id"][some]
+        for name in ("b", "a", "s", "e", "l"):
+            rows[name] = pages[name][some]
+        yield rows
 
 
 def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float, most: int) -> Moved:
