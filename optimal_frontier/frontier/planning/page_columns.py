@@ -50,6 +50,8 @@ class Pages(Mapping[str, NDArray[Any]]):
     def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
         self.columns = dict(columns)
         self._room = dict(columns)
+        #: Another number once pages stand elsewhere than they stood; those that join come at the end.
+        self.order = 0
 
     @classmethod
     def none(cls) -> Pages:
@@ -83,6 +85,7 @@ class Pages(Mapping[str, NDArray[Any]]):
 
     def keep(self, wanted: NDArray[np.bool_]) -> None:
         """Let go of all others."""
+        self.order += 1
         for name in list(self.columns):
             self.columns[name] = self._room[name] = self.columns[name][wanted]
 

@@ -54,6 +54,8 @@ _FREE: Final = -600.0
 _DEAR: Final = 600.0
 #: Budgets that differ by less from what minima need leave nothing to plan.
 _EXACT: Final = 1e-12
+#: Added to the log price at which a page is just worth no visit.
+_HAIR: Final = 1e-9
 #: Share of its limit that minima may miss and still take all of it.
 _AT_LIMIT: Final = 1e-9
 #: Pages of hosts at their limits of which the prices are found together.
@@ -367,7 +369,7 @@ class _Search:
             best = np.zeros(len(hosts))
             np.maximum.at(best, host, np.where(bounded.low < bounded.high, bounded.values(bounded.low), 0.0))
             with np.errstate(divide="ignore"):
-                own[hosts] = np.where(is_taken, np.log(best), prices)
+                own[hosts] = np.where(is_taken, np.log(best) + _HAIR, prices)
             self.each()
         return own
 

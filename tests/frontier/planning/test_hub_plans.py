@@ -95,7 +95,8 @@ def test_a_memory_that_cannot_be_read_is_worth_nothing(crawl):
 
 def test_a_crawl_without_hubs_is_planned_as_ever(crawl):
     crawl.crawled(100)
-    assert planner_of(crawl).crawl.discovery is None
+    planner = planner_of(crawl)
+    assert planner.crawl.problem(crawl.plan(), crawl.at).discovery is None
     assert crawl.plan()["hubs"] == "0"
 
 
