@@ -100,11 +100,12 @@ class GroupBins:
         self.sums, self.newest = _rescaled(self.sums, self.newest, self.bin_s, bin_s, now)
         self.bin_s = float(bin_s)
 
-    def pack(self, group: int) -> bytes:
-        """Return the sums of a group, 272 bytes; none for a group that is as if it were new."""
-        if not self.sums[EXPECTED, group].any():
-            return b""
-        return _HEADER.pack(self.newest, self.bin_s) + np.minimum(self.sums[:, group], _LARGEST).astype(_PACKED).tobytes()
+    def pack(self, groups: Ints) -> list[bytes]:
+        """Return the sums of groups, each 272 bytes; none for a group that is as if it were new."""
+        header, size = _HEADER.pack(self.newest, self.bin_s), 4 * BINS * _PACKED.itemsize
+        is_new = ~self.sums[EXPECTED, groups].any(axis=1)
+        raw = np.minimum(self.sums[:, groups], _LARGEST).astype(_PACKED).transpose(1, 0, 2).tobytes()
+        return [b"" if new else header + raw[at * size : (at + 1) * size] for at, new in enumerate(is_new.tolist())]
 
     def unpack(self, group: int, packed: bytes, now: float = math.inf) -> None:
         """Put what `pack` returned in the place of the sums of a group, moved on to the newest bin. No bin begins after ``now``.

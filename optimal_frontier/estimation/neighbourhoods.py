@@ -58,6 +58,8 @@ NO_GROUP: Final = -1
 _LEAST_CHANCE: Final = 1e-6
 #: Beside the fullest bin of a group.
 _NOTHING: Final = 1e-12
+#: Groups of which something is made at once.
+_MANY: Final = 16_384
 #: A packed host begins with the evidence of its gates, and when its rhythm began to be learned.
 _HOST: Final = struct.Struct("<ddd")
 
@@ -204,7 +206,11 @@ class Neighbourhoods:
 
     def pack_group(self, group: int) -> bytes:
         """Return what is known of a group, 272 bytes; none for a group that is as if it were new."""
-        return self.bins.pack(group)
+        return self.pack_groups(np.array([group]))[0]
+
+    def pack_groups(self, groups: Ints) -> list[bytes]:
+        """Return what `pack_group` does of each of some groups."""
+        return [packed for at in range(0, len(groups), _MANY) for packed in self.bins.pack(groups[at : at + _MANY])]
 
     def unpack_group(self, group: int, packed: bytes, now: float = math.inf) -> None:
         """Put what `pack_group` returned, at any time, in the place of what is known of a group; see `GroupBins.unpack`."""
@@ -216,9 +222,14 @@ class Neighbourhoods:
 
     def pack_host(self, host: int) -> bytes:
         """Return the gates and the profile of a host, 216 bytes, without the visits of the newest bin."""
-        both = self.rhythms.attributed[host], self.rhythms.expected[host]
-        gates = _HOST.pack(self.gates.evidence[host], self.rhythm_gates.evidence[host], self.rhythms.begun[host])
-        return gates + b"".join(sums.astype("<f4").tobytes() for sums in both)
+        return self.pack_hosts(np.array([host]))[0]
+
+    def pack_hosts(self, hosts: Ints) -> list[bytes]:
+        """Return what `pack_host` does of each of some hosts."""
+        gates = [of[hosts].tolist() for of in (self.gates.evidence, self.rhythm_gates.evidence, self.rhythms.begun)]
+        sums = np.concatenate([self.rhythms.attributed[hosts], self.rhythms.expected[hosts]], axis=1).astype("<f4").tobytes()
+        size = 8 * HOURS
+        return [_HOST.pack(*told) + sums[at * size : (at + 1) * size] for at, told in enumerate(zip(*gates, strict=True))]
 
     def unpack_host(self, host: int, packed: bytes) -> None:
         """Put what `pack_host` returned in the place of what is known of a host. A gate between its bounds is closed.
@@ -311,12 +322,12 @@ class Neighbourhoods:
 
     def _integrals(self, groups: Ints, since: Floats, until: Floats | float) -> Floats:
         """Return the sum over groups of the integrals of ex, for spans of time; (m,)."""
-        if isinstance(until, float):
+        if isinstance(until, float) and groups.size > len(self.bins):
             # One time for all: once a group.
             everyone = np.arange(len(self.bins) + 1)[:, None]
             end = self._positions(everyone, np.full(len(everyone), until))[:, 0][groups]
         else:
-            end = self._positions(groups, until)
+            end = self._positions(groups, np.broadcast_to(until, since.shape))
         total = end - self._positions(groups, since)
         return np.asarray(total.sum(axis=1) * self.bins.bin_s)
 
@@ -342,7 +353,8 @@ class Neighbourhoods:
     def _remake_all(self) -> None:
         rows = len(self.bins) + 1
         self._clock = np.zeros((rows, BINS + 1), np.float32)
-        self._remake(np.arange(rows))
+        for at in range(0, rows, _MANY):
+            self._remake(np.arange(at, min(at + _MANY, rows)))
 
 
 def bin_length(round_s: float) -> float:

@@ -118,7 +118,9 @@ def sibling_priors(shape: ArrayLike, time: ArrayLike, host: ArrayLike, pattern: 
     >>> found.shape.round(2).tolist(), found.siblings.round(1).tolist()
     ([1.0, 2.0, 1.15], [0.0, 3.0, 0.0])
     """
-    patterns = id_array("pattern", pattern, np.size(shape))
+    a = number_array("shape", shape)
+    check_vector("shape", a)
+    patterns = id_array("pattern", pattern, a.size)
     taught = TaughtPriors(int(patterns.max(initial=0)) + 1, default_time)
     taught.add(shape, time, host, patterns)
     return taught.priors()

@@ -328,7 +328,8 @@ class CrawlPages:
         """Yield the pages that may teach priors."""
         for span in self.spans(_MANY):
             pages = self._of(span)
-            active = pages["state"] == ACTIVE
+            active = np.flatnonzero(pages["state"] == ACTIVE)
+            active = active[np.argsort(pages["pattern"][active])]
             host = pages["host"][active] + np.int64(self._host_from[span.partition])
             yield Taught(pages["pattern"][active], pages["shape"][active], pages["time"][active], host)
 

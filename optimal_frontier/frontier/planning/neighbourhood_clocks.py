@@ -205,7 +205,7 @@ class NeighbourhoodClocks:
         bits = min(max(_COUNT_BITS[0], math.ceil(math.log2(4 * len(LEVELS) * pages.count + 1))), _COUNT_BITS[1])
         counts = np.zeros(2**bits, np.uint32)
         for keys in _keys_of(pages, 0):
-            np.add.at(counts, _places(keys.ravel(), bits), 1)
+            np.add.at(counts, _places(keys.ravel(), bits), np.uint32(1))  # of the same type: 20 times as fast
         self._counts = np.minimum(counts, _MANY).astype(np.uint8)
         self._fewest = FEWEST_PAGES
         while self._fewest < _MANY and np.count_nonzero(self._counts >= self._fewest) > MOST_GROUPS:
@@ -313,8 +313,8 @@ class NeighbourhoodClocks:
         room[: len(clocks.bins)] = clocks.bins.active[: len(room)]
         gone = self._groups.drop(room)
         changed = np.unique(np.concatenate([*self._unstored, np.zeros(0, np.uint64)]))
-        groups = {key: clocks.pack_group(number) for key, number in _numbered(self._groups, changed)}
-        hosts = {key: clocks.pack_host(number) for key, number in _numbered(self._hosts, changed)}
+        groups = _packed(self._groups, changed, clocks.pack_groups)
+        hosts = _packed(self._hosts, changed, clocks.pack_hosts)
         for reply in self.namespace.run(store_calls(self.partition, fence, self.last, groups, hosts, gone.tolist())):
             if reply < 0:
                 return False
@@ -338,9 +338,11 @@ def _keys_of(pages: Pages, first: int) -> Iterator[Keys]:
         yield group_keys(pages["host"][some], pages["directory"][some], pages["pattern"][some])
 
 
-def _numbered(numbers: Numbers, keys: Keys) -> list[tuple[int, int]]:
-    """Return those of the keys that have a number, and it."""
-    return [(key, number) for key, number in zip(keys.tolist(), numbers.of(keys).tolist(), strict=True) if number != NO_GROUP]
+def _packed(numbers: Numbers, keys: Keys, pack: Callable[[Ints], list[bytes]]) -> dict[int, bytes]:
+    """Return what is stored of those of the keys that have a number."""
+    found = numbers.of(keys)
+    known = found != NO_GROUP
+    return dict(zip(keys[known].tolist(), pack(found[known]), strict=True))
 
 
 def _sound(stored: StoredClocks, now: float) -> StoredClocks:

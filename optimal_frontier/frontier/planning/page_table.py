@@ -12,7 +12,7 @@ HSCAN returns every page that is there throughout a cycle, whatever happens mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -98,17 +98,19 @@ class PageTable:
                 self.pages["seen"][:] = False
             ids: list[bytes] = []
             heads: list[bytes] = []
-            cursor = self._cursor
-            while not is_done and len(ids) < CHUNK and count + len(ids) < most:
+            cursor, more = self._cursor, 0
+            while not is_done and more < CHUNK and count + more < most:
                 cursor, found, values = self._scan(cursor)
                 if see is not None:
+                    found, values = _sound(found, values)
                     values = see(found, values)
-                ids += found
-                heads += [value[:HEAD_BYTES] for value in values]
+                ids.append(b"".join(found))
+                heads.append(b"".join([value[:HEAD_BYTES] for value in values]))
+                more += len(found)
                 is_done = cursor == 0
                 each()
-            self._merge(ids, heads, placed)
-            count += len(ids)
+            self._merge(b"".join(ids), b"".join(heads), placed)
+            count += more
             # After an error the next read begins with what this one has not taken in.
             self._cursor = cursor
         if is_done:
@@ -135,16 +137,18 @@ class PageTable:
         key = self.namespace.key("pages", self.partition)
         reply = self.namespace.command("HSCAN", key, cursor, "COUNT", SCAN_COUNT, partition=self.partition)
         cursor, pairs = int(reply[0]), reply[1]
-        items: Iterable[tuple[bytes, bytes]] = pairs.items() if isinstance(pairs, dict) else zip(pairs[::2], pairs[1::2], strict=True)
+        pages, values = (list(pairs), list(pairs.values())) if isinstance(pairs, dict) else (pairs[::2], pairs[1::2])
         # What is no row is left to `check`.
-        rows = [(page, value) for page, value in items if len(page) == PAGE_BYTES and len(value) >= HEAD_BYTES]
-        mask = is_sound(np.frombuffer(b"".join([value[:HEAD_BYTES] for _, value in rows]), LAYOUT))
-        if not mask.all():
-            rows = [rows[at] for at in np.flatnonzero(mask)]
-        return cursor, [page for page, _ in rows], [value for _, value in rows]
+        if any(size != PAGE_BYTES for size in set(map(len, pages))) or min(map(len, values), default=HEAD_BYTES) < HEAD_BYTES:
+            rows = [at for at, page in enumerate(pages) if len(page) == PAGE_BYTES and len(values[at]) >= HEAD_BYTES]
+            pages, values = [pages[at] for at in rows], [values[at] for at in rows]
+        return cursor, pages, values
 
-    def _merge(self, ids: list[bytes], heads: list[bytes], placed: float) -> None:
-        read, names = np.frombuffer(b"".join(heads), LAYOUT), np.frombuffer(b"".join(ids), f"V{PAGE_BYTES}")
+    def _merge(self, ids: bytes, heads: bytes, placed: float) -> None:
+        read, names = np.frombuffer(heads, LAYOUT), np.frombuffer(ids, f"V{PAGE_BYTES}")
+        sound = is_sound(read)
+        if not sound.all():
+            read, names = read[sound], names[sound]
         keys = keys_of(names)
         order = np.argsort(keys, kind="stable")
         # A page that HSCAN returned twice counts as it was last.
@@ -174,6 +178,12 @@ class PageTable:
         if not seen.all():
             self.pages.keep(seen)
             self._index.rebuild(self.pages)
+
+
+def _sound(pages: list[bytes], values: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Return those of pages and stored values that are not damaged."""
+    rows = np.flatnonzero(is_sound(np.frombuffer(b"".join([value[:HEAD_BYTES] for value in values]), LAYOUT))).tolist()
+    return [pages[at] for at in rows], [values[at] for at in rows]
 
 
 def share_to_read(pages: int, touched: int) -> float:

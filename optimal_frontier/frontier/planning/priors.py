@@ -79,8 +79,9 @@ class Priors:
 
 
 class Taught(NamedTuple):
-    """Some pages of a crawl that are revisited or will be. Those that were not visited yet teach nothing, but say of which host their
-    pattern is.
+    """Some pages of a crawl that are revisited or will be, in the order of their patterns.
+
+    Those that were not visited yet teach nothing, but say of which host their pattern is.
 
     Attributes
     ----------
@@ -110,7 +111,7 @@ def fit_priors(parts: Callable[[], Iterable[Taught]], default_time: float) -> Pr
     -----
     Pattern 0 stands for "none". Priors are rounded as they are published, so that planner and judges go by the same.
     """
-    patterns = np.unique(np.concatenate([np.zeros(0, np.uint32), *(np.unique(part.pattern) for part in parts())]))
+    patterns = _distinct(np.sort(np.concatenate([np.zeros(0, np.uint32), *(_distinct(part.pattern) for part in parts())])))
     first = 0 if len(patterns) and patterns[0] == 0 else 1
     counts = np.zeros(len(patterns) + first, np.int64)
     taught = TaughtPriors(len(counts), default_time)
@@ -127,6 +128,11 @@ def fit_priors(parts: Callable[[], Iterable[Taught]], default_time: float) -> Pr
     table["shape"], table["time"] = fitted.shape[chosen + first], fitted.time[chosen + first]
     table["siblings"] = np.rint(fitted.siblings[chosen + first])
     return Priors(default_time, table)
+
+
+def _distinct(rising: NDArray[Any]) -> NDArray[Any]:
+    """Return the values of an array in rising order, each once: faster than `numpy.unique`."""
+    return rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
 
 
 class PriorFits:

@@ -23,6 +23,8 @@ from optimal_frontier.state.rows import NUMBERS_BYTES
 MOVED: Final = 0.05
 #: RESOLVE_INTERVALs until the plan after next.
 AHEAD: Final = 2.0
+#: Seconds from now within which a deadline may be in the past.
+_SOON: Final = 1.0
 #: What a row cannot hold in 32 bits.
 _FAR: Final = 3e38
 #: A page and its numbers, as `write_plan` takes them.
@@ -116,8 +118,14 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Fl
     # What is due is due: to be told so again by every plan would put it behind all others.
     is_other &= ~((was <= now) & (due <= now))
     chosen = np.flatnonzero(is_other)
-    made = numbers_of_rows(some[chosen], ids[chosen], terms, now, None if yielded is None else yielded[chosen], shift[chosen])
-    return Moved(at[chosen], _written(ids[chosen], some["b"][chosen], made))
+    made = ManyNumbers(*(values[chosen] for values in plain))
+    # What would be due in the past is made anew, so that it is due now; `_SOON` is more than what rounding hides.
+    late = np.flatnonzero(b[chosen] + made.a + made.s * max(terms.log_price, -_FAR) <= now + _SOON)
+    some, ids, at = some[chosen], ids[chosen], at[chosen]
+    again = numbers_of_rows(some[late], ids[late], terms, now, None if yielded is None else yielded[chosen][late], shift[chosen][late])
+    for values, newer in zip(made, again, strict=True):
+        values[late] = newer
+    return Moved(at, _written(ids, some["b"], made))
 
 
 def written_rows(pages: Pages, at: NDArray[Any]) -> Iterator[NDArray[Any]]:
