@@ -92,6 +92,8 @@ class ClockKeeper:
         """Note of these pages how far their clocks are ahead."""
         pages, clocks = self.crawl.tables[k].pages, self.clocks[k]
         pages["shift"][at] = 0.0
+        if not clocks.is_open:
+            return
         some = pages.some(at, GOES_BY)
         at = at[goes_by_price(some) & (some["flags"] & HUB == 0)]  # type: ignore[arg-type]  # columns by name will do
         pages["shift"][at] = clocks.shifts(pages, at, now)

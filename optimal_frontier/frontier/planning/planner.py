@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import struct
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from optimal_frontier.frontier.planning.lock import LockLostError, PlannerLock
 from optimal_frontier.frontier.planning.publishing import LivePrice, Plan, plan_fields, shares_of
 from optimal_frontier.frontier.planning.rewriting import WRITTEN, is_displaced, moved_pages, written_rows
 from optimal_frontier.frontier.planning.solving import Solved
+from optimal_frontier.optimization.sweeps import in_order
 from optimal_frontier.scheduling.price_law import is_as_planned, log_price_towards, price_step
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.namespace import Call, Namespace
@@ -318,24 +320,27 @@ class Planner:
             is_repriced = (asked != before) & ~(np.abs(asked - before) <= _MOVED_PRICE)
         self._host_prices[k] = asked
         everything = self._sets[k] or crawl.stretch_moved(terms.published.stretch) or crawl.exploration_moved
-        moved = [np.zeros(0, np.uint32)]
-        for start in range(0, pages.count, BLOCK):
+        clocks = threading.Lock()
+
+        def moved(start: int) -> NDArray[np.uint32]:
             some = pages.some(slice(start, start + BLOCK))
             look = some["fresh"] | is_displaced(some, terms, now) | is_repriced[some["host"]] | everything
             if crawl.priors_moved:
                 look |= (some["shape"] <= 0) & (some["visits"] > 0)
             chosen = start + np.flatnonzero(look)
             if self.keeper is not None:
-                self.keeper.place(k, chosen, now)
-                self.keeper.settle(k, chosen)
+                with clocks:
+                    self.keeper.place(k, chosen, now)
+                    self.keeper.settle(k, chosen)
             at, rows = moved_pages(pages, chosen, terms, now, crawl.hubs[k].among(chosen))
             for name in ("a", "s", "e", "l"):
                 pages[name][at] = rows[name]
             pages["placed"][at] = terms.log_price
-            moved.append(at.astype(np.uint32))
-            self.lock.renew()
+            return at.astype(np.uint32)
+
+        found = [np.zeros(0, np.uint32), *in_order(moved, range(0, pages.count, BLOCK), self.lock.renew)]
         timed = b"".join(page + _NUMBERS.pack(b, *numbers) for page, b, numbers in crawl.republished[k].moved(pages, terms))
-        return np.concatenate(moved), np.frombuffer(timed, WRITTEN)
+        return np.concatenate(found), np.frombuffer(timed, WRITTEN)
 
     def _publish(self, plan: Plan, live: dict[int, LivePrice], log_prices: dict[int, float | None]) -> bool:
         """Publish the plan in every partition; False if another planner has taken over."""

@@ -11,9 +11,7 @@ the crawl is known, for as many hosts at a time as have `_TOGETHER` pages.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
@@ -39,12 +37,12 @@ from optimal_frontier.frontier.planning.solving import (
     solve,
 )
 from optimal_frontier.optimization.discovering import Discovering, Limits, PricedResponse, discovery_values, prices_of_full_hosts
-from optimal_frontier.optimization.sweeps import cores
+from optimal_frontier.optimization.sweeps import in_order
 
 #: Accepted miss of the budget, relative: what it costs of the objective is the square of that.
 _TOLERANCE: Final = 2e-6
 #: A step of the log price that is no longer needs no other sweep to be right to `_TOLERANCE`.
-_SHORT: Final = 1e-3
+_SHORT: Final = 3e-4
 #: Between prices so near, in logarithms, the chord is better than the slope, which the few pages next to the price dominate.
 _NEARBY: Final = 0.1
 _STEPS: Final = 200
@@ -60,9 +58,8 @@ _HAIR: Final = 1e-9
 _AT_LIMIT: Final = 1e-9
 #: Pages of hosts at their limits of which the prices are found together.
 _TOGETHER: Final = 500_000
-#: At one page of so many the marginal value is asked where the budget serves all.
-_SAMPLED: Final = 64
-_MOST_THREADS: Final = 8
+#: Pages of a part, about, of which the marginal value is asked where the budget serves all.
+_SAMPLED: Final = 1024
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -224,31 +221,14 @@ class _Search:
         return Solved(none, multiplier, log_price, extra[:hosts], none, *totals, lost, self.least, sums)
 
     def _over(self, work: Callable[[Problem], T]) -> Iterator[tuple[int, T]]:
-        """Do something with all parts, on several threads, and yield what it returns in the order of the parts, with their partitions."""
+        """Do something with all parts, and yield what it returns, after their partitions."""
 
         def done(number: int) -> T:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
                 return work(self.parts.part(number))
 
         partitions = self.parts.partitions
-        threads = min(_MOST_THREADS, cores(), len(partitions))
-        if threads <= 1:
-            for number, k in enumerate(partitions):
-                yield k, done(number)
-                self.each()
-            return
-        pool = ThreadPoolExecutor(threads, "optimal_frontier-part")
-        waiting: deque[Future[T]] = deque()
-        try:
-            # Not all at once: what is ready and not taken yet would be as long as the crawl.
-            numbers = iter(range(len(partitions)))
-            waiting.extend(pool.submit(done, number) for _, number in zip(range(2 * threads), numbers, strict=False))
-            for k in partitions:
-                yield k, waiting.popleft().result()
-                waiting.extend(pool.submit(done, number) for number in [next(numbers, None)] if number is not None)
-                self.each()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        return zip(partitions, in_order(done, range(len(partitions)), self.each), strict=True)
 
     def _summed(self, work: Callable[[Problem], tuple[Floats, ...]], count: int) -> Floats:
         """Return so many sums by host over all parts, (count, hosts)."""
@@ -403,7 +383,7 @@ class _Search:
         def logs(problem: Problem) -> Floats:
             rates, values, _ = self._values(problem, at, own)
             found = np.log(values[(rates > 0) & (values > 0)])
-            return np.append(found[::_SAMPLED], found.min(initial=np.inf))
+            return np.append(found[:: max(1, len(found) // _SAMPLED)], found.min(initial=np.inf))
 
         found = np.concatenate([some for _, some in self._over(logs)])
         return low_price(found[np.isfinite(found)])

@@ -71,7 +71,8 @@ def test_parts_are_planned_as_the_whole_is(objective, policy, values, budget):
     assert parts.log_price == pytest.approx(whole.log_price, abs=2e-5)
     assert parts.freshness == pytest.approx(whole.freshness, rel=1e-5)
     sums = parts.by_partition
-    assert sum(some.rate for some in sums.values()) == pytest.approx(whole.rates.sum(), rel=3e-5)
+    # On hosts of few pages a page that is just worth its price is visited or not, where the whole is planned with a mixture.
+    assert sum(some.rate for some in sums.values()) == pytest.approx(whole.rates.sum(), rel=3e-5 if problem.limit is None else 2e-4)
     assert sum(some.response for some in sums.values()) == pytest.approx(whole.response.sum(), rel=1e-3, abs=1e-6)
     of_first = np.concatenate(np.array_split(np.arange(3000), PARTS)[::2])
     assert sums[0].pages == len(of_first)
@@ -197,7 +198,7 @@ def test_a_plan_that_is_solved_for_longer_than_its_lock_lives_lands(crawl, monke
     thread.join()
     assert time.monotonic() - began > 0.8
     assert reports[0] is not None
-    assert reports[0].written == 300
+    assert reports[0].written == reports[0].queued > 100
     assert sum(turned_away) >= len(turned_away) - 1  # the last one may have come after it
     assert len(turned_away) > 10
 
