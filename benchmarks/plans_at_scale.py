@@ -1,6 +1,6 @@
-"""What a plan of a large crawl costs: seconds, memory and bytes a page, with everything visited since the last plan and with 1% of it.
+"""What a plan of a large crawl costs: seconds, memory and bytes a page, with everything visited since the last plan, and with 1% of it.
 
-    python benchmarks/plans_at_scale.py [--pages 10000000] [--hosts 100000] [--limits] [--plans 3] [--profile] [--clocks]
+    python benchmarks/plans_at_scale.py [--pages 10000000] [--hosts 100000] [--limits] [--clocks] [--visited 1 0.01 0.01 0.01] [--profile]
 
 No server: the namespace makes rows as they are asked for, as judges leave them, in replies of HSCAN and of the log of visits, and counts
 what is written. The time of its own is not in ``seconds``, a server's and that of a connection is not either: `plans.py` measures these.
@@ -28,7 +28,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of_rows
+from optimal_frontier.frontier.planning.clock_keeper import ClockKeeper
 from optimal_frontier.frontier.planning.planner import Planner, PlanReport
+from optimal_frontier.frontier.planning.rewriting import WRITTEN
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import ACTIVE, LAYOUT
@@ -46,9 +48,8 @@ class MadePages:
     def __init__(self, pages: int, hosts: int) -> None:
         self.pages, self.hosts, self.partitions, self.name = pages, hosts, 1, "made"
         self.at = 2_000_000_000.0
-        self.spent_s = 0.0
-        self.written = self.sent_bytes = 0
-        #: The price by which judges made the last numbers of all pages, then of a share of them, a visit each.
+        self.spent_s = self.spent_cpu_s = 0.0
+        #: Shares of the pages that were visited one round after the other, and the plan by which judges made their numbers; None: as added.
         self.rounds: list[tuple[float, Published | None]] = [(1.0, None)]
         self.plan: dict[str, str] = {}
         self.values: dict[str, bytes] = {}
@@ -81,9 +82,10 @@ class MadePages:
         return self.commands([list(arguments)])[0]
 
     def commands(self, rows: list[list[Any]], *, partition: int = 0) -> list[Any]:
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.thread_time()
         replies = [self._answer(*row) for row in rows]
         self.spent_s += time.perf_counter() - began
+        self.spent_cpu_s += time.thread_time() - cpu
         return replies
 
     def run(self, calls: list[Any]) -> list[Any]:
@@ -91,10 +93,7 @@ class MadePages:
 
     def _run(self, script: str, arguments: Any) -> int:
         if script == "write_plan":
-            count = len(arguments[1]) // 36
-            self.written += count
-            self.sent_bytes += len(arguments[1])
-            return count
+            return len(arguments[1]) // WRITTEN.itemsize
         if script == "publish_plan":
             self.plan = {"number": str(int(self.plan.get("number", 0)) + 1)} | dict(
                 zip(arguments[5::2], map(str, arguments[6::2]), strict=True)
@@ -112,6 +111,8 @@ class MadePages:
             return struct.pack("<d", self.log_price)
         if name == "GET":
             return STATE.pack(self.at * 1e6, 1.0, 0.0, self.log_price, 0.001, 1.0, 0.0) if key == "d" else self.values.get(key)
+        if name == "HLEN":
+            return self.pages
         return [] if name in ("HGETALL", "XREVRANGE", "HMGET", "SCAN") else [0, []]
 
     # Pages.
@@ -201,7 +202,7 @@ def resident() -> float:
 
 
 def measured(planner: Planner, made: MadePages, what: str, profile: bool) -> PlanReport:
-    made.spent_s, made.written = 0.0, 0
+    made.spent_s = made.spent_cpu_s = 0.0
     watch = cProfile.Profile() if profile else None
     began, cpu = time.perf_counter(), time.process_time()
     if watch is not None:
@@ -209,7 +210,7 @@ def measured(planner: Planner, made: MadePages, what: str, profile: bool) -> Pla
     report = planner.plan()
     if watch is not None:
         watch.disable()
-    seconds, cpu = time.perf_counter() - began - made.spent_s, time.process_time() - cpu - made.spent_s
+    seconds, cpu = time.perf_counter() - began - made.spent_s, time.process_time() - cpu - made.spent_cpu_s
     assert report is not None, what
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
     told = {
@@ -233,12 +234,21 @@ def measured(planner: Planner, made: MadePages, what: str, profile: bool) -> Pla
     return report
 
 
+def hold_open(keeper: ClockKeeper) -> None:
+    """Open the gates of all hosts that are known."""
+    for clocks in keeper.clocks.values():
+        known = clocks._clocks
+        if known is not None:
+            known.gates.evidence[:] = 1e6
+            known.gates.is_open[:] = True
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=10_000_000)
     parser.add_argument("--hosts", type=int, default=100_000)
     parser.add_argument("--limits", action="store_true", help="hosts have a limit that a quarter of them is at")
-    parser.add_argument("--plans", type=int, default=3, help="plans with 1%% visited")
+    parser.add_argument("--visited", type=float, nargs="*", default=[1.0, 0.01, 0.01, 0.01], help="shares of the pages, a plan each")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--clocks", action="store_true", help="the clocks of neighbourhoods move pages")
     given = parser.parse_args()
@@ -251,17 +261,12 @@ def main() -> None:
     planner = Planner(made, made.settings)  # type: ignore[arg-type]  # what planners ask of a namespace
     print(json.dumps({"pages": given.pages, "hosts": given.hosts, "limits": given.limits, "start_MB": round(resident() / 1e6)}))
     measured(planner, made, "first, all numbers made anew", given.profile)
-    made.at += 600
-    made.visit(1.0)
-    if given.clocks and planner.keeper is not None:
-        for clocks in planner.keeper.clocks.values():
-            for host in range(1, given.hosts + 1):
-                clocks.hold_open(host)
-    measured(planner, made, "all visited since", given.profile)
-    for _ in range(given.plans):
+    for share in given.visited:
         made.at += 600
-        made.visit(0.01)
-        measured(planner, made, "1% visited since", given.profile)
+        made.visit(share)
+        if given.clocks and planner.keeper is not None:
+            hold_open(planner.keeper)
+        measured(planner, made, f"{share:.0%} visited since", given.profile)
 
 
 if __name__ == "__main__":

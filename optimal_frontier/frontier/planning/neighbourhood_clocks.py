@@ -41,9 +41,9 @@ from optimal_frontier.state.visit_log import CHANGED, SAMPLED
 #: Groups and hosts of fewer pages are not kept.
 FEWEST_PAGES: Final = 3
 #: So many groups are kept, about: fewer pages than the smallest of them have are too few then.
-MOST_GROUPS: Final = 250_000
+MOST_GROUPS: Final = 200_000
 #: Bits of a place in the table in which pages are counted, at least and at most; counts end at `_MANY`.
-_COUNT_BITS: Final = (10, 25)
+_COUNT_BITS: Final = (10, 24)
 _MANY: Final = 255
 #: Pages are counted anew when so large a share of them was read again since; those of a table of up to `FEW` at each plan.
 STALE_SHARE: Final = 1.0 / 16.0

@@ -40,7 +40,7 @@ PAGE: Final = np.dtype(
     + [("id", f"V{PAGE_BYTES}"), ("median", "f8"), ("placed", "f4"), ("seen", "?"), ("fresh", "?"), ("shift", "f4"), ("written", "f4")]
 )
 _NAMES: Final = PAGE.names or ()
-#: A table that is full gets so many times the room; what is not used yet is no memory of the machine's.
+#: A table that is full gets so many times the room.
 _GROWTH: Final = 1.5
 
 
@@ -89,14 +89,21 @@ class Pages(Mapping[str, NDArray[Any]]):
         for name in list(self.columns):
             self.columns[name] = self._room[name] = self.columns[name][wanted]
 
+    def reserve(self, room: int) -> None:
+        """Make room for so many pages. What is not used of it yet is no memory of the machine's."""
+        count = self.count
+        for name, old in self._room.items():
+            if room > len(old):
+                grown = np.empty(room, old.dtype)
+                grown[:count] = old[:count]
+                # One column after the other, so that of one only there are two at a time.
+                self._room[name], self.columns[name] = grown, grown[:count]
+
     def append(self, more: int, **values: Any) -> None:
         """Add pages at the end; columns that are not named are 0."""
         count = self.count
+        if any(count + more > len(room) for room in self._room.values()):
+            self.reserve(max(count + more, int(_GROWTH * count)))
         for name, room in self._room.items():
-            if count + more > len(room):
-                self.columns[name] = room[:0]  # so that two copies of one column are all there is at a time
-                grown = np.empty(max(count + more, int(_GROWTH * len(room))), room.dtype)
-                grown[:count] = room[:count]
-                self._room[name] = room = grown
             room[count : count + more] = values.get(name, np.zeros((), room.dtype))
             self.columns[name] = room[: count + more]

@@ -30,6 +30,8 @@ from optimal_frontier.state.visit_log import WELL
 SCAN_COUNT: Final = 500
 #: Rows that are held as they came, before they are taken into the table.
 CHUNK: Final = 50_000
+#: Room for pages that join soon, beside those that are there.
+_SPARE: Final = 1.05
 #: Tables of up to so many pages are read whole at each plan.
 SMALL: Final = 20_000
 #: A plan reads so many times the share of pages that were visited since the last one, and at least `LEAST_SHARE`.
@@ -64,6 +66,7 @@ class PageTable:
         self.partition = partition
         self.pages = Pages.none()
         self._index = PageIndex()
+        self._key = namespace.key("pages", partition)
         self._cursor = 0
         self._is_whole = False
 
@@ -91,6 +94,9 @@ class PageTable:
         if everything:
             self._cursor = 0
         most = np.inf if everything else share * self.pages.count
+        if not self._is_whole:
+            # Growing step by step would leave holes in the memory of the process as large as the table.
+            self.pages.reserve(int(_SPARE * self.namespace.command("HLEN", self._key, partition=self.partition)))
         self.pages["fresh"][:] = False
         count, is_done = 0, False
         while not is_done and count < most:
@@ -134,8 +140,7 @@ class PageTable:
         table["placed"][at], table["shift"][at], table["written"][at] = placed, 0.0, 0.0
 
     def _scan(self, cursor: int) -> tuple[int, list[bytes], list[bytes]]:
-        key = self.namespace.key("pages", self.partition)
-        reply = self.namespace.command("HSCAN", key, cursor, "COUNT", SCAN_COUNT, partition=self.partition)
+        reply = self.namespace.command("HSCAN", self._key, cursor, "COUNT", SCAN_COUNT, partition=self.partition)
         cursor, pairs = int(reply[0]), reply[1]
         pages, values = (list(pairs), list(pairs.values())) if isinstance(pairs, dict) else (pairs[::2], pairs[1::2])
         # What is no row is left to `check`.

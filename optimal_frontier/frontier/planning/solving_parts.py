@@ -383,10 +383,11 @@ class _Search:
         def logs(problem: Problem) -> Floats:
             rates, values, _ = self._values(problem, at, own)
             found = np.log(values[(rates > 0) & (values > 0)])
-            return np.append(found[:: max(1, len(found) // _SAMPLED)], found.min(initial=np.inf))
+            some = found[:: max(1, len(found) // _SAMPLED)].copy()
+            some[:1] = found.min(initial=some[0]) if len(found) > len(some) else some[:1]
+            return some
 
-        found = np.concatenate([some for _, some in self._over(logs)])
-        return low_price(found[np.isfinite(found)])
+        return low_price(np.concatenate([some for _, some in self._over(logs)]))
 
     def _best_marginal(self) -> float:
         """Return the highest worth of one more visit a second where the minima take the budget."""
