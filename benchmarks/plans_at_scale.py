@@ -1,12 +1,12 @@
 """What a plan of a large crawl costs: seconds, memory and bytes a page, with everything visited since the last plan, and with 1% of it.
 
-    python benchmarks/plans_at_scale.py [--pages 10000000] [--hosts 100000] [--limits] [--clocks] [--visited 1 0.01 0.01 0.01] [--profile]
+    python benchmarks/plans_at_scale.py [--pages 10000000] [--hosts 100000] [--limits] [--clocks off] [--visited 1 0.01 0.01 0.01] [--profile]
 
 No server: the namespace makes rows as they are asked for, as judges leave them, in replies of HSCAN and of the log of visits, and counts
 what is written. The time of its own is not in ``seconds``, a server's and that of a connection is not either: `plans.py` measures these.
 Memory is the peak of the process, with the rows of one part, 50,000 pages, that are made at a time. With ``--limits`` each host bears as
-much as leaves about 1 in 4 at its limit. With ``--clocks`` the gates of all hosts are held open, so that the clocks of neighbourhoods move
-pages.
+much as leaves about 1 in 4 at its limit. With ``--clocks open`` the gates of all hosts are held open, so that the clocks of neighbourhoods
+move pages; ``closed`` is how a crawl begins.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class MadePages:
         done = part * PART + stop >= self.pages
         return (0 if done else (part + 1) * PART if stop == len(rows) else cursor + count), flat
 
-    def made(self, part: int, rounds: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows and identities of a part, after all rounds of visits or so many."""
+    def made(self, part: int, rounds: int | None = None, *, with_numbers: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows and identities of a part, after all rounds of visits or so many; without numbers but for those of the last round."""
         rng, n = np.random.default_rng(part), min(PART, self.pages - part * PART)
         ids = np.frombuffer(rng.bytes(12 * n), "V12")
         rows = np.zeros(n, LAYOUT)
@@ -156,15 +156,19 @@ class MadePages:
         for number, (share, published) in enumerate(self.rounds[:rounds]):
             if published is None:
                 continue
+            # The first plan has made the numbers of all pages; a visit makes those of its page.
             at = np.flatnonzero(np.random.default_rng([part, number]).random(n) < share)
             luck = np.random.default_rng([part, number, 1])
+            some = np.arange(n) if number == 1 and with_numbers else at
             rows["shape"][at] += luck.integers(0, 2, len(at))
             rows["time"][at] *= luck.uniform(1.0, 1.2, len(at))
             rows["b"][at] = np.round((self.at - luck.uniform(0, 60.0, len(at))) * 1e6)
             rows["visits"][at] += 1
-            made = numbers_of_rows(rows[at], ids[at], Terms(published.log_price, published, self.settings), -np.inf)
+            if not with_numbers and number < len(self.rounds) - 1:
+                continue
+            made = numbers_of_rows(rows[some], ids[some], Terms(published.log_price, published, self.settings), -np.inf)
             for name, values in zip(("a", "s", "e", "l"), made, strict=True):
-                rows[name][at] = np.minimum(values, np.where(np.isinf(values), np.inf, 3e38))
+                rows[name][some] = np.minimum(values, np.where(np.isinf(values), np.inf, 3e38))
         return rows, ids
 
     def _logged(self, after: str) -> list[Any]:
@@ -177,8 +181,8 @@ class MadePages:
         for part in range(-(-self.pages // PART)):
             if left <= 0:
                 break
-            old, ids = self.made(part, len(self.rounds) - 1)
-            new, _ = self.made(part)
+            old, ids = self.made(part, len(self.rounds) - 1, with_numbers=False)
+            new, _ = self.made(part, with_numbers=False)
             at = np.flatnonzero(new["visits"] != old["visits"])[:left]
             left -= len(at)
             visits = np.zeros(len(at), VISIT)
@@ -250,11 +254,14 @@ def main() -> None:
     parser.add_argument("--limits", action="store_true", help="hosts have a limit that a quarter of them is at")
     parser.add_argument("--visited", type=float, nargs="*", default=[1.0, 0.01, 0.01, 0.01], help="shares of the pages, a plan each")
     parser.add_argument("--profile", action="store_true")
-    parser.add_argument("--clocks", action="store_true", help="the clocks of neighbourhoods move pages")
+    parser.add_argument(
+        "--clocks", choices=("off", "closed", "open"), default="closed", help="clocks of neighbourhoods: gates of all hosts"
+    )
     given = parser.parse_args()
     made = MadePages(given.pages, given.hosts)
     rate = given.pages / DAY
     values: dict[str, Any] = {"CRAWL_RATE": rate}
+    values["NEIGHBOURHOODS"] = given.clocks != "off"
     if given.limits:
         values["HOST_MAX_RATE"] = 1.15 * rate / given.hosts
     made.settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_" + name: value for name, value in values.items()})
@@ -264,7 +271,7 @@ def main() -> None:
     for share in given.visited:
         made.at += 600
         made.visit(share)
-        if given.clocks and planner.keeper is not None:
+        if given.clocks == "open" and planner.keeper is not None:
             hold_open(planner.keeper)
         measured(planner, made, f"{share:.0%} visited since", given.profile)
 

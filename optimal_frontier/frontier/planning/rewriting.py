@@ -70,16 +70,19 @@ def is_displaced(pages: Pages, terms: Terms, now: float) -> NDArray[np.bool_]:
     """
     price = terms.log_price
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        wait = np.clip(pages["a"] + pages["s"] * price, pages["e"], pages["l"])
-        drifted = (pages["placed"] - price) * pages["s"] > MOVED * wait
-        drifted &= pages["b"] / 1e6 + wait <= now + AHEAD * terms.settings.resolve_interval
+        # Column by column only of the pages that are left: nearly all of them are where they belong.
+        wait = np.minimum(np.maximum(pages["a"] + pages["s"] * price, pages["e"]), pages["l"])
+        drifted = np.flatnonzero((pages["placed"] - price) * pages["s"] > MOVED * wait)
+        drifted = drifted[pages["b"][drifted] / 1e6 + wait[drifted] <= now + AHEAD * terms.settings.resolve_interval]
         worthless = np.flatnonzero(np.isinf(pages["a"]))
         worth = np.log(pages["importance"][worthless])
         if terms.settings.objective == "freshness":
             worth = worth - np.log(pages["median"][worthless])
-        # What has no bit has no number here.
-        drifted[worthless] |= ~(worth <= price)
-    return np.asarray(drifted & goes_by_price(pages))  # type: ignore[arg-type]  # columns by name will do
+    # What has no bit has no number here.
+    some = np.concatenate([drifted, worthless[~(worth <= price)]])
+    found = np.zeros(pages.count, bool)
+    found[some] = goes_by_price(pages.some(some, GOES_BY))  # type: ignore[arg-type]  # columns by name will do
+    return found
 
 
 def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Floats | None = None) -> Moved:

@@ -152,12 +152,15 @@ class _Bounded(NamedTuple):
 
 
 class _Look(NamedTuple):
-    """Sums by host, (hosts,): rates at a price and their derivatives by its logarithm, the highest rates; and pages."""
+    """Sums by host, (hosts,): rates at a price and their derivatives by its logarithm, the highest rates; pages; the least rates of the
+    crawl, and what exploration asks for beside them."""
 
     visits: Floats
     slope: Floats
     highest: Floats
     pages: Floats
+    least: Floats
+    asked: Floats
 
 
 class _End(NamedTuple):
@@ -184,9 +187,8 @@ class _Search:
         if self.budget <= 0:
             sums = {k: Sums(0, 0.0, 0.0) for k in self.parts.partitions}
             return Solved(none, 0.0, 0.0, np.zeros(hosts), none, 0.0, 0.0, 1.0, True, 0, by_partition=sums)
-        least = self._fit_bounds()
         guess = math.log(start) if start > 0 else self._guess()
-        look = self._look(guess)
+        look, least = self._fitted(guess)
         can = float(np.minimum(look.highest, self.most).sum())
         at, multiplier = guess, 0.0
         if can <= self.budget:
@@ -254,31 +256,28 @@ class _Search:
         low = own_low + more * self._factor(problem, fit.asked, fit.asked_of_all)
         return _Bounded(problem, known_pages(problem), low, most_beside(problem, low, own_high, pinned), own_low, own_high, pinned)
 
-    def _fit_bounds(self) -> float:
-        """Find the factors of `_Fit`; return what the least rates spend. See `scheduling.planning`."""
+    def _fitted(self, at: float) -> tuple[_Look, float]:
+        """Find the factors of `_Fit`; return sums at a log price, and what the least rates spend. See `scheduling.planning`.
 
-        def sums(problem: Problem) -> tuple[Floats, Floats]:
-            bounded = self._bounded(problem)
-            least = np.minimum(problem.min_rate, problem.max_rate)
-            return self._by_host(problem, least), self._by_host(problem, bounded.low - bounded.own_low)
-
-        ones = np.ones(len(self.most))
-        for _ in range(2):
-            least, more = self._summed(sums, 2)
-            self.least = float(least.sum())
-            minima = np.minimum(1.0, np.divide(self.most, least, out=ones.copy(), where=least > self.most))
-            needed = float((least * minima).sum())
-            self.feasible = not (least > self.most * (1 + 1e-9)).any() and needed <= self.budget * (1 + 1e-9)
-            fit = _Fit(minima, min(1.0, self.budget / needed) if needed > 0 else 1.0, ones, 1.0)
-            if fit.minima_of_all == self.fit.minima_of_all and (fit.minima == self.fit.minima).all():
-                break
-            self.fit = fit  # what is asked for beside them is another then
-        low = least * fit.minima * fit.minima_of_all
+        One look, where minima and what exploration asks for fit as they are.
+        """
+        look, ones = self._look(at), np.ones(len(self.most))
+        self.least = float(look.least.sum())
+        minima = np.minimum(1.0, np.divide(self.most, look.least, out=ones.copy(), where=look.least > self.most))
+        needed = float((look.least * minima).sum())
+        self.feasible = not (look.least > self.most * (1 + 1e-9)).any() and needed <= self.budget * (1 + 1e-9)
+        of_all = min(1.0, self.budget / needed) if needed > 0 else 1.0
+        if of_all < 1.0 or (minima < 1.0).any():
+            self.fit = _Fit(minima, of_all, ones, 1.0)
+            look = self._look(at)  # what is asked for beside them is another then
+        low = look.least * minima * of_all
         room = np.maximum(self.most - low, 0.0)
-        asked = np.divide(room, more, out=ones, where=more > room)
-        total, left = float((more * asked).sum()), max(0.0, self.budget - float(low.sum()))
-        self.fit = fit._replace(asked=asked, asked_of_all=left / total if total > left else 1.0)
-        return float(low.sum()) + min(total, left)
+        asked = np.divide(room, look.asked, out=ones.copy(), where=look.asked > room)
+        total, left = float((look.asked * asked).sum()), max(0.0, self.budget - float(low.sum()))
+        if total > left or (asked < 1.0).any():
+            self.fit = _Fit(minima, of_all, asked, left / total if total > left else 1.0)
+            look = self._look(at)
+        return look, float(low.sum()) + min(total, left)
 
     def _guess(self) -> float:
         """Return about the log price: that of a sample, with its share of the budget and no limits of hosts."""
@@ -290,7 +289,8 @@ class _Search:
         def look(problem: Problem) -> _Look:
             bounded = self._bounded(problem)
             rates, bend = bounded.at(at)
-            columns = (rates, bend, bounded.highest(), np.ones(len(rates)))
+            least = np.minimum(problem.min_rate, problem.max_rate)
+            columns = (rates, bend, bounded.highest(), np.ones(len(rates)), least, bounded.low - bounded.own_low)
             return _Look(*(self._by_host(problem, values) for values in columns))
 
         return _Look(*self._summed(look, len(_Look._fields)))

@@ -187,7 +187,7 @@ def test_a_plan_that_is_solved_for_longer_than_its_lock_lives_lands(crawl, monke
     one, other = (Planner(crawl.namespace, parse(CRAWL_RATE=5)) for _ in range(2))
     spans = one.crawl.spans
     monkeypatch.setattr(one.crawl, "spans", lambda size=50: spans(50))
-    slowed(crawl, one, monkeypatch, 0.1)
+    slowed(crawl, one, monkeypatch, 0.25)
     reports, turned_away = [], []
     began = time.monotonic()
     thread = threading.Thread(target=lambda: reports.append(one.plan()))
