@@ -1,6 +1,6 @@
 """What a plan of a large crawl costs: seconds, memory and bytes a page, with everything visited since the last plan, and with 1% of it.
 
-    python benchmarks/plans_at_scale.py [--pages 10000000] [--hosts 100000] [--limits] [--clocks off] [--visited 1 0.01 0.01 0.01] [--profile]
+    python benchmarks/plans_at_scale.py [--pages N] [--hosts N] [--limits] [--clocks off] [--visited 1 0.01 0.01] [--profile]
 
 No server: the namespace makes rows as they are asked for, as judges leave them, in replies of HSCAN and of the log of visits, and counts
 what is written. The time of its own is not in ``seconds``, a server's and that of a connection is not either: `plans.py` measures these.
