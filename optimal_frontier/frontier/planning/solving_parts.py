@@ -37,6 +37,7 @@ from optimal_frontier.frontier.planning.solving import (
     solve,
 )
 from optimal_frontier.optimization.discovering import Discovering, Limits, PricedResponse, discovery_values, prices_of_full_hosts
+from optimal_frontier.optimization.priced_pages import PricedPages
 from optimal_frontier.optimization.sweeps import in_order
 
 #: Accepted miss of the budget, relative: what it costs of the objective is the square of that.
@@ -129,8 +130,15 @@ class _Bounded(NamedTuple):
 
     def at(self, log_price: Floats | float) -> tuple[Floats, Floats]:
         """Return rates at a log price, or at one of each page, and their derivatives by it; 0 at a bound."""
-        rates, bend = PricedResponse(self.pages, Limits(self.low, self.high)).at(log_price)
-        timed = self.problem.timed
+        pages, low, high, timed = self.pages, self.low, self.high, self.problem.timed
+        if self.problem.discovery is not None or pages.policy == "poisson" or isinstance(log_price, np.ndarray):
+            rates, bend = PricedResponse(pages, Limits(low, high)).at(log_price)
+        else:  # what that does for most crawls, with fewer sweeps
+            rates, bend = np.empty(len(low)), np.empty(len(low))
+            price = math.exp(min(max(log_price, _FREE), _DEAR))
+            PricedPages(pages.importance, pages.change_rate, pages.objective == "freshness", None, low, high).spend(
+                price, None, rates, bend, tiny=True
+            )
         if timed is not None:
             price = np.broadcast_to(np.exp(log_price), rates.shape)[timed.rows]
             rates[timed.rows], bend[timed.rows] = timed.rates(price), 0.0
