@@ -135,10 +135,8 @@ class _Bounded(NamedTuple):
             rates, bend = PricedResponse(pages, Limits(low, high)).at(log_price)
         else:  # what that does for most crawls, with fewer sweeps
             rates, bend = np.empty(len(low)), np.empty(len(low))
-            price = math.exp(min(max(log_price, _FREE), _DEAR))
-            PricedPages(pages.importance, pages.change_rate, pages.objective == "freshness", None, low, high).spend(
-                price, None, rates, bend, tiny=True
-            )
+            plain = PricedPages(pages.importance, pages.change_rate, pages.objective == "freshness", None, low, high)
+            plain.spend(math.exp(min(max(log_price, _FREE), _DEAR)), None, rates, bend, tiny=True)
         if timed is not None:
             price = np.broadcast_to(np.exp(log_price), rates.shape)[timed.rows]
             rates[timed.rows], bend[timed.rows] = timed.rates(price), 0.0
