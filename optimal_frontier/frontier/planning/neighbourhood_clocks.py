@@ -288,13 +288,20 @@ class NeighbourhoodClocks:
         if not len(some):
             return found
         since = np.minimum(pages["b"][at[some]] / 1e6, now)
-        groups = self._groups_of(pages).numbers(self._groups, at[some])
+        groups = self._numbers_of(pages, at[some])
         found[some] = clocks.elapsed(groups, host[some], since, now) - (now - since)
         return found
 
     def _is_kept(self, keys: Keys) -> NDArray[np.bool_]:
         """Tell of keys whether as many pages have them as a group needs."""
         return np.asarray((self._counts[_places(keys, int(math.log2(len(self._counts))))] >= self._fewest) & (keys > 0))
+
+    def _numbers_of(self, pages: Pages, at: Ints) -> Ints:
+        """Return the numbers of the groups of some pages: those of all are found for looks, which ask for most of them."""
+        if self._pages is not None and self._pages.order == pages.order:
+            return self._groups_of(pages).numbers(self._groups, at)
+        keys = group_keys(pages["host"][at], pages["directory"][at], pages["pattern"][at])
+        return np.where(self._is_kept(keys), self._groups.of(keys), NO_GROUP)
 
     def _groups_of(self, pages: Pages) -> PageGroups:
         if self._pages is None or self._pages.order != pages.order:
