@@ -72,9 +72,10 @@ class GroupBins:
     def grow(self, groups: int) -> None:
         """Make room for so many groups, and for some more."""
         if groups > len(self):
-            more = max(groups, len(self) * 3 // 2) - len(self)
-            room = np.zeros((4, more, BINS), np.float32)
-            self.sums = np.concatenate([self.sums[:, :-1], room, self.sums[:, -1:]], axis=1)
+            # What is not used of it yet is no memory of the machine's.
+            grown = np.zeros((4, max(groups, len(self) * 3 // 2) + 1, BINS), np.float32)
+            grown[:, : len(self)] = self.sums[:, :-1]
+            self.sums = grown
 
     def advance(self, now: float) -> bool:
         """Move on to the bin of a time; return whether old ones were left behind."""

@@ -62,6 +62,8 @@ _LEAST_CHANCE: Final = 1e-6
 _NOTHING: Final = 1e-12
 #: Pages whose clocks are read at once: more do not fit in the processor's cache.
 _AT_ONCE: Final = 4096
+#: Groups that are packed at once.
+_PACKED_AT_ONCE: Final = 16_384
 #: Rows from which on their bins are added up faster one bin after the other.
 _MANY: Final = 64
 #: A packed host begins with the evidence of its gates, and when its rhythm began to be learned.
@@ -222,7 +224,7 @@ class Neighbourhoods:
 
     def pack_groups(self, groups: Ints) -> list[bytes]:
         """Return what is known of each of some groups, 272 bytes; none for a group that is as if it were new."""
-        return self.bins.pack(groups)
+        return [packed for at in range(0, len(groups), _PACKED_AT_ONCE) for packed in self.bins.pack(groups[at : at + _PACKED_AT_ONCE])]
 
     def unpack_group(self, group: int, packed: bytes, now: float = math.inf) -> None:
         """Put what `pack_groups` returned, at any time, in the place of what is known of a group; see `GroupBins.unpack`."""
@@ -234,9 +236,14 @@ class Neighbourhoods:
 
     def pack_host(self, host: int) -> bytes:
         """Return the gates and the profile of a host, 216 bytes, without the visits of the newest bin."""
-        both = self.rhythms.attributed[host], self.rhythms.expected[host]
-        gates = _HOST.pack(self.gates.evidence[host], self.rhythm_gates.evidence[host], self.rhythms.begun[host])
-        return gates + b"".join(sums.astype("<f4").tobytes() for sums in both)
+        return self.pack_hosts(np.array([host]))[0]
+
+    def pack_hosts(self, hosts: Ints) -> list[bytes]:
+        """Return what `pack_host` does of each of some hosts."""
+        gates = [of[hosts].tolist() for of in (self.gates.evidence, self.rhythm_gates.evidence, self.rhythms.begun)]
+        sums = np.concatenate([self.rhythms.attributed[hosts], self.rhythms.expected[hosts]], axis=1).astype("<f4").tobytes()
+        size = 8 * HOURS
+        return [_HOST.pack(*told) + sums[at * size : (at + 1) * size] for at, told in enumerate(zip(*gates, strict=True))]
 
     def unpack_host(self, host: int, packed: bytes) -> None:
         """Put what `pack_host` returned in the place of what is known of a host. A gate between its bounds is closed.
@@ -317,13 +324,13 @@ class Neighbourhoods:
 
     def _integrals(self, groups: Ints, since: Floats, until: Floats | float) -> Floats:
         """Return the sum over groups of the integrals of ex, for spans of time; (m,)."""
-        if isinstance(until, float):
+        if isinstance(until, float) and groups.size > len(self.bins):
             # One time for all: once a group.
             at = np.full(len(self.bins) + 1, until)
             ends = self._positions(np.arange(len(at))[:, None], at)
             end = sum(ends.take(of) for of in groups.T)
         else:
-            end = self._positions(groups, until)
+            end = self._positions(groups, np.broadcast_to(until, since.shape))
         return np.asarray((end - self._positions(groups, since)) * self.bins.bin_s)
 
     def _positions(self, groups: Ints, at: Floats) -> Floats:
@@ -357,7 +364,8 @@ class Neighbourhoods:
     def _remake_all(self) -> None:
         rows = len(self.bins) + 1
         self._clock = np.zeros((rows, BINS + 1), np.float32)
-        self._remake(np.arange(rows))
+        for at in range(0, rows, _MANY):
+            self._remake(np.arange(at, min(at + _MANY, rows)))
 
 
 def bin_length(round_s: float) -> float:

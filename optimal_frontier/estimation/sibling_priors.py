@@ -120,26 +120,54 @@ def sibling_priors(shape: ArrayLike, time: ArrayLike, host: ArrayLike, pattern: 
     """
     a = number_array("shape", shape)
     check_vector("shape", a)
-    b = broadcast_values("time", time, a.shape)
-    hosts, patterns = id_array("host", host, a.size), id_array("pattern", pattern, a.size)
-    default = scalar("default_time", default_time, positive=True)
-    if (b[a > 0.0] <= 0.0).any():
-        raise InvalidProblemError("time is 0 where shape is not; expected a positive number")
+    patterns = id_array("pattern", pattern, a.size)
+    taught = TaughtPriors(int(patterns.max(initial=0)) + 1, default_time)
+    taught.add(shape, time, host, patterns)
+    return taught.priors()
 
-    count = int(patterns.max(initial=0)) + 1
-    host_of = np.zeros(count, np.int64)
-    host_of[patterns] = hosts
-    bits = (a > 0.0).nonzero()[0]
-    taught = _taught(a[bits], b[bits], patterns[bits], count, default)
-    # Pages without a pattern may be of any host: their parent, and what they teach, is the crawl.
-    of_hosts = _Sums(*(_sums(host_of[1:], sums[1:]) for sums in taught))
-    crawl = _shrunk(_Sums(*(sums.sum(keepdims=True) for sums in taught)), np.zeros(1), np.full(1, _DEFAULT_VARIANCE))
-    mean, variance = _shrunk(of_hosts, *crawl)
-    mean, variance = _shrunk(_Sums(*(sums[1:] for sums in taught)), mean[host_of[1:]], variance[host_of[1:]])
-    mean, variance = np.append(crawl[0], mean), np.append(crawl[1], variance)
-    fitted = np.clip((1.0 + np.sqrt(1.0 + 2.0 * variance)) / (2.0 * variance), DEFAULT_SHAPE, MOST_SHAPE)
-    median = posterior_median(DEFAULT_SHAPE, default) * np.exp(np.clip(mean, np.log(SLOWEST), np.log(np.maximum(fitted, UNLIKE_FASTEST))))
-    return SiblingPriors(fitted, posterior_median(fitted, 1.0) / median, taught.weight)
+
+class TaughtPriors:
+    """`sibling_priors` of pages that come in parts: sums by pattern, which take 40 bytes a pattern.
+
+    Parameters
+    ----------
+    patterns : int
+        How many numbers of patterns there are, 0 included.
+    default_time : float
+        As in `sibling_priors`.
+    """
+
+    def __init__(self, patterns: int, default_time: float) -> None:
+        self._default = scalar("default_time", default_time, positive=True)
+        self._host_of = np.zeros(patterns, np.int64)
+        self._sums = _Sums(*np.zeros((4, patterns)))
+
+    def add(self, shape: ArrayLike, time: ArrayLike, host: ArrayLike, pattern: ArrayLike) -> None:
+        """Take in some pages; arguments and errors are those of `sibling_priors`."""
+        a = number_array("shape", shape)
+        check_vector("shape", a)
+        b = broadcast_values("time", time, a.shape)
+        hosts, patterns = id_array("host", host, a.size), id_array("pattern", pattern, a.size)
+        if (b[a > 0.0] <= 0.0).any():
+            raise InvalidProblemError("time is 0 where shape is not; expected a positive number")
+        self._host_of[patterns] = hosts
+        bits = (a > 0.0).nonzero()[0]
+        for sums, more in zip(self._sums, _taught(a[bits], b[bits], patterns[bits], len(self._host_of), self._default), strict=True):
+            sums += more
+
+    def priors(self) -> SiblingPriors:
+        """Return what these pages have taught."""
+        taught, host_of = self._sums, self._host_of
+        # Pages without a pattern may be of any host: their parent, and what they teach, is the crawl.
+        of_hosts = _Sums(*(_sums(host_of[1:], sums[1:]) for sums in taught))
+        crawl = _shrunk(_Sums(*(sums.sum(keepdims=True) for sums in taught)), np.zeros(1), np.full(1, _DEFAULT_VARIANCE))
+        mean, variance = _shrunk(of_hosts, *crawl)
+        mean, variance = _shrunk(_Sums(*(sums[1:] for sums in taught)), mean[host_of[1:]], variance[host_of[1:]])
+        mean, variance = np.append(crawl[0], mean), np.append(crawl[1], variance)
+        fitted = np.clip((1.0 + np.sqrt(1.0 + 2.0 * variance)) / (2.0 * variance), DEFAULT_SHAPE, MOST_SHAPE)
+        most = np.log(np.maximum(fitted, UNLIKE_FASTEST))
+        median = posterior_median(DEFAULT_SHAPE, self._default) * np.exp(np.clip(mean, np.log(SLOWEST), most))
+        return SiblingPriors(fitted, posterior_median(fitted, 1.0) / median, taught.weight)
 
 
 class _Sums(NamedTuple):

@@ -11,7 +11,7 @@ Only a few pages of a crawl are such pages, so they are answered one by one, bes
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,7 +153,7 @@ def solve_discovering(pages: Discovering, limits: Limits, budget: float, start: 
     spend that; it does not depend on the budget, so these are found first, all together. Where spending jumps at a price, the rates on
     both sides of it are mixed. About 10 sweeps over the pages, each 10 ns a page and 20 us for each thousand of pages that yield.
     """
-    response = _Response(pages, limits)
+    response = PricedResponse(pages, limits)
     least = float(limits.low.sum())
     if least >= budget * (1.0 - _TOLERANCE):
         return Found(limits.low.copy(), response.best_marginal(limits.low), 0.0)
@@ -166,7 +166,7 @@ def solve_discovering(pages: Discovering, limits: Limits, budget: float, start: 
     full = can > most
     rates = response.highest()
     if full.any():
-        own[full], rates = _host_prices(response, host, most, full, guess)
+        own[full], rates = prices_of_full_hosts(response, host, most, full, guess)
     usable = float(np.minimum(can, most).sum())
     if usable <= budget:
         return Found(rates, 0.0, budget - usable)
@@ -213,17 +213,42 @@ def _bracket(spend: Callable[[float], tuple[float, float]], budget: float, guess
     return low, high
 
 
-def _host_prices(response: _Response, host: Ints, most: Floats, full: NDArray[np.bool_], guess: float) -> tuple[Floats, Floats]:
-    """Return the log prices at which hosts spend just their limits, and the rates of all pages at these."""
+class RatesAtPrice(Protocol):
+    """Pages that answer to a price."""
+
+    def at(self, log_price: Floats) -> tuple[Floats, Floats]:
+        """Return rates at a log price of each page, and their derivatives by it; 0 at a bound."""
+
+    def highest(self) -> Floats:
+        """Return the highest rates that pages may want."""
+
+
+def prices_of_full_hosts(response: RatesAtPrice, host: Ints, most: Floats, full: NDArray[np.bool_], guess: float) -> tuple[Floats, Floats]:
+    """Return the log prices at which hosts spend just their limits, and the rates of all pages at these.
+
+    Parameters
+    ----------
+    response : RatesAtPrice
+        The pages.
+    host : ndarray of int (n,)
+        Of each page, from 0.
+    most : ndarray (hosts,)
+        Most visits per unit of time.
+    full : ndarray of bool (hosts,)
+        Hosts whose highest rates are above that; the prices are of these.
+    guess : float
+        Log price to begin with.
+    """
     hosts = len(most)
     low, high = np.full(hosts, -np.inf), np.full(hosts, np.inf)
     at, reach = np.full(hosts, guess), np.ones(hosts)
-    done = ~full
+    done, met = ~full, np.zeros(hosts, bool)
     for _ in range(_STEPS):
         rates, bend = response.at(at[host])
         total, slope = np.bincount(host, weights=rates, minlength=hosts), np.bincount(host, weights=bend, minlength=hosts)
         low, high = np.where(~done & (total >= most), at, low), np.where(~done & (total < most), at, high)
-        done |= np.abs(total - most) <= _TOLERANCE * most
+        met |= ~done & (np.abs(total - most) <= _TOLERANCE * most)
+        done |= met
         with np.errstate(divide="ignore", invalid="ignore"):
             step = np.where((slope < 0) & (total > 0), at - np.log(total / most) * total / slope, np.nan)
             good = (step > low) & (step < high) & (np.abs(step - at) <= 30.0)
@@ -236,7 +261,7 @@ def _host_prices(response: _Response, host: Ints, most: Floats, full: NDArray[np
         at = np.where(done, at, step)
     # On both sides of a jump, and where there is none next to each other.
     apart = 1e-9 + 1e-12 * np.abs(at)
-    low, high = np.where(np.isinf(low), at - apart, low), np.where(np.isinf(high), at + apart, high)
+    low, high = np.where(met | np.isinf(low), at - apart, low), np.where(met | np.isinf(high), at + apart, high)
     cheap, dear = response.at(np.where(full, low, at)[host])[0], response.at(np.where(full, high, at)[host])[0]
     spent = np.bincount(host, weights=dear, minlength=hosts)
     between = np.bincount(host, weights=cheap - dear, minlength=hosts)
@@ -245,7 +270,7 @@ def _host_prices(response: _Response, host: Ints, most: Floats, full: NDArray[np
     return high[full], np.where(full[host], dear + share[host] * (cheap - dear), highest)
 
 
-class _Response:
+class PricedResponse:
     """Rates of all pages at a log price, or at one of each page."""
 
     def __init__(self, pages: Discovering, limits: Limits) -> None:

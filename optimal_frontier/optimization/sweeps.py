@@ -7,10 +7,12 @@ are small enough to stay in a core's cache through a dozen operations, and large
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache
+from itertools import islice
 from typing import Final, TypeVar, cast
 
 import numpy as np
@@ -25,6 +27,7 @@ _MOST_THREADS: Final = 8
 _INNER: Final = 8192
 
 Floats = NDArray[np.float64]
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -73,6 +76,37 @@ def blockwise(size: int, work: Callable[[Iterator[slice]], Iterator[T]], width: 
             for other in others:
                 other.result()
     return cast("list[T]", results)
+
+
+def in_order(work: Callable[[S], T], items: Sequence[S], each: Callable[[], None] = lambda: None) -> Iterator[T]:
+    """Yield what a function makes of each item, in their order, while several threads are at the next ones.
+
+    Parameters
+    ----------
+    work : callable
+        What it raises is raised here; items that were not begun are left then.
+    items : sequence
+        Parts of a large problem, so that results are taken before many more are made.
+    each : callable
+        Called after each, on the thread of the caller.
+    """
+    threads = min(_MOST_THREADS, cores(), len(items))
+    if threads <= 1:
+        for item in items:
+            yield work(item)
+            each()
+        return
+    pool = ThreadPoolExecutor(threads, "optimal_frontier-part")
+    try:
+        left = iter(items)
+        waiting = deque(pool.submit(work, item) for item in islice(left, 2 * threads))
+        while waiting:
+            result = waiting.popleft().result()
+            waiting.extend(pool.submit(work, item) for item in islice(left, 1))
+            yield result
+            each()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 @cache

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from optimal_frontier.optimization import solve_periodic
-from optimal_frontier.optimization.discovering import Discovering, Limits, discovery_values, solve_discovering
+from optimal_frontier.optimization.discovering import (
+    Discovering,
+    Limits,
+    PricedResponse,
+    discovery_values,
+    prices_of_full_hosts,
+    solve_discovering,
+)
 from optimal_frontier.optimization.poisson_bounded import solve_poisson_bounded
 from optimal_frontier.optimization.response import marginal_share
 
@@ -139,3 +146,15 @@ def test_minima_that_take_all_leave_a_price():
     found = solve_discovering(world, Limits(np.full(30, 0.1), np.full(30, 1.0)), 3.0)
     assert found.rates.tolist() == [0.1] * 30
     assert found.multiplier == pytest.approx(marginals(world, found.rates).max())
+
+
+@pytest.mark.parametrize("guess", [-100.0, 0.0, 40.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_price_of_a_full_host_is_that_at_which_its_pages_spend_the_limit(kind, guess):
+    """From whichever side the search comes near it."""
+    world, host = pages(4000, 20, kind)
+    response = PricedResponse(world, Limits(np.full(4000, 1e-6), np.full(4000, 3.0)))
+    most = np.linspace(5.0, 60.0, HOSTS)
+    prices, rates = prices_of_full_hosts(response, host, most, np.ones(HOSTS, bool), guess)
+    assert np.bincount(host, rates) == pytest.approx(most, rel=1e-9)
+    assert np.bincount(host, response.at(prices[host])[0]) == pytest.approx(most, rel=3e-3)

@@ -141,7 +141,7 @@ def numbers_of_rows(
     Parameters
     ----------
     rows : ndarray (n,) of `state.rows.LAYOUT`
-        As stored.
+        As stored; or of another type with these fields, and with ``median`` those of the posteriors, as far as they are known (else nan).
     pages : ndarray (n,) of V12
         Their identities.
     terms : Terms
@@ -289,8 +289,9 @@ def _waits(rows: NDArray[np.void], terms: Terms, yielded: Floats | None) -> tupl
         return np.zeros(len(rows)), np.zeros(len(rows))
     shape, time = rows["shape"].astype(np.float64), rows["time"].astype(np.float64)
     known = shape > 0.0
-    rate = np.zeros(len(rows))
-    rate[known] = posterior_median(shape[known], time[known])
+    rate = rows["median"].copy() if "median" in (rows.dtype.names or ()) else np.full(len(rows), np.nan)
+    unknown = np.flatnonzero(known & np.isnan(rate))
+    rate[unknown] = posterior_median(shape[unknown], time[unknown])
     patterns, at = np.unique(rows["pattern"][~known], return_inverse=True)
     priors = [published.prior_of(pattern) for pattern in patterns.tolist()]
     rate[~known] = np.array([0.0 if prior is None else median_one(*prior) for prior in priors])[at]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.judging.waits import goes_by_price
-from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
+from optimal_frontier.frontier.planning.crawl_pages import BLOCK, CrawlPages
 from optimal_frontier.frontier.planning.neighbourhood_clocks import NeighbourhoodClocks
 from optimal_frontier.frontier.planning.rewriting import GOES_BY, Moved, shifted_pages
 from optimal_frontier.state.clocks import VisitsRead
@@ -83,7 +83,7 @@ class ClockKeeper:
         if k not in self.clocks or takes_over:
             self.clocks[k] = NeighbourhoodClocks(self.namespace, k)
             self.clocks[k].load(priors.default_time)
-        self.clocks[k].count(pages)
+        self.clocks[k].count(pages, int(np.count_nonzero(pages["fresh"])))
         return self._read(k, now)
 
     def catch_up(self, now: float) -> None:
@@ -105,7 +105,9 @@ class ClockKeeper:
         """Note of these pages how far their clocks are ahead."""
         pages, clocks = self.crawl.tables[k].pages, self.clocks[k]
         pages["shift"][at] = 0.0
-        some = pages if len(at) == pages.count else pages.some(at, GOES_BY)
+        if not clocks.is_open:
+            return
+        some = pages.some(at, GOES_BY)
         at = at[goes_by_price(some) & (some["flags"] & HUB == 0)]  # type: ignore[arg-type]  # columns by name will do
         pages["shift"][at] = clocks.shifts(pages, at, now)
 
@@ -132,7 +134,9 @@ class ClockKeeper:
         # Where clocks count no more, all that is in the numbers is taken back, also what no look wrote at once.
         stirs = clocks.is_open or bool(pages["shift"].any() or pages["written"].any())
         if stirs:
-            self.place(k, np.arange(pages.count) if is_all else np.flatnonzero(clocks.stirred(pages)), now)
+            stirred = np.ones(pages.count, bool) if is_all else clocks.stirred(pages)
+            for start in range(0, pages.count, BLOCK):
+                self.place(k, start + np.flatnonzero(stirred[start : start + BLOCK]), now)
         clocks.calm()
         seen = self._unlooked.pop(k, 0)
         if not stirs:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,11 @@ from optimal_frontier.frontier.planning.exploring import Progress
 from optimal_frontier.frontier.planning.host_groups import HostGroups, host_groups
 from optimal_frontier.frontier.planning.host_prices import host_limits
 from optimal_frontier.frontier.planning.hub_pages import HubPages
-from optimal_frontier.frontier.planning.page_table import Pages, PageTable, share_to_read
-from optimal_frontier.frontier.planning.priors import PriorFits, Priors
+from optimal_frontier.frontier.planning.page_columns import Pages
+from optimal_frontier.frontier.planning.page_table import PageTable, share_to_read
+from optimal_frontier.frontier.planning.priors import PriorFits, Priors, Taught
 from optimal_frontier.frontier.planning.republished import RepublishedPages
 from optimal_frontier.frontier.planning.solving import Problem
-from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.scheduling.discovery import discovery_rate, waits_with_discovery
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.downloader_limits import read_limits
@@ -31,9 +31,41 @@ from optimal_frontier.state.rows import ACTIVE, FAR_S, HELD, RETIRED
 _MOVED_STRETCH: Final = 0.02
 #: Pages of which it is asked how a partition answers to a price.
 _SAMPLE: Final = 10_000
+#: Pages that are looked at together: in so many the arrays of a step stay small. What is summed by pattern takes more at once.
+BLOCK: Final = 32_768
+_MANY: Final = 8 * BLOCK
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+class Span(NamedTuple):
+    """Pages that stand next to each other in the table of a partition, from ``start`` to before ``stop``."""
+
+    partition: int
+    start: int
+    stop: int
+
+
+class Part(NamedTuple):
+    """Some pages of a table that are planned.
+
+    Attributes
+    ----------
+    at : ndarray of int (n,)
+        Where they stand in the table, rising.
+    problem : Problem
+        As if there were no others.
+    failing : ndarray of bool (n,)
+        Whether they fail.
+    calm_max_rate : ndarray (n,)
+        Highest rates if they did not, visits per second.
+    """
+
+    at: Ints
+    problem: Problem
+    failing: NDArray[np.bool_]
+    calm_max_rate: Floats
 
 
 class CrawlPages:
@@ -52,18 +84,16 @@ class CrawlPages:
         That can be reached.
     tables : dict of int to PageTable
         By partition.
-    fresh : dict of int to ndarray of int
-        Which rows of each table the last `read` brought.
     counts : dict of str to int
         Counters of all partitions.
-    planned : ndarray of int (n,)
-        Pages that are planned, as positions in the tables laid end to end.
+    planned_pages : int
+        How many pages are planned.
     priors, budget, progress
-        Of the last `problem`.
+        Of the last `begin_problem`.
+    planned : ndarray of int (n,)
+        Pages of the last `problem`, as positions in the tables laid end to end.
     median, failing, calm_max_rate : ndarray (n,)
-        Of the planned pages: believed change rates (1/s), whether they fail, and highest rates (1/s) if they did not.
-    discovery : ndarray (n,) or None
-        Of the planned pages: what the new pages are worth that each yields a second; None where no page does.
+        Of the same: believed change rates (1/s), whether they fail, and highest rates (1/s) if they did not.
     active, importance : int, float
         Number of pages that are revisited or will be, and the sum of their importance.
     pending : dict of int to int
@@ -83,10 +113,10 @@ class CrawlPages:
         self.tables: dict[int, PageTable] = {}
         self.republished: dict[int, RepublishedPages] = {}
         self.hubs: dict[int, HubPages] = {}
-        self.fresh: dict[int, Ints] = {}
         self.counts: dict[str, int] = {}
         self.pending: dict[int, int] = {}
         self.first_visit_rate: dict[int, float] = {}
+        self.planned_pages = 0
         self.planned: Ints = np.zeros(0, np.int64)
         self.priors = Priors()
         self.budget = Budget(0.0, 0.0, 0.0, 0, 0)
@@ -94,17 +124,17 @@ class CrawlPages:
         self.active = 0
         self.importance = 0.0
         self.median: Floats = np.zeros(0)
-        self.discovery: Floats | None = None
         self.failing: NDArray[np.bool_] = np.zeros(0, bool)
         self.calm_max_rate: Floats = np.zeros(0)
         self.read_rows = 0
         self.priors_moved = self.exploration_moved = True
         self._fits = PriorFits()
         self._touched: dict[int, int] = {}
-        self._partition: Ints = np.zeros(0, np.int64)
         self._stretch = 1.0
         self._host_from: dict[int, int] = {}
         self._groups = HostGroups(np.zeros(0, np.int64), None)
+        self._limit: Floats | None = None
+        self._exploring = self.progress.waits(0.0)
         self._revised: dict[int, BoundsRevision] = {}
 
     def now(self, partition: int = 0) -> float:
@@ -132,16 +162,25 @@ class CrawlPages:
         share = share_to_read(table.pages.count, touched - self._touched.get(k, 0))
         self._touched[k] = touched
         revision = self._revised.pop(k, None)
-        self.fresh[k] = table.read(1.0 if revision else share, log_price, each, revision.see if revision else None)
+        self.read_rows += table.read(1.0 if revision else share, log_price, each, revision.see if revision else None)
         self.republished[k].read(table.pages)
         self.hubs[k].read(table.pages)
-        self.read_rows += len(self.fresh[k])
         self.pending[k] = counts.get("pending", 0)
         for name, value in counts.items():
             self.counts[name] = self.counts.get(name, 0) + value
 
-    def problem(self, previous: Mapping[str, str], now: float, budget: Budget | None = None) -> Problem:
-        """Return what is to be solved now.
+    @property
+    def count(self) -> int:
+        """Pages in all tables."""
+        return sum(self.tables[k].pages.count for k in self.partitions)
+
+    @property
+    def limit(self) -> Floats | None:
+        """Most revisits per second of each host, (hosts,); None without limits."""
+        return self._limit
+
+    def begin_problem(self, previous: Mapping[str, str], now: float, budget: Budget | None = None) -> None:
+        """Find what all pages share: budget, priors, limits of hosts, progress of exploration.
 
         Parameters
         ----------
@@ -153,86 +192,76 @@ class CrawlPages:
             In place of that of the settings.
         """
         settings = self.settings
-        pages = self._together()
-        is_active = pages["state"] == ACTIVE
-        self.active, self.importance = int(np.count_nonzero(is_active)), float(pages["importance"][is_active].sum(dtype=np.float64))
-        self.planned = np.flatnonzero(is_active & (pages["visits"] > 0) & (pages["flags"] & HELD == 0))
-        hosts = self._hosts(pages)
-        self._groups = self._grouped(int(hosts.max(initial=-1)) + 1)
-        grouped, capacity = self._groups.group[hosts], self._groups.capacity
-        is_waiting = (pages["state"] < RETIRED) & (pages["b"] == 0)
-        limit = host_limits(settings, capacity, grouped[is_waiting])
+        hosts = self._number_hosts()
+        self._groups = self._grouped(hosts)
+        group, capacity = self._groups
+        self.active, self.importance, self.planned_pages = 0, 0.0, 0
+        waiting = {k: np.zeros(hosts, np.int64) for k in self.partitions}
+        is_active = np.zeros(hosts, bool)
+        for span in self.spans():
+            pages = self._of(span)
+            host = group[pages["host"] + np.int64(self._host_from[span.partition])]
+            active = pages["state"] == ACTIVE
+            self.active += int(np.count_nonzero(active))
+            self.importance += float(pages["importance"][active].sum(dtype=np.float64))
+            self.planned_pages += int(np.count_nonzero(_is_planned(pages)))
+            waits = (pages["state"] < RETIRED) & (pages["b"] == 0)
+            if waits.any():
+                waiting[span.partition] += np.bincount(host[waits], minlength=hosts)
+            if capacity is not None:
+                is_active[host[active]] = True
+        self._limit = limit = host_limits(settings, capacity, sum(waiting.values(), np.zeros(hosts, np.int64)))
         self.first_visit_rate = {}
         if capacity is not None:
-            here = {k: np.unique(grouped[is_waiting & (self._partition == k)]) for k in self.partitions}
-            self.first_visit_rate = {k: float(capacity[some].sum()) for k, some in here.items() if len(some)}
+            self.first_visit_rate = {k: float(capacity[some > 0].sum()) for k, some in waiting.items() if some.any()}
         self.budget = budget if budget is not None else Budget.of(settings, self.counts, previous, self._opened(now), now)
-        revisits = self.budget.revisits
-        round_s = max(self.active, 1) / min(
-            revisits, np.inf if limit is None else float(limit[np.unique(grouped[is_active])].sum()) or np.inf
-        )
+        round_s = max(self.active, 1) / min(self.budget.revisits, np.inf if limit is None else float(limit[is_active].sum()) or np.inf)
         before = self.priors
-        active = np.flatnonzero(is_active)
-        self.priors = self._fits.after(pages, active, hosts, self.read_rows, round_s)
+        self.priors = self._fits.after(self._taught, self.active, self.read_rows, round_s)
         self.priors_moved = self.priors is not before
         progress = Progress.of_plan(previous).under(settings.exploration, settings.close_after)
-        progress = progress.after(self.counts.get("observations", 0), len(self.planned))
+        progress = progress.after(self.counts.get("observations", 0), self.planned_pages)
         moved = (progress.exploration, progress.number, progress.is_exploring)
         self.exploration_moved = moved != (self.progress.exploration, self.progress.number, self.progress.is_exploring)
-        self.progress = progress
-        everything = len(self.planned) == pages.count
+        self.progress, self._exploring = progress, progress.waits(round_s)
 
-        def of(name: str) -> NDArray[Any]:
-            return pages[name] if everything else pages[name][self.planned]
+    def problem(self, previous: Mapping[str, str], now: float, budget: Budget | None = None) -> Problem:
+        """Return what is to be solved now, of all pages; arguments are those of `begin_problem`."""
+        self.begin_problem(previous, now, budget)
+        first: dict[int, int] = {}
+        for k in self.partitions:
+            first[k] = sum(self.tables[j].pages.count for j in first)
+        spans = list(self.spans())
+        parts = [self.part(span) for span in spans]
+        planned = (part.at + first[span.partition] for span, part in zip(spans, parts, strict=True))
+        self.planned = np.concatenate([np.zeros(0, np.int64), *planned])
+        self.failing = np.concatenate([np.zeros(0, bool), *(part.failing for part in parts)])
+        self.calm_max_rate = np.concatenate([np.zeros(0), *(part.calm_max_rate for part in parts)])
+        whole = Problem.joined([part.problem for part in parts]) if parts else self._problem(0, Pages.none(), np.zeros(0, np.int64)).problem
+        self.median = whole.change_rate
+        return whole
 
-        host = grouped if everything else grouped[self.planned]
-        min_interval, max_interval = of("min_interval").astype(np.float64), of("max_interval").astype(np.float64)
-        failing = np.flatnonzero(of("failures") > 0)
-        # What a failing page cannot use for its backoff is worth more elsewhere.
-        self.failing = np.zeros(len(host), bool)
-        self.failing[failing] = True
-        with np.errstate(divide="ignore"):
-            self.calm_max_rate = 1.0 / min_interval
-        min_interval[failing] = np.maximum(min_interval[failing], of("l")[failing])
-        with np.errstate(divide="ignore"):
-            min_rate = np.where(max_interval < FAR_S / 2, 1.0 / max_interval, 0.0)
-            max_rate = 1.0 / min_interval
-        min_rate = np.minimum(min_rate, max_rate)
-        exploring = progress.waits(round_s)
-        with np.errstate(divide="ignore"):
-            even = np.full(len(host), exploring.interval)
-            asked = 1.0 / (even if exploring.is_even else exploring.longest_of_many(of("id"), max_interval))
-        self.median = self._medians(of)
-        importance = of("importance").astype(np.float64)
-        timed = self._timed(importance, min_rate, max_rate)
-        self.discovery = self._discovery()
-        return Problem(
-            importance,
-            self.median,
-            min_rate,
-            max_rate,
-            asked,
-            exploring.is_even,
-            host,
-            limit,
-            settings.objective,
-            settings.policy,
-            timed,
-            self.discovery,
-        )
+    def spans(self, size: int = BLOCK) -> Iterator[Span]:
+        """Yield all pages in parts of up to so many."""
+        for k in self.partitions:
+            count = self.tables[k].pages.count
+            for start in range(0, count, size):
+                yield Span(k, start, min(start + size, count))
 
-    def _discovery(self) -> Floats | None:
-        """Return what the new pages are worth that each planned page yields a second; None where no page does."""
-        if not any(self.hubs[k].count for k in self.partitions):
-            return None
-        yielded = np.concatenate([self.hubs[k].of_all(self.tables[k].pages.count) for k in self.partitions])[self.planned]
-        newcomer_rate = 1.0 / self.priors.default_time if self.priors.default_time > 0 else 0.0
-        discovery = yielded * discovery_rate(1.0, self.settings.objective, newcomer_rate)
-        return discovery if discovery.any() else None
+    def part(self, span: Span) -> Part:
+        """Return those of some pages that are planned, since `begin_problem`."""
+        return self._problem(span.partition, self._of(span), np.arange(span.start, span.stop))
+
+    def sample(self, k: int, size: int) -> Part:
+        """Return about so many of the planned pages of a partition, or all."""
+        pages = self.tables[k].pages
+        rows = np.arange(0, pages.count, max(1, pages.count // size))
+        return self._problem(k, pages.some(rows), rows)
 
     def rows_of(self, k: int) -> Ints:
-        """Return which pages of the plan are of partition ``k``."""
-        return np.flatnonzero(self._partition[self.planned] == k)
+        """Return which pages of the last `problem` are of partition ``k``."""
+        first = sum(self.tables[j].pages.count for j in self.partitions if j < k)
+        return np.arange(*np.searchsorted(self.planned, [first, first + self.tables[k].pages.count]))
 
     def of_partition(self, k: int, values: Floats) -> Floats:
         """Return the part of values by host that is of partition ``k``, by the numbers that hosts have there."""
@@ -244,15 +273,11 @@ class CrawlPages:
 
     def answer_at(self, k: int, log_price: float) -> float:
         """Return how many visits' worth of waits in partition ``k`` answer to a change of the price at that price, by a sample."""
-        rows = self.rows_of(k)
-        every = max(1, len(rows) // _SAMPLE)
-        some, first = rows[::every], sum(self.tables[j].pages.count for j in self.partitions if j < k)
-        pages = self.tables[k].pages.take(self.planned[some] - first)
-        settings = self.settings
-        yielded = np.zeros(len(some)) if self.discovery is None else self.discovery[some]
-        wait, slope = waits_with_discovery(
-            log_price, pages["importance"].astype(np.float64), self.median[some], yielded, settings.objective, settings.policy
-        )
+        every = max(1, self.tables[k].pages.count // _SAMPLE)
+        part, settings = self.sample(k, _SAMPLE), self.settings
+        problem, pages = part.problem, self.tables[k].pages.some(part.at, ("min_interval", "max_interval", "failures"))
+        yielded = np.zeros(len(part.at)) if problem.discovery is None else problem.discovery
+        wait, slope = waits_with_discovery(log_price, problem.importance, problem.change_rate, yielded, settings.objective, settings.policy)
         free = (slope > 0) & (wait > pages["min_interval"]) & (wait < pages["max_interval"]) & (pages["failures"] == 0)
         return float((slope[free] / wait[free]).sum()) * every
 
@@ -288,49 +313,78 @@ class CrawlPages:
         of_hosts = np.array(self.partitions)[np.searchsorted(firsts, np.arange(hosts), side="right") - 1] if hosts else None
         return host_groups(self.settings, told, numbers, hosts, of_hosts)
 
-    def _together(self) -> Pages:
-        parts = [self.tables[k].pages for k in self.partitions]
-        self._partition = np.repeat(self.partitions, [part.count for part in parts])
-        return Pages.joined(parts)
-
-    def _hosts(self, pages: Pages) -> Ints:
-        hosts = pages["host"].astype(np.int64)
-        first = 0
+    def _number_hosts(self) -> int:
+        """Number the hosts of all partitions one after the other, and return how many numbers there are."""
+        self._host_from, first, hosts = {}, 0, 0
         for k in self.partitions:
+            here = self.tables[k].pages["host"]
             self._host_from[k] = first
-            mine = self._partition == k
-            size = int(hosts[mine].max(initial=0)) + 1
-            hosts[mine] += first
-            first += size
+            first += int(here.max(initial=0)) + 1
+            hosts = first if len(here) else hosts
         return hosts
 
-    def _medians(self, of: Callable[[str], NDArray[Any]]) -> Floats:
+    def _of(self, span: Span) -> Pages:
+        return self.tables[span.partition].pages.some(slice(span.start, span.stop))
+
+    def _taught(self) -> Iterator[Taught]:
+        """Yield the pages that may teach priors."""
+        for span in self.spans(_MANY):
+            pages = self._of(span)
+            active = np.flatnonzero(pages["state"] == ACTIVE)
+            active = active[np.argsort(pages["pattern"][active])]
+            host = pages["host"][active] + np.int64(self._host_from[span.partition])
+            yield Taught(pages["pattern"][active], pages["shape"][active], pages["time"][active], host)
+
+    def _problem(self, k: int, pages: Pages, rows: Ints) -> Part:
+        """Return those of some pages that are planned; ``rows`` say where these pages stand in their table, rising."""
+        settings = self.settings
+        at = np.flatnonzero(_is_planned(pages))
+        everything = len(at) == pages.count
+        rows = rows if everything else rows[at]
+
+        def of(name: str) -> NDArray[Any]:
+            return pages[name] if everything else pages[name][at]
+
+        host = self._groups.group[of("host") + np.int64(self._host_from.get(k, 0))]
+        min_interval, max_interval = of("min_interval").astype(np.float64), of("max_interval").astype(np.float64)
+        failing = of("failures") > 0
+        with np.errstate(divide="ignore"):
+            calm_max_rate = 1.0 / min_interval
+            # What a failing page cannot use for its backoff is worth more elsewhere.
+            min_interval[failing] = np.maximum(min_interval[failing], of("l")[failing])
+            min_rate = np.where(max_interval < FAR_S / 2, 1.0 / max_interval, 0.0)
+            max_rate = 1.0 / min_interval
+            min_rate = np.minimum(min_rate, max_rate)
+            exploring = self._exploring
+            even = np.full(len(host), exploring.interval)
+            asked = 1.0 / (even if exploring.is_even else exploring.longest_of_many(of("id"), max_interval))
+        importance = of("importance").astype(np.float64)
+        timed = self.republished[k].of_plan(rows, importance, (min_rate, max_rate)) if k in self.republished else None
+        change_rate, discovery = self._medians(k, rows, of), self._discovery(k, rows)
+        ways = exploring.is_even, host, self._limit, settings.objective, settings.policy
+        return Part(rows, Problem(importance, change_rate, min_rate, max_rate, asked, *ways, timed, discovery), failing, calm_max_rate)
+
+    def _medians(self, k: int, rows: Ints, of: Callable[[str], NDArray[Any]]) -> Floats:
         """Return the believed change rates of pages; those of posteriors are found once for each."""
         median, shape = of("median").copy(), of("shape")
         bits = np.flatnonzero(np.isnan(median) & (shape > 0))
         if len(bits):
             median[bits] = posterior_median(shape[bits].astype(np.float64), of("time")[bits].astype(np.float64))
-            self._keep_medians(median, bits)
+            self.tables[k].pages["median"][rows[bits]] = median[bits]
         none = np.flatnonzero(shape <= 0)
-        median[none] = self.priors.medians(of("pattern")[none])
+        if len(none):
+            median[none] = self.priors.medians(of("pattern")[none])
         return median
 
-    def _keep_medians(self, median: Floats, found: Ints) -> None:
-        start, rows = 0, self.planned[found]
-        for k in self.partitions:
-            pages = self.tables[k].pages
-            inside = (rows >= start) & (rows < start + pages.count)
-            pages["median"][rows[inside] - start] = median[found[inside]]
-            start += pages.count
+    def _discovery(self, k: int, rows: Ints) -> Floats | None:
+        """Return what the new pages are worth that each of these pages yields a second; None where no page does."""
+        yielded = self.hubs[k].among(rows) if k in self.hubs else None
+        if yielded is None:
+            return None
+        newcomer_rate = 1.0 / self.priors.default_time if self.priors.default_time > 0 else 0.0
+        discovery = yielded * discovery_rate(1.0, self.settings.objective, newcomer_rate)
+        return discovery if discovery.any() else None
 
-    def _timed(self, importance: Floats, min_rate: Floats, max_rate: Floats) -> TimedPages | None:
-        parts, start = [], 0
-        places = np.full(len(self._partition), -1, np.int64)
-        places[self.planned] = np.arange(len(self.planned))
-        for k in self.partitions:
-            size = self.tables[k].pages.count
-            part = self.republished[k].of_plan(places[start : start + size], importance, (min_rate, max_rate))
-            if part is not None:
-                parts.append(part)
-            start += size
-        return TimedPages.together(parts) if parts else None
+
+def _is_planned(pages: Pages) -> NDArray[np.bool_]:
+    return np.asarray((pages["state"] == ACTIVE) & (pages["visits"] > 0) & (pages["flags"] & HELD == 0))

@@ -15,7 +15,7 @@ _AT_LIMIT: Final = 1e-9
 #: A host keeps at least this share of its limit for revisits.
 _LEAST_REVISITS: Final = 0.05
 #: Additions to the log price below this are none.
-_LEAST_EXTRA: Final = 1e-3
+LEAST_EXTRA: Final = 1e-3
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,8 +30,8 @@ def host_limits(settings: FrontierSettings, capacity: Floats | None, waiting: In
         The share of first visits.
     capacity : ndarray (hosts,) or None
         Fetches per second that each bears, see `host_groups`.
-    waiting : ndarray of int
-        Host of each page that waits for its first visit.
+    waiting : ndarray of int (hosts,)
+        Pages of each that wait for their first visit.
 
     Notes
     -----
@@ -40,9 +40,8 @@ def host_limits(settings: FrontierSettings, capacity: Floats | None, waiting: In
     """
     if capacity is None:
         return None
-    counts = np.bincount(waiting, minlength=len(capacity))[: len(capacity)]
     kept = np.minimum(
-        (1.0 if settings.close_after is not None else settings.discovery_share) * capacity, counts / settings.resolve_interval
+        (1.0 if settings.close_after is not None else settings.discovery_share) * capacity, waiting / settings.resolve_interval
     )
     return np.asarray(np.maximum(capacity - kept, _LEAST_REVISITS * capacity))
 
@@ -86,7 +85,7 @@ def extra_prices(host: Ints, rates: Floats, is_wanted: NDArray[np.bool_], value:
     np.maximum.at(price, host[chosen], value[chosen])
     priced = price > 0
     extra[priced] = np.maximum(np.log(price[priced]) - log_price, 0.0)
-    extra[extra < _LEAST_EXTRA] = 0.0
+    extra[extra < LEAST_EXTRA] = 0.0
     return extra
 
 

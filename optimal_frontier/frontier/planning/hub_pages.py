@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.frontier.judging.hubs import worth_of
-from optimal_frontier.frontier.planning.page_table import Pages
+from optimal_frontier.frontier.planning.page_columns import Pages
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import Namespace
@@ -88,10 +88,4 @@ class HubPages:
         there = rows[at] == self._at
         found = np.zeros(len(rows))
         found[at[there]] = self._yielded[there]
-        return found
-
-    def of_all(self, count: int) -> Floats:
-        """Return the same of all pages of the table."""
-        found = np.zeros(count)
-        found[self._at] = self._yielded
         return found

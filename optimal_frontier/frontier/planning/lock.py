@@ -79,7 +79,8 @@ class PlannerLock:
         if time.monotonic() - self._renewed < RENEW_S:
             return
         for k, fence in self.fences.items():
-            if self._ask(k) != fence:
+            # The token is the same one, too, if the lock had run out, while this process was held up, and nobody has planned since.
+            if self._ask(k, fence) != fence:
                 raise LockLostError(f"another planner has taken partition {k} over")
         self._renewed = time.monotonic()
 
@@ -90,5 +91,5 @@ class PlannerLock:
                 self.namespace.run([Call(k, "release_planner_lock", [self.owner])])
         self.fences = {}
 
-    def _ask(self, partition: int) -> int:
-        return int(self.namespace.run([Call(partition, "take_planner_lock", [self.owner, int(LOCK_S * 1000)])])[0])
+    def _ask(self, partition: int, fence: int = -1) -> int:
+        return int(self.namespace.run([Call(partition, "take_planner_lock", [self.owner, int(LOCK_S * 1000), fence])])[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,12 +21,14 @@ from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.frontier.planning.bounds import BoundsRevision, bounds_digest
 from optimal_frontier.frontier.planning.clock_keeper import ClockKeeper, forget_clocks
-from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
+from optimal_frontier.frontier.planning.crawl_pages import BLOCK, CrawlPages
+from optimal_frontier.frontier.planning.crawl_solving import solve_crawl
 from optimal_frontier.frontier.planning.host_prices import packed_prices
 from optimal_frontier.frontier.planning.lock import LockLostError, PlannerLock
 from optimal_frontier.frontier.planning.publishing import LivePrice, Plan, plan_fields, shares_of
-from optimal_frontier.frontier.planning.rewriting import WRITTEN, is_displaced, moved_pages
-from optimal_frontier.frontier.planning.solving import Solved, solve
+from optimal_frontier.frontier.planning.rewriting import WRITTEN, is_displaced, moved_pages, written_rows
+from optimal_frontier.frontier.planning.solving import Solved
+from optimal_frontier.optimization.sweeps import in_order
 from optimal_frontier.scheduling.price_law import is_as_planned, log_price_towards, price_step
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.namespace import Call, Namespace
@@ -95,7 +98,7 @@ class Planner:
     keeper : ClockKeeper or None
         Of clocks of neighbourhoods; None where NEIGHBOURHOODS is off.
     rates : ndarray
-        Of the last plan, visits per second, of `crawl.planned`.
+        Of the last plan, visits per second, of `crawl.planned`; empty where the crawl was solved in parts.
     is_incumbent : bool
         It made the last plan, as `due_in` found it.
     """
@@ -179,52 +182,52 @@ class Planner:
         if revisions:
             revised = sum(revision.revised for revision in revisions)
             logger.info("RULES or interval bounds changed: bounds and importance of %d pages follow", revised)
-        problem = crawl.problem(previous, now)
+        solved = solve_crawl(crawl, previous, now, self.lock.renew)
         if self.keeper is not None:
             for k in live:
+                self.lock.renew()
                 self.keeper.take_in(k, now, takes_over=previous.get("planner") != self.lock.owner)
-        started = float(previous.get("multiplier", 0.0))
-        solved = solve(problem, crawl.budget.revisits, started)
         self.lock.renew()
         self.rates = solved.rates
-        self._warn(solved, problem.min_rate)
+        self._warn(solved)
         switched = any(previous.get(name) != value for name, value in self._ways().items() if name not in _OTHER_WAYS)
         is_even = crawl.progress.is_exploring
         sets = {k: price.is_unset or switched or previous.get("explores", "0") != str(int(is_even)) for k, price in live.items()}
         # First visits leave the price alone, so that of a crawl that grows is found by nobody else. Where fewer or more visits come than
         # were planned, the price that they have found keeps its distance from the plan's.
         grown = crawl.counts.get("fetched", 0) > _GROWTH * int(previous.get("fetched", 0))
-        keeps = started > 0 and solved.multiplier > 0
+        keeps = float(previous.get("multiplier", 0.0)) > 0 and solved.multiplier > 0
         moved = {k: solved.log_price - (p.published.log_price if keeps else p.log_price) for k, p in live.items()} if grown else {}
         made = self._terms(live, (solved, moved), sets, now)
-        if self._is_as_planned(previous, now) and len(crawl.planned):
+        if self._is_as_planned(previous, now) and crawl.planned_pages:
             # Where it was not set already; what is queued is looked at soon enough.
             made = {k: t._replace(log_price=log_price_towards(t.log_price, solved.log_price)) for k, t in made.items()}
             sets = dict.fromkeys(sets, True)
         work = {k: self._moved(k, terms, now) for k, terms in made.items()}
-        queued = sum(len(rows) for _, rows in work.values())
+        queued = sum(len(at) + len(timed) for at, timed in work.values())
         seconds = time.monotonic() - began
         plan = Plan(now, seconds, queued, solved, crawl, dict(previous), self._ways())
         if not self._publish(plan, live, {k: made[k].log_price if sets[k] else None for k in work}) or not self._store_clocks(previous):
             return None
         written = 0
-        for k, (_, rows) in work.items():
-            done = self._write(k, rows)
-            if done is None:
-                return None
-            written += done
+        for k, (at, timed) in work.items():
+            for rows in (*written_rows(crawl.tables[k].pages, at), timed):
+                done = self._write(k, rows)
+                if done is None:
+                    return None
+                written += done
         crawl.settle(solved.stretch)
         self._fences = dict(self.lock.fences)
         return PlanReport(
             now,
             time.monotonic() - began,
-            len(crawl.planned),
+            crawl.planned_pages,
             crawl.read_rows,
             queued,
             written,
             crawl.budget.total,
             crawl.budget.revisits,
-            float(solved.rates.sum()),
+            sum(sums.rate for sums in solved.by_partition.values()),
             solved.multiplier,
             plan.estimated_freshness,
             solved.feasible,
@@ -286,12 +289,11 @@ class Planner:
         made = {}
         solved, moved = found
         for k, price in live.items():
-            rows = self.crawl.rows_of(k)
-            answer = float(solved.response[rows].sum())
+            answer = solved.by_partition[k].response
             if not sets[k] and answer > 0 and abs(price.log_price - solved.log_price) > _NEAR:
                 here = self.crawl.answer_at(k, price.log_price)
                 sets[k] = here < _LEAST_ANSWER * answer
-            is_set = (sets[k] or k in moved) and len(self.crawl.planned) > 0
+            is_set = (sets[k] or k in moved) and self.crawl.planned_pages > 0
             step = solved.log_price - price.log_price if sets[k] else moved.get(k, 0.0)
             log_price = price.log_price + (step if is_set else 0.0)
             extra = self.crawl.of_partition(k, solved.extra)
@@ -310,47 +312,47 @@ class Planner:
         self._sets = sets
         return made
 
-    def _moved(self, k: int, terms: Terms, now: float) -> tuple[bool, NDArray[Any]]:
-        """Return whether the price of the partition is set, and the pages of it to write."""
-        table = self.crawl.tables[k]
-        pages = table.pages
-        look = np.zeros(pages.count, bool)
-        look[self.crawl.fresh[k]] = True
-        look |= is_displaced(pages, terms, now)
-        if self.crawl.priors_moved:
-            look |= (pages["shape"] <= 0) & (pages["visits"] > 0)
+    def _moved(self, k: int, terms: Terms, now: float) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+        """Give pages that have moved new numbers; return where they stand, and what to write of those with update times."""
+        pages, crawl = self.crawl.tables[k].pages, self.crawl
         asked = np.full(int(pages["host"].max(initial=0)) + 1, -np.inf)
         for host, extra in terms.published.host_prices.items():
             asked[host] = terms.published.log_price + extra
         before = self._host_prices.get(k, np.zeros(0))
         before = np.pad(before, (0, max(0, len(asked) - len(before))), constant_values=-np.inf)[: len(asked)]
         with np.errstate(invalid="ignore"):
-            look |= ((asked != before) & ~(np.abs(asked - before) <= _MOVED_PRICE))[pages["host"]]
+            is_repriced = (asked != before) & ~(np.abs(asked - before) <= _MOVED_PRICE)
         self._host_prices[k] = asked
-        if self._sets[k] or self.crawl.stretch_moved(terms.published.stretch) or self.crawl.exploration_moved:
-            look[:] = True
-        chosen = np.flatnonzero(look)
-        if self.keeper is not None:
-            self.keeper.place(k, chosen, now)
-            self.keeper.settle(k, chosen)
-        at, rows = moved_pages(pages, chosen, terms, now, self.crawl.hubs[k].among(chosen))
-        for name in ("a", "s", "e", "l"):
-            pages[name][at] = rows[name]
-        pages["placed"][at] = terms.log_price
-        timed = self.crawl.republished[k].moved(pages, terms)
-        if timed:
-            packed = b"".join(page + pack_numbers(b, numbers) for page, b, numbers in timed)
-            rows = np.concatenate([rows, np.frombuffer(packed, WRITTEN)])
-        self.lock.renew()
-        return self._sets[k], rows
+        everything = self._sets[k] or crawl.stretch_moved(terms.published.stretch) or crawl.exploration_moved
+        clocks = threading.Lock()
+
+        def moved(start: int) -> NDArray[np.uint32]:
+            some = pages.some(slice(start, start + BLOCK))
+            look = some["fresh"] | is_displaced(some, terms, now) | is_repriced[some["host"]] | everything
+            if crawl.priors_moved:
+                look |= (some["shape"] <= 0) & (some["visits"] > 0)
+            chosen = start + np.flatnonzero(look)
+            if self.keeper is not None:
+                with clocks:
+                    self.keeper.place(k, chosen, now)
+                    self.keeper.settle(k, chosen)
+            at, rows = moved_pages(pages, chosen, terms, now, crawl.hubs[k].among(chosen))
+            for name in ("a", "s", "e", "l"):
+                pages[name][at] = rows[name]
+            pages["placed"][at] = terms.log_price
+            return at.astype(np.uint32)
+
+        found = [np.zeros(0, np.uint32), *in_order(moved, range(0, pages.count, BLOCK), self.lock.renew)]
+        timed = b"".join(page + pack_numbers(b, numbers) for page, b, numbers in crawl.republished[k].moved(pages, terms))
+        return np.concatenate(found), np.frombuffer(timed, WRITTEN)
 
     def _publish(self, plan: Plan, live: dict[int, LivePrice], log_prices: dict[int, float | None]) -> bool:
         """Publish the plan in every partition; False if another planner has taken over."""
         crawl, solved = self.crawl, plan.solved
         shares = shares_of(crawl, solved, list(live))
         for k in live:
-            rows = crawl.rows_of(k)
-            step = price_step(len(rows), float(solved.response[rows].sum()))
+            sums = solved.by_partition[k]
+            step = price_step(sums.pages, sums.response)
             fields = self._fields(plan, k, shares[k])
             log_price = log_prices[k]
             arguments: list[Any] = [
@@ -389,12 +391,12 @@ class Planner:
             written += done
         return written
 
-    def _warn(self, solved: Solved, min_rate: NDArray[np.float64]) -> None:
+    def _warn(self, solved: Solved) -> None:
         if not solved.feasible and not self._warned:
             logger.warning(
                 "the intervals asked for (RULES, MAX_INTERVAL) need %.4g fetches/s, of which %.4g can be planned (or a host's limit is "
                 "below what is asked of it); they are scaled down",
-                float(min_rate.sum()),
+                solved.least,
                 self.crawl.budget.revisits,
             )
         self._warned = not solved.feasible
@@ -404,7 +406,7 @@ class Planner:
                 "%d of %d pages change too fast to be kept fresh within the budget: no visit is worth its price, so that they are visited "
                 "once in their longest interval (MAX_INTERVAL, RULES); `optimal-frontier status` goes on counting them",
                 solved.given_up,
-                len(self.crawl.planned),
+                self.crawl.planned_pages,
             )
 
     def _ways(self) -> dict[str, str]:

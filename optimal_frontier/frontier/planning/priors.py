@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.estimation import posterior_median
-from optimal_frontier.estimation.sibling_priors import DEFAULT_SHAPE, sibling_priors
+from optimal_frontier.estimation.sibling_priors import DEFAULT_SHAPE, TaughtPriors
 from optimal_frontier.state.published import PRIORS
 
 #: Patterns whose priors are published, those with most pages: crawlers read them with every plan.
@@ -49,9 +50,20 @@ class Priors:
 
     def medians(self, pattern: NDArray[Any]) -> Floats:
         """Return the medians of these priors, changes per second."""
-        shape, time = self.of(pattern)
-        kinds, inverse = np.unique(np.stack([shape, time]), axis=1, return_inverse=True)
-        return np.asarray(posterior_median(kinds[0], kinds[1])[inverse.reshape(-1)])
+        of_table, default = self._medians
+        median = np.full(len(pattern), default)
+        if len(of_table):
+            at = np.minimum(np.searchsorted(self.table["pattern"], pattern), len(of_table) - 1)
+            known = self.table["pattern"][at] == pattern
+            median[known] = of_table[at[known]]
+        return median
+
+    @cached_property
+    def _medians(self) -> tuple[Floats, float]:
+        default = float(posterior_median(DEFAULT_SHAPE, self.default_time))
+        if not len(self.table):
+            return np.zeros(0), default
+        return posterior_median(self.table["shape"].astype(np.float64), self.table["time"].astype(np.float64)), default
 
     def by_pattern(self) -> dict[int, tuple[float, float]]:
         """Return shape and time (s) by pattern, as `Published` has them."""
@@ -66,17 +78,32 @@ class Priors:
         return self.table.tobytes()
 
 
-def fit_priors(pages: Mapping[str, NDArray[Any]], active: NDArray[np.int64], host: NDArray[np.int64], default_time: float) -> Priors:
+class Taught(NamedTuple):
+    """Some pages of a crawl that are revisited or will be, in the order of their patterns.
+
+    Those that were not visited yet teach nothing, but say of which host their pattern is.
+
+    Attributes
+    ----------
+    pattern, shape, time : ndarray (n,)
+        As in their rows; time in seconds.
+    host : ndarray of int (n,)
+        Numbered over all partitions.
+    """
+
+    pattern: NDArray[Any]
+    shape: NDArray[Any]
+    time: NDArray[Any]
+    host: NDArray[np.int64]
+
+
+def fit_priors(parts: Callable[[], Iterable[Taught]], default_time: float) -> Priors:
     """Fit the priors of all patterns.
 
     Parameters
     ----------
-    pages : mapping of str to ndarray
-        Columns ``pattern``, ``shape`` and ``time`` (s) of all pages.
-    active : ndarray of int
-        Which of them count. Those that were not visited yet teach nothing, but say of which host their pattern is.
-    host : ndarray of int
-        Host of each of all, numbered over all partitions.
+    parts : callable
+        Returns the pages, in parts; it is called twice.
     default_time : float
         Time of the default prior, seconds: that in which all pages can be visited once.
 
@@ -84,19 +111,28 @@ def fit_priors(pages: Mapping[str, NDArray[Any]], active: NDArray[np.int64], hos
     -----
     Pattern 0 stands for "none". Priors are rounded as they are published, so that planner and judges go by the same.
     """
-    patterns, inverse, counts = np.unique(pages["pattern"][active], return_inverse=True, return_counts=True)
-    numbers = inverse + (0 if len(patterns) and patterns[0] == 0 else 1)
-    shape, time = (pages[name][active].astype(np.float64) for name in ("shape", "time"))
-    fitted = sibling_priors(shape, time, host[active], numbers, default_time)
+    patterns = _distinct(np.sort(np.concatenate([np.zeros(0, np.uint32), *(_distinct(part.pattern) for part in parts())])))
+    first = 0 if len(patterns) and patterns[0] == 0 else 1
+    counts = np.zeros(len(patterns) + first, np.int64)
+    taught = TaughtPriors(len(counts), default_time)
+    for part in parts():
+        numbers = np.searchsorted(patterns, part.pattern) + first
+        counts += np.bincount(numbers, minlength=len(counts))
+        taught.add(part.shape.astype(np.float64), part.time.astype(np.float64), part.host, numbers)
+    fitted, counts = taught.priors(), counts[first:]
     if not fitted.siblings.any():
         return Priors(default_time)
-    first = int(numbers.min())
     chosen = np.sort(np.argpartition(-counts, MOST_PATTERNS)[:MOST_PATTERNS]) if len(patterns) > MOST_PATTERNS else np.arange(len(patterns))
     table = np.zeros(len(chosen), PRIORS)
     table["pattern"] = patterns[chosen]
     table["shape"], table["time"] = fitted.shape[chosen + first], fitted.time[chosen + first]
     table["siblings"] = np.rint(fitted.siblings[chosen + first])
     return Priors(default_time, table)
+
+
+def _distinct(rising: NDArray[Any]) -> NDArray[Any]:
+    """Return the values of an array in rising order, each once: faster than `numpy.unique`."""
+    return rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
 
 
 class PriorFits:
@@ -107,12 +143,10 @@ class PriorFits:
         self._read = 0
         self._is_fitted = False
 
-    def after(
-        self, pages: Mapping[str, NDArray[Any]], active: NDArray[np.int64], host: NDArray[np.int64], read: int, default_time: float
-    ) -> Priors:
-        """Return the priors when so many pages were read since the last plan; see `fit_priors` for the others."""
+    def after(self, parts: Callable[[], Iterable[Taught]], pages: int, read: int, default_time: float) -> Priors:
+        """Return the priors when so many pages were read since the last plan, of so many; see `fit_priors` for the others."""
         self._read += read
-        is_stale = self._read > STALE_SHARE * len(active) or abs(default_time / self.priors.default_time - 1) > STALE_SHARE
-        if is_stale or not self._is_fitted or len(active) <= FEW:
-            self.priors, self._read, self._is_fitted = fit_priors(pages, active, host, default_time), 0, True
+        is_stale = self._read > STALE_SHARE * pages or abs(default_time / self.priors.default_time - 1) > STALE_SHARE
+        if is_stale or not self._is_fitted or pages <= FEW:
+            self.priors, self._read, self._is_fitted = fit_priors(parts, default_time), 0, True
         return self.priors

@@ -72,10 +72,12 @@ def shares_of(crawl: CrawlPages, solved: Solved, partitions: list[int]) -> dict[
     """Return the share of the budget of each partition: its demand at the one price, and its first visits'."""
     if not partitions:
         return {}
-    planned, pending = float(solved.rates.sum()), sum(crawl.pending.get(k, 0) for k in partitions)
+    pending = sum(crawl.pending.get(k, 0) for k in partitions)
+    rates = [solved.by_partition[k].rate for k in partitions]
+    planned = sum(rates)
     first = max(crawl.budget.total - crawl.budget.revisits, 0.0) if pending else 0.0
     wanted = np.array(
-        [float(solved.rates[crawl.rows_of(k)].sum()) + (first * crawl.pending.get(k, 0) / pending if pending else 0.0) for k in partitions]
+        [rate + (first * crawl.pending.get(k, 0) / pending if pending else 0.0) for k, rate in zip(partitions, rates, strict=True)]
     )
     equal = 1.0 / len(partitions)
     shares = wanted / (planned + first) if planned + first > 0 else np.full(len(partitions), equal)
@@ -89,16 +91,16 @@ def plan_fields(plan: Plan, partition: int, share: float) -> dict[str, Any]:
     ``pages``, ``planned_rate``, ``budget`` and ``revisit_budget`` are those of the partition; all else is of the crawl.
     """
     crawl, solved = plan.crawl, plan.solved
-    rows = crawl.rows_of(partition)
+    sums = solved.by_partition[partition]
     low, middle, high = np.percentile(crawl.median, [10, 50, 90]) if len(crawl.median) else (0.0, 0.0, 0.0)
-    is_priced = len(crawl.planned) > 0
+    is_priced = crawl.planned_pages > 0
     round_s = crawl.priors.default_time / LOAD
     turns = plan.time + crawl.progress.rounds_left * round_s if is_priced else math.inf
     fields: dict[str, Any] = {
         "time": f"{plan.time:.6f}",
         "first_time": plan.previous.get("first_time", f"{plan.time:.6f}"),
         "seconds": f"{plan.seconds:.6f}",
-        "pages": len(rows),
+        "pages": sums.pages,
         "fetched": crawl.counts.get("fetched", 0),
         "read": crawl.read_rows,
         "queued": plan.queued,
@@ -106,7 +108,7 @@ def plan_fields(plan: Plan, partition: int, share: float) -> dict[str, Any]:
         "budget": repr(share * crawl.budget.total),
         "revisit_budget": repr(share * crawl.budget.revisits),
         "first_visit_rate": repr(crawl.first_visit_rate.get(partition, math.inf)),
-        "planned_rate": repr(float(solved.rates[rows].sum())),
+        "planned_rate": repr(sums.rate),
         "unused": repr(solved.unused),
         "multiplier": repr(solved.multiplier),
         "prior_shape": repr(DEFAULT_SHAPE),

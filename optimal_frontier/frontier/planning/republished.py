@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.frontier.judging.update_times import Republished, bought_times, numbers_of_timed, republished
 from optimal_frontier.frontier.judging.waits import Terms
-from optimal_frontier.frontier.planning.page_table import Pages
+from optimal_frontier.frontier.planning.page_columns import Pages
 from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.scheduling.numbers import Numbers
 from optimal_frontier.settings import FrontierSettings, Timetable
@@ -65,27 +66,32 @@ class RepublishedPages:
             self._fetch(old[start : start + _BATCH])
         self._pages = [(row, page) for page, row in at.items() if page in self._known]
 
-    def of_plan(self, places: Ints, importance: NDArray[np.float64], bounds: tuple[Any, Any]) -> TimedPages | None:
-        """Return what they buy in a plan.
+    def of_plan(self, rows: Ints, importance: NDArray[np.float64], bounds: tuple[Any, Any]) -> TimedPages | None:
+        """Return what they buy in a plan of some pages, as far as they are among them.
 
         Parameters
         ----------
-        places : ndarray of int
-            Where each page of the table stands in the plan; -1: nowhere.
+        rows : ndarray of int (n,)
+            Where these pages stand in the table, rising.
         importance, bounds : ndarray (n,), pair of ndarray (n,)
             Of the pages of the plan; least and most visits per second.
         """
+        if not self._pages or not len(rows):
+            return None
         groups: dict[Timetable, list[tuple[int, list[float]]]] = {}
-        for row, page in self._pages:
-            if places[row] >= 0:
+        first, last = (bisect_left(self._pages, (row, b"")) for row in (int(rows[0]), int(rows[-1]) + 1))
+        some = self._pages[first:last]
+        places = np.searchsorted(rows, np.array([row for row, _ in some], np.int64)).tolist()
+        for place, (row, page) in zip(places, some, strict=True):
+            if rows[place] == row:
                 known = self._known[page].page
-                groups.setdefault(known.timetable, []).append((int(places[row]), known.probabilities))
+                groups.setdefault(known.timetable, []).append((place, known.probabilities))
         parts = []
-        for timetable, some in groups.items():
-            rows = np.array([row for row, _ in some], np.int64)
-            believed = np.array([probabilities for _, probabilities in some])
-            own = bounds[0][rows], bounds[1][rows]
-            parts.append(TimedPages.of_timetable(timetable, rows, believed, importance[rows], own, self.settings.objective))
+        for timetable, group in groups.items():
+            at = np.array([place for place, _ in group], np.int64)
+            believed = np.array([probabilities for _, probabilities in group])
+            own = bounds[0][at], bounds[1][at]
+            parts.append(TimedPages.of_timetable(timetable, at, believed, importance[at], own, self.settings.objective))
         return TimedPages.together(parts) if parts else None
 
     def moved(self, pages: Pages, terms: Terms) -> list[tuple[bytes, float, Numbers]]:

@@ -7,13 +7,14 @@ a price that is far from today's. Of these the deadlines are computed, and those
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.frontier.judging.waits import Terms, goes_by_price, numbers_of_rows
-from optimal_frontier.frontier.planning.page_table import Pages
+from optimal_frontier.frontier.planning.page_columns import Pages
 from optimal_frontier.scheduling.numbers import ManyNumbers, deadlines
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import NUMBERS_BYTES
@@ -22,12 +23,17 @@ from optimal_frontier.state.rows import NUMBERS_BYTES
 MOVED: Final = 0.05
 #: RESOLVE_INTERVALs until the plan after next.
 AHEAD: Final = 2.0
+#: Seconds from now within which a deadline may be in the past.
+_SOON: Final = 1.0
 #: What a row cannot hold in 32 bits.
 _FAR: Final = 3e38
 #: A page and its numbers, as `write_plan` takes them.
 WRITTEN: Final = np.dtype([("page", f"V{PAGE_BYTES}"), ("b", "<f8"), ("a", "<f4"), ("s", "<f4"), ("e", "<f4"), ("l", "<f4")], align=False)
 if WRITTEN.itemsize != PAGE_BYTES + NUMBERS_BYTES:
     raise AssertionError("write_plan takes another layout")
+
+#: Pages of which is made at once what is sent.
+_AT_ONCE: Final = 64 * 128
 
 #: Columns of pages by which the price may go.
 GOES_BY: Final = ("state", "visits", "failures", "min_interval", "max_interval", "l", "flags")
@@ -64,14 +70,19 @@ def is_displaced(pages: Pages, terms: Terms, now: float) -> NDArray[np.bool_]:
     """
     price = terms.log_price
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        wait = np.clip(pages["a"] + pages["s"] * price, pages["e"], pages["l"])
-        drifted = (pages["placed"] - price) * pages["s"] > MOVED * wait
-        drifted &= pages["b"] / 1e6 + wait <= now + AHEAD * terms.settings.resolve_interval
-        worthless = np.isinf(pages["a"])
-        worth = np.log(pages["importance"]) - (np.log(pages["median"]) if terms.settings.objective == "freshness" else 0.0)
-        # What has no bit has no number here.
-        drifted |= worthless & ~(worth <= price)
-    return np.asarray(drifted & goes_by_price(pages))  # type: ignore[arg-type]  # columns by name will do
+        # Column by column only of the pages that are left: nearly all of them are where they belong.
+        wait = np.minimum(np.maximum(pages["a"] + pages["s"] * price, pages["e"]), pages["l"])
+        drifted = np.flatnonzero((pages["placed"] - price) * pages["s"] > MOVED * wait)
+        drifted = drifted[pages["b"][drifted] / 1e6 + wait[drifted] <= now + AHEAD * terms.settings.resolve_interval]
+        worthless = np.flatnonzero(np.isinf(pages["a"]))
+        worth = np.log(pages["importance"][worthless])
+        if terms.settings.objective == "freshness":
+            worth = worth - np.log(pages["median"][worthless])
+    # What has no bit has no number here.
+    some = np.concatenate([drifted, worthless[~(worth <= price)]])
+    found = np.zeros(pages.count, bool)
+    found[some] = goes_by_price(pages.some(some, GOES_BY))  # type: ignore[arg-type]  # columns by name will do
+    return found
 
 
 def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Floats | None = None) -> Moved:
@@ -110,8 +121,25 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Fl
     # What is due is due: to be told so again by every plan would put it behind all others.
     is_other &= ~((was <= now) & (due <= now))
     chosen = np.flatnonzero(is_other)
-    made = numbers_of_rows(some[chosen], ids[chosen], terms, now, None if yielded is None else yielded[chosen], shift[chosen])
-    return Moved(at[chosen], _written(ids[chosen], some["b"][chosen], made))
+    made = ManyNumbers(*(values[chosen] for values in plain))
+    # What would be due in the past is made anew, so that it is due now; `_SOON` is more than what rounding hides.
+    late = np.flatnonzero(b[chosen] + made.a + made.s * max(terms.log_price, -_FAR) <= now + _SOON)
+    some, ids, at = some[chosen], ids[chosen], at[chosen]
+    again = numbers_of_rows(some[late], ids[late], terms, now, None if yielded is None else yielded[chosen][late], shift[chosen][late])
+    for values, newer in zip(made, again, strict=True):
+        values[late] = newer
+    return Moved(at, _written(ids, some["b"], made))
+
+
+def written_rows(pages: Pages, at: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield what is sent of pages that have moved, as the table has them, some thousands at a time."""
+    for start in range(0, len(at), _AT_ONCE):
+        some = at[start : start + _AT_ONCE]
+        rows = np.zeros(len(some), WRITTEN)
+        rows["page"] = pages["id"][some]
+        for name in ("b", "a", "s", "e", "l"):
+            rows[name] = pages[name][some]
+        yield rows
 
 
 def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float, most: int) -> Moved:

@@ -6,9 +6,9 @@ The planner solves with it for the crawl, and `curve` for budgets that the crawl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,29 @@ class Problem:
     timed: TimedPages | None = None
     discovery: Floats | None = None
 
+    @classmethod
+    def joined(cls, parts: Sequence[Problem]) -> Problem:
+        """Return the pages of all parts, of which there is one at least, as one problem."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        names = ("importance", "change_rate", "min_rate", "max_rate", "asked", "host")
+        columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        starts = np.cumsum([0, *(len(part.importance) for part in parts)]).tolist()
+        timed = [replace(p.timed, rows=p.timed.rows + start) for start, p in zip(starts, parts, strict=False) if p.timed is not None]
+        discovery = None
+        if any(part.discovery is not None for part in parts):
+            discovery = np.concatenate([np.zeros(len(p.importance)) if p.discovery is None else p.discovery for p in parts])
+        return replace(first, **columns, timed=TimedPages.together(timed) if timed else None, discovery=discovery)
+
+
+class Sums(NamedTuple):
+    """Of the planned pages of a partition: their number, visits per second, and visits' worth of waits that answer to the log price."""
+
+    pages: int
+    rate: float
+    response: float
+
 
 @dataclass(frozen=True)
 class Solved:
@@ -84,7 +107,7 @@ class Solved:
     Attributes
     ----------
     rates : ndarray (n,)
-        Revisit rates, visits per second.
+        Revisit rates, visits per second; empty where a crawl was solved in parts.
     multiplier : float
         What one more fetch per second would add to the objective; 0 where the budget serves all.
     log_price : float
@@ -92,7 +115,7 @@ class Solved:
     extra : ndarray (hosts,)
         What each host adds to that.
     response : ndarray (n,)
-        By how many visits' worth of waits each page answers to the log price: slope over wait, 0 at a bound.
+        By how many visits' worth of waits each page answers to the log price: slope over wait, 0 at a bound; empty as `rates` are.
     freshness : float
         Sum of importance x expected freshness.
     unused : float
@@ -105,6 +128,10 @@ class Solved:
         Pages that are at a bound which exploration asks for.
     given_up : int
         Pages that change too fast, or count too little, for any visit to be worth the price: only bounds ask for one.
+    least : float
+        What the least rates of the crawl ask for, visits per second.
+    by_partition : mapping of int to Sums
+        Of the pages of each partition; empty where `solve` was asked, which does not know of partitions.
     """
 
     rates: Floats
@@ -118,6 +145,8 @@ class Solved:
     feasible: bool
     held: int
     given_up: int = 0
+    least: float = 0.0
+    by_partition: Mapping[int, Sums] = field(default_factory=dict)
 
 
 def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
@@ -137,26 +166,18 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
     if n == 0 or budget <= 0:
         none = np.zeros(n)
         return Solved(none, 0.0, 0.0, np.zeros(hosts), none, 0.0, max(budget, 0.0), 1.0, True, 0)
-    least = np.minimum(problem.min_rate, problem.max_rate)
-    low, feasible = fit_minima(least, problem.max_rate, budget, problem.host, np.inf if problem.limit is None else problem.limit)
-    stretch = max(1.0, float(least.sum()) / budget)
-    low = np.where(low < 1 / _FAR, 0.0, low)
-    pinned = problem.min_rate >= problem.max_rate
-    # A pinned page stays pinned when its minimum had to be scaled down.
-    high = np.where(pinned, low, np.where(problem.max_rate > _FAR, np.inf, np.where(problem.max_rate < 1 / _FAR, 0.0, problem.max_rate)))
-    own_low, own_high = low, high
     limit: Floats | float = np.inf if problem.limit is None else problem.limit
-    asked = np.clip(problem.asked, low, np.maximum(low, high))
-    low = fit_beside(low, asked, budget, None if problem.limit is None else problem.host, limit)
-    high = np.where(pinned, low, low if problem.is_even else np.maximum(low, high))
-    importance = np.clip(problem.importance, 1 / _FAR, _FAR)
-    change_rate = np.where(problem.change_rate < 1 / _FAR, 0.0, np.minimum(problem.change_rate, _FAR))
-
-    discovery = None if problem.discovery is None else np.where(problem.discovery < 1 / _FAR, 0.0, np.minimum(problem.discovery, _FAR))
-    pages = None if discovery is None else Discovering(importance, change_rate, discovery, problem.objective, problem.policy)
+    least = np.minimum(problem.min_rate, problem.max_rate)
+    minima, feasible = fit_minima(least, problem.max_rate, budget, problem.host, limit)
+    stretch = max(1.0, float(least.sum()) / budget)
+    own_low, own_high, pinned = own_bounds(problem, minima)
+    low = fit_beside(own_low, asked_beside(problem, own_low, own_high), budget, None if problem.limit is None else problem.host, limit)
+    high = most_beside(problem, low, own_high, pinned)
+    pages = known_pages(problem)
+    importance, change_rate = pages.importance, pages.change_rate
 
     def steady(least: Floats, most: Floats) -> tuple[Floats, float, float]:
-        if pages is not None:
+        if problem.discovery is not None:
             return solve_discovering(pages, Limits(least, most, problem.host, problem.limit), budget, start)
         if problem.policy == "poisson":
             found = solve_poisson_bounded(
@@ -183,47 +204,94 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
     value = np.zeros(0)
     if problem.limit is not None or multiplier <= 0:
         value = marginal_values(importance, change_rate, rates, problem.objective, problem.policy)
-        if pages is not None:
+        if problem.discovery is not None:
             value = value + discovery_values(pages, rates)
-    is_free = (rates > low) & (rates < high) & (change_rate > 0)
-    if discovery is not None:
-        is_free |= (rates > low) & (rates < high) & (discovery > 0)
-    if problem.timed is not None:
-        is_free[problem.timed.rows] = False
-    log_price = math.log(multiplier) if multiplier > 0 else _low_price(value[(rates > 0) & (value > 0)])
-    freshness = _freshness(importance, change_rate, rates, pinned, problem)
+    is_free = free_pages(problem, pages, rates, (low, high))
+    log_price = math.log(multiplier) if multiplier > 0 else low_price(np.log(value[(rates > 0) & (value > 0)]))
+    freshness = freshness_of(problem, pages, rates, pinned)
     is_wanted = (rates < high) & (change_rate > 0)
     if problem.timed is not None:
         is_wanted[problem.timed.rows] = False
     extra = extra_prices(problem.host, rates, is_wanted, value, problem.limit, log_price)
     # Pages of hosts at their limits do not answer to the price of the crawl.
     answers = is_free if problem.limit is None else is_free & ~(extra > 0)[problem.host]
-    held = np.count_nonzero(((rates <= low) & (low > own_low)) | ((rates >= high) & (high < own_high)))
     return Solved(
         rates,
         multiplier,
         log_price,
         extra,
-        _responses(change_rate, rates, answers, problem.policy) if pages is None else _discovering_responses(pages, rates, answers),
+        responses_of(problem, pages, rates, answers),
         freshness,
         unused,
         stretch,
         feasible,
-        int(held),
-        _given_up(problem, importance, change_rate, log_price + (extra[problem.host] if problem.limit is not None else 0.0)),
+        held_pages(rates, (low, high), (own_low, own_high)),
+        given_up(problem, pages, log_price + (extra[problem.host] if problem.limit is not None else 0.0)),
+        float(least.sum()),
     )
 
 
-def _low_price(value: Floats) -> float:
-    """Return a log price at which pages that have these marginal values at their highest rates are all visited at them."""
-    if not len(value):
-        return 0.0
-    logs = np.log(value)
-    return float(max(logs.min(), np.median(logs) - _FREE)) - 1.0
+def own_bounds(problem: Problem, minima: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Return the bounds of the crawl on the rates of pages whose minima were made to fit, and which pages are pinned."""
+    low = np.where(minima < 1 / _FAR, 0.0, minima)
+    pinned = problem.min_rate >= problem.max_rate
+    # A pinned page stays pinned when its minimum had to be scaled down.
+    most = np.where(problem.max_rate > _FAR, np.inf, np.where(problem.max_rate < 1 / _FAR, 0.0, problem.max_rate))
+    return low, np.where(pinned, low, most), pinned
+
+
+def asked_beside(problem: Problem, low: Floats, high: Floats) -> Floats:
+    """Return the least rates that exploration asks for within the bounds of the crawl."""
+    return np.asarray(np.clip(problem.asked, low, np.maximum(low, high)))
+
+
+def most_beside(problem: Problem, low: Floats, high: Floats, pinned: NDArray[np.bool_]) -> Floats:
+    """Return the highest rates when exploration has raised the least ones to ``low``."""
+    return np.where(pinned, low, low if problem.is_even else np.maximum(low, high))
+
+
+def known_pages(problem: Problem) -> Discovering:
+    """Return what is believed of the pages, within numbers that solvers take."""
+    importance = np.clip(problem.importance, 1 / _FAR, _FAR)
+    change_rate = np.where(problem.change_rate < 1 / _FAR, 0.0, np.minimum(problem.change_rate, _FAR))
+    discovery = np.zeros(len(importance))
+    if problem.discovery is not None:
+        discovery = np.where(problem.discovery < 1 / _FAR, 0.0, np.minimum(problem.discovery, _FAR))
+    return Discovering(importance, change_rate, discovery, problem.objective, problem.policy)
+
+
+def low_price(logs: Floats) -> float:
+    """Return a log price at which pages whose marginal values at their highest rates have these logarithms are all visited at them."""
+    return float(max(logs.min(), np.median(logs) - _FREE)) - 1.0 if len(logs) else 0.0
+
+
+def free_pages(problem: Problem, pages: Discovering, rates: Floats, bounds: tuple[Floats, Floats]) -> NDArray[np.bool_]:
+    """Tell which pages are between their bounds by the price; here and below ``pages`` are those of `known_pages`."""
+    is_free = (rates > bounds[0]) & (rates < bounds[1]) & ((pages.change_rate > 0) | (pages.discovery > 0))
+    if problem.timed is not None:
+        is_free[problem.timed.rows] = False
+    return is_free
+
+
+def held_pages(rates: Floats, bounds: tuple[Floats, Floats], own: tuple[Floats, Floats]) -> int:
+    """Return how many pages are at a bound that exploration has moved from the crawl's ``own``."""
+    return int(np.count_nonzero(((rates <= bounds[0]) & (bounds[0] > own[0])) | ((rates >= bounds[1]) & (bounds[1] < own[1]))))
+
+
+def responses_of(problem: Problem, pages: Discovering, rates: Floats, is_free: NDArray[np.bool_]) -> Floats:
+    """Return slope over wait of each page at the price, 0 for those that are not free; see `scheduling.numbers.wait_at_price`."""
+    if problem.discovery is None:
+        return _responses(pages.change_rate, rates, is_free, problem.policy)
+    answers = _responses(pages.change_rate, rates, is_free & (pages.discovery <= 0), problem.policy)
+    hubs = np.flatnonzero(is_free & (pages.discovery > 0))
+    some = pages._replace(importance=pages.importance[hubs], change_rate=pages.change_rate[hubs], discovery=pages.discovery[hubs])
+    value = marginal_values(some.importance, some.change_rate, rates[hubs], pages.objective, pages.policy)
+    value += discovery_values(some, rates[hubs])
+    answers[hubs] = np.minimum(discovering_waits(np.log(value), some)[1], MOST_SLOPE)
+    return answers
 
 
 def _responses(change_rate: Floats, rates: Floats, is_free: NDArray[np.bool_], policy: str) -> Floats:
-    """Return slope over wait of each page at the price; see `scheduling.numbers.wait_at_price`."""
     answers = np.zeros(len(rates))
     x, rate = change_rate[is_free], rates[is_free]
     if policy == "poisson":
@@ -236,30 +304,21 @@ def _responses(change_rate: Floats, rates: Floats, is_free: NDArray[np.bool_], p
     return answers
 
 
-def _discovering_responses(pages: Discovering, rates: Floats, is_free: NDArray[np.bool_]) -> Floats:
-    """Return slope over wait where some pages yield new ones."""
-    answers = _responses(pages.change_rate, rates, is_free & (pages.discovery <= 0), pages.policy)
-    hubs = np.flatnonzero(is_free & (pages.discovery > 0))
-    some = pages._replace(importance=pages.importance[hubs], change_rate=pages.change_rate[hubs], discovery=pages.discovery[hubs])
-    value = marginal_values(some.importance, some.change_rate, rates[hubs], pages.objective, pages.policy)
-    value += discovery_values(some, rates[hubs])
-    answers[hubs] = np.minimum(discovering_waits(np.log(value), some)[1], MOST_SLOPE)
-    return answers
-
-
-def _given_up(problem: Problem, importance: Floats, change_rate: Floats, log_price: Floats | float) -> int:
+def given_up(problem: Problem, pages: Discovering, log_price: Floats | float) -> int:
     """Return how many pages no visit is worth the price to, whatever they have yielded, bounds and exploration apart."""
     price = np.exp(np.minimum(log_price, 700.0))
-    given_up = importance <= (price * change_rate if problem.objective == "freshness" else price)
-    given_up &= (change_rate > 0) & (problem.min_rate < problem.max_rate)
+    is_given_up = pages.importance <= (price * pages.change_rate if problem.objective == "freshness" else price)
+    is_given_up &= (pages.change_rate > 0) & (problem.min_rate < problem.max_rate)
     if problem.discovery is not None:
-        given_up &= problem.discovery <= 0
+        is_given_up &= problem.discovery <= 0
     if problem.timed is not None:
-        given_up[problem.timed.rows] = False
-    return int(np.count_nonzero(given_up))
+        is_given_up[problem.timed.rows] = False
+    return int(np.count_nonzero(is_given_up))
 
 
-def _freshness(importance: Floats, change_rate: Floats, rates: Floats, pinned: NDArray[np.bool_], problem: Problem) -> float:
+def freshness_of(problem: Problem, pages: Discovering, rates: Floats, pinned: NDArray[np.bool_]) -> float:
+    """Return the sum of importance x expected freshness at these rates."""
+    importance, change_rate = pages.importance, pages.change_rate
     apart = np.zeros(len(rates), bool)
     total = 0.0
     if problem.timed is not None:

@@ -27,7 +27,7 @@ def test_hosts_whose_pages_are_gone_are_dropped(crawl: Crawl) -> None:
     assert made is not None
     assert clocks.store(fence)
     assert set(read_clocks(space, 0).hosts) == {5, 6}, "nobody has counted their pages"
-    clocks.count(pages_of([5, 5, 5, 6, 6]))
+    clocks.count(pages_of([5, 5, 5, 6, 6]), 5)
     assert clocks.store(fence)
     assert set(read_clocks(space, 0).hosts) == {5}
     clocks._hosts.add(np.array([7], np.uint64))

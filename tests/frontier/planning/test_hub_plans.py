@@ -95,7 +95,8 @@ def test_a_memory_that_cannot_be_read_is_worth_nothing(crawl):
 
 def test_a_crawl_without_hubs_is_planned_as_ever(crawl):
     crawl.crawled(100)
-    assert planner_of(crawl).crawl.discovery is None
+    planner = planner_of(crawl)
+    assert planner.crawl.problem(crawl.plan(), crawl.at).discovery is None
     assert crawl.plan()["hubs"] == "0"
 
 
@@ -135,4 +136,3 @@ def test_pages_read_from_the_table_keep_their_place():
     assert hubs.among(np.array([0, 2, 9])).tolist() == [0.0, 0.1, 0.3]
     assert hubs.among(np.array([10, 11])).tolist() == [0.0, 0.0]
     assert hubs.among(np.zeros(0, np.int64)) is None
-    assert hubs.of_all(10).tolist() == [0, 0, 0.1, 0, 0, 0.2, 0, 0, 0, 0.3]
