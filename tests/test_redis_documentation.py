@@ -14,7 +14,7 @@ from optimal_frontier.frontier.planning.exploring import Progress
 from optimal_frontier.frontier.planning.neighbourhood_clocks import NeighbourhoodClocks
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.frontier.planning.publishing import Plan
-from optimal_frontier.frontier.planning.solving import Solved
+from optimal_frontier.frontier.planning.solving import Solved, Sums
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.keys import KEY_TYPES, KEYS
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES
@@ -68,9 +68,9 @@ def test_every_field_of_a_plan_is_told_and_no_other():
     for exploration in ("median", "epsilon", "explore-then-commit"):
         planner = Planner(Mock(), FrontierSettings.parse({"OPTIMAL_FRONTIER_EXPLORATION": exploration}))
         crawl = planner.crawl
-        crawl.planned, crawl._partition, crawl.progress = np.zeros(1, np.int64), np.zeros(1, np.int64), Progress(exploration)
+        crawl.planned, crawl.planned_pages, crawl.progress = np.zeros(1, np.int64), 1, Progress(exploration)
         nothing = np.zeros(1)
-        solved = Solved(nothing, 1.0, 0.0, nothing, nothing, 0.0, 0.0, 1.0, True, 0)
+        solved = Solved(nothing, 1.0, 0.0, nothing, nothing, 0.0, 0.0, 1.0, True, 0, by_partition={0: Sums(1, 0.0, 0.0)})
         planner.keeper.clocks[0] = NeighbourhoodClocks(Mock(), 0)
         fields = planner._fields(Plan(0.0, 0.0, 0, solved, crawl, {}, planner._ways()), 0, 1.0)
         assert fields.keys() | added == told

@@ -136,7 +136,7 @@ def test_start_requests_of_the_setting_and_of_the_spider() -> None:
     spider.source_urls = ["http://b.org/feed"]
     sources = sources_of(spider, SOURCES=[URL], RULES=[{"host": "b.org", "importance": 2.0}])
     assert [(request.url, request.meta) for request in sources.start()] == [
-        (URL, {ANNOUNCES: True, "importance": 10.0}),
+        (URL, {ANNOUNCES: True, "importance": 1.0}),
         ("http://b.org/feed", {ANNOUNCES: True}),
     ]
 

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from certificates import make_usual_certificates
 from cluster_servers import ClusterServers, cluster_servers
 from crawls import Crawl, crawling
 from misbehaving_site import MisbehavingSite
+from tls_certificates import make_usual_certificates
 
 from optimal_frontier.errors import ConfigurationError, StateUnavailableError
 from optimal_frontier.state.checking import check_state

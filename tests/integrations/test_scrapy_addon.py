@@ -19,6 +19,8 @@ from optimal_frontier.integrations.scrapy import ChangeDetectionMiddleware, Fron
 
 DOWNLOADER = "optimal_frontier.integrations.scrapy.ChangeDetectionMiddleware"
 SPIDER = "optimal_frontier.integrations.scrapy.FrontierSpiderMiddleware"
+#: What the add-on changes of Scrapy's own middlewares.
+ROBOTS_TXT = {"scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None, PatientRobotsTxtMiddleware: 100} if IS_NEEDED else {}
 
 
 def _wired(**given: Any) -> Settings:
@@ -41,7 +43,7 @@ def test_addon_wires_everything() -> None:
 def test_order_of_the_users_stays(order: int | None, key: Any) -> None:
     """By name or by class; None leaves the middleware out."""
     settings = _wired(DOWNLOADER_MIDDLEWARES={key: order}, SPIDER_MIDDLEWARES={SPIDER: order})
-    assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {key: order}
+    assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {key: order} | ROBOTS_TXT
     assert dict(settings["SPIDER_MIDDLEWARES"]) == {SPIDER: order}
 
 

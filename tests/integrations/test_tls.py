@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from certificates import make_usual_certificates
 from crawls import crawling
 from misbehaving_site import MisbehavingSite
 from real_server import binary_of, free_port, real_server
+from tls_certificates import make_usual_certificates
 
 from optimal_frontier.errors import ConfigurationError, StateUnavailableError
 from optimal_frontier.state.connection import connect, parse_redis_url

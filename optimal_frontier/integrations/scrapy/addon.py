@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
 from optimal_frontier.integrations.scrapy.change_detection import ChangeDetectionMiddleware
 from optimal_frontier.integrations.scrapy.progress import FrontierStats
+from optimal_frontier.integrations.scrapy.robots_txt import IS_NEEDED, PatientRobotsTxtMiddleware
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.integrations.scrapy.spider_middleware import FrontierSpiderMiddleware
 
@@ -34,15 +36,37 @@ class Addon:
         if (settings.getpriority("SCHEDULER") or 0) < _PROJECT:
             settings.set("SCHEDULER", OptimalScheduler, priority="addon")
         _insert(settings, "DOWNLOADER_MIDDLEWARES", ChangeDetectionMiddleware, DOWNLOADER_ORDER)
+        if IS_NEEDED and _entry_of(OptimalScheduler, [settings["SCHEDULER"]]) is not None:
+            _replace(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, PatientRobotsTxtMiddleware)
         _insert(settings, "SPIDER_MIDDLEWARES", FrontierSpiderMiddleware, SPIDER_ORDER)
         _insert(settings, "EXTENSIONS", FrontierStats, EXTENSION_ORDER)
 
 
 def _insert(settings: Any, name: str, component: type, order: int) -> None:
-    configured = settings.getwithbase(name) if hasattr(settings, "getwithbase") else settings[name]
+    # A user may have set another order, or None to leave it out.
+    if _entry_of(component, _configured(settings, name)) is None:
+        settings[name].set(component, order, priority="addon")
+
+
+def _replace(settings: Any, name: str, component: type, other: type) -> None:
+    """Put another component in the place of one of Scrapy's, unless the user has said something of either."""
+    configured = _configured(settings, name)
+    entry = _entry_of(component, configured)
+    if entry is None or _entry_of(component, settings[name]) is not None or _entry_of(other, configured) is not None:
+        return
+    settings[name].set(other, configured[entry], priority="addon")
+    settings[name].set(entry, None, priority="addon")
+
+
+def _configured(settings: Any, name: str) -> Any:
+    return settings.getwithbase(name) if hasattr(settings, "getwithbase") else settings[name]
+
+
+def _entry_of(component: type, configured: Any) -> Any:
+    """Return the name or class by which a component is configured; None: it is not."""
     for entry in configured:
-        # A user may have set another order, or None to leave it out. Others are not imported: what is set to None may not even exist.
+        # Others are not imported: what is set to None may not even exist.
         name_in_path = entry.rpartition(".")[2] if isinstance(entry, str) else ""
         if entry is component or (name_in_path == component.__name__ and load_object(entry) is component):
-            return
-    settings[name].set(component, order, priority="addon")
+            return entry
+    return None

@@ -6,6 +6,7 @@ import numpy as np
 from crawled import Crawl
 
 from optimal_frontier.frontier.planning.neighbourhood_clocks import NeighbourhoodClocks
+from optimal_frontier.frontier.planning.page_columns import Pages
 from optimal_frontier.state.clocks import read_clocks, store_calls
 from optimal_frontier.state.namespace import Call
 
@@ -37,7 +38,7 @@ def test_hosts_whose_pages_are_gone_are_dropped(crawl: Crawl) -> None:
     assert made.gates.evidence[1 - number] == 5.0
 
 
-def pages_of(hosts: list[int]) -> np.ndarray:
-    pages = np.zeros(len(hosts), [("host", "<u4"), ("directory", "<u4"), ("pattern", "<u4")])
-    pages["host"] = hosts
+def pages_of(hosts: list[int]) -> Pages:
+    pages = Pages.none()
+    pages.append(len(hosts), host=np.array(hosts, np.uint32))
     return pages
