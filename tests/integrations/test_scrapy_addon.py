@@ -16,6 +16,7 @@ from scrapy.settings import Settings
 
 from optimal_frontier import Addon
 from optimal_frontier.integrations.scrapy import ChangeDetectionMiddleware, FrontierSpiderMiddleware, OptimalScheduler
+from optimal_frontier.integrations.scrapy.robots_txt import IS_NEEDED, PatientRobotsTxtMiddleware
 
 DOWNLOADER = "optimal_frontier.integrations.scrapy.ChangeDetectionMiddleware"
 SPIDER = "optimal_frontier.integrations.scrapy.FrontierSpiderMiddleware"
