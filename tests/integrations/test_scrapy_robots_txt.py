@@ -29,7 +29,8 @@ def test_who_waits_for_robots_txt_obeys_it(crawl: Crawler, site: MisbehavingSite
         stats = running.stats
     assert stats["robotstxt/forbidden"] == stats["optimal_frontier/failed/RobotsDenied"] == FORBIDDEN
     assert [path for path in site.paths() if path.startswith("/private/")] == []
-    assert site.count("/static/allowed") == site.count("/robots.txt") == 1
+    assert site.count("/static/allowed") >= 1
+    assert site.count("/robots.txt") == 1
 
 
 @pytest.mark.skipif(not IS_NEEDED, reason="this Scrapy tells everybody")
