@@ -78,7 +78,7 @@ def test_ages_make_copies_fresher_and_some_liars_do_not_spoil_that():
     """By 0.2 points with 1,000 pages; see docs/maths.md. Mean over three seeds of 200 pages."""
     bits, ages, with_liars = (
         np.mean([simulate(SMALL, "median", 300.0, seed, **learner).freshness for seed in range(3)])
-        for learner in ({}, {"learner": "last-modified"}, {"learner": "last-modified-liars"})
+        for learner in ({"learner": "no-neighbourhoods"}, {"learner": "last-modified"}, {"learner": "last-modified-liars"})
     )
     assert ages - bits > 0.001
     assert with_liars > bits
