@@ -85,6 +85,7 @@ class Play:
         self._plan_at = 0.0
         self._is_planned = False
         self.period = self.delay = 0.0
+        self.look_s = exchange.LOOK_S
         self.now = store.now()
         self.run_by(settings)
 
@@ -144,7 +145,8 @@ class Play:
         if settings is not None:
             self.run_by(settings)
         end = START + seconds
-        with patch.object(exchange, "time", self), patch.object(ask_terms, "time", self), patch.object(partition, "time", self):
+        clocks = [patch.object(module, "time", self) for module in (exchange, ask_terms, partition)]
+        with clocks[0], clocks[1], clocks[2], patch.object(exchange, "LOOK_S", self.look_s):
             self.now = self.store.now()
             while self.now < end:
                 self._plan()

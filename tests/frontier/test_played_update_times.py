@@ -129,8 +129,10 @@ def test_probabilities_are_learned_from_bits_and_change_what_is_bought(space):
     changed = rng.random((80, 2)) < chances
     at = (np.arange(80)[:, None] * PERIOD + TIMES)[changed]
     rules = [{"pattern": "/news", "update_times": [(200, 0.5), (650, 0.5)], "period": PERIOD}]
-    play, (news,) = started(space, pages=4, CRAWL_RATE=0.05, RULES=rules, importance=3.0, RESOLVE_INTERVAL=500)
+    terms = {"CRAWL_RATE": 0.05, "RULES": rules, "RESOLVE_INTERVAL": 500, "NEIGHBOURHOODS": False}
+    play, (news,) = started(space, pages=4, importance=3.0, **terms)
     play.site = lambda page, now: int(np.searchsorted(at, now)) if page == news else None
+    play.look_s = 20.0  # nobody else is there, whose pages it would have to look for
     play.until(30_000.0)
     raw = space.command("HGET", space.key("memory"), play.added[news].page)
     betas = Memory.unpack(raw).betas
