@@ -29,6 +29,8 @@ from optimal_frontier.state.rows import HUB
 #: Looks in a round, and least seconds between two.
 LOOKS_A_ROUND: Final = 32
 LEAST_LOOK_S: Final = 1.0
+#: So many looks that find no visit are as long apart as any.
+_QUIET: Final = 2
 #: Seconds after which visits are taken in at the latest, without a look: the stream keeps no more than about 4,000 calls.
 CATCH_UP_S: Final = 10.0
 #: At one look of so many the clocks of all pages are asked; in a table of up to so many pages at each.
@@ -65,14 +67,17 @@ class ClockKeeper:
         self.crawl = crawl
         self.clocks: dict[int, NeighbourhoodClocks] = {}
         self._looks = 0
+        # Looks in a row that found no visit.
+        self._quiet = 0
         # Visits that were taken in since the last look: most by plans where these are made more often than looks.
         self._unlooked: dict[int, int] = {}
 
     @property
     def look_s(self) -> float:
-        """Seconds between two looks."""
+        """Seconds between two looks; more and more of them where nothing is visited."""
         shortest = min(LEAST_LOOK_S, self.crawl.settings.resolve_interval)
-        return max(shortest, self.crawl.priors.default_time / LOOKS_A_ROUND)
+        usual = max(shortest, self.crawl.priors.default_time / LOOKS_A_ROUND)
+        return min(usual * 2.0 ** max(self._quiet - _QUIET, 0), max(usual, CATCH_UP_S))
 
     def take_in(self, k: int, now: float, *, takes_over: bool) -> VisitsRead:
         """Take in the visits to a partition since the last time, and return them; first what another planner stored, if this takes over.
@@ -119,6 +124,7 @@ class ClockKeeper:
     def look(self, now: float) -> dict[int, Moved]:
         """Take in the visits since the last look; return what is to be written, by partition. `settle` what was."""
         self._looks += 1
+        self._quiet = min(self._quiet + 1, 2 * _QUIET)
         moved = {}
         for k in self.clocks:
             with contextlib.suppress(StateUnavailableError):
@@ -139,6 +145,8 @@ class ClockKeeper:
                 self.place(k, start + np.flatnonzero(stirred[start : start + BLOCK]), now)
         clocks.calm()
         seen = self._unlooked.pop(k, 0)
+        if seen:
+            self._quiet = 0
         if not stirs:
             return None
         most = max(_FEW_WRITTEN, int(_MOST_WRITTEN * seen))
