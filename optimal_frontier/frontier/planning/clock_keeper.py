@@ -104,6 +104,8 @@ class ClockKeeper:
         # A plan reads only a part of a large table.
         self.crawl.tables[k].note(read.visits, read.log_price)
         self._unlooked[k] = self._unlooked.get(k, 0) + len(read.visits)
+        if len(read.visits):
+            self._quiet = 0
         return read
 
     def place(self, k: int, at: Ints, now: float) -> None:
@@ -145,8 +147,6 @@ class ClockKeeper:
                 self.place(k, start + np.flatnonzero(stirred[start : start + BLOCK]), now)
         clocks.calm()
         seen = self._unlooked.pop(k, 0)
-        if seen:
-            self._quiet = 0
         if not stirs:
             return None
         most = max(_FEW_WRITTEN, int(_MOST_WRITTEN * seen))
