@@ -324,6 +324,8 @@ class Courier:
                 self._fail(error)
                 return
             retry_s = _RETRY_FIRST_S
+            if self._lost_at:
+                heartbeat = 0.0  # the renewals that went through are as old as the outage
             self._lost_at = 0.0
             done = [(page, before, lease.token, lease.handout.partition) for page, before, lease in renewals if lease.token != before]
             self._deliver(carried, outcome, done)

@@ -286,14 +286,15 @@ class Dispatcher:
         now = time.monotonic()
         for lease in work.renewals:
             if not lease.next:
-                lease.next = renewed(lease.token, now - lease.renewed_at)
+                lease.next, lease.asked_at = renewed(lease.token, now - lease.renewed_at), now
         for partition, leases in grouped(work.renewals, lambda lease: lease.handout.partition).items():
             asked = [(lease.handout.page, lease.token, lease.next) for lease in leases]
 
             def read(replies: list[Any], leases: list[Lease] = leases) -> None:
                 for lease, is_held in zip(leases, (value for reply in replies for value in reply), strict=True):
                     if is_held:
-                        lease.token, lease.renewed_at = lease.next, now
+                        # Not from now on where an outage has held the renewal up.
+                        lease.token, lease.renewed_at = lease.next, lease.asked_at
                     else:
                         outcome.lost.append(lease)
                     lease.next = 0.0

@@ -33,14 +33,15 @@ class Lease:
         Its present token.
     renewed_at : float
         Local monotonic time from which its term runs, seconds.
-    next : float
-        Token that a renewal gives which is under way; 0: none is.
+    next, asked_at : float
+        Token that a renewal gives which is under way, and when it was asked for by the same clock; 0: none is.
     """
 
     handout: Handout
     token: float
     renewed_at: float
     next: float = 0.0
+    asked_at: float = 0.0
 
     @classmethod
     def of(cls, handout: Handout) -> Lease:

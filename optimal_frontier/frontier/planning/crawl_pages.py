@@ -155,6 +155,12 @@ class CrawlPages:
                 self.republished[k] = RepublishedPages(self.namespace, k, self.settings)
                 self.hubs[k] = HubPages(self.namespace, k, self.settings)
 
+    def forget(self) -> None:
+        """Forget all pages, which `read` brings back: not all that is known of their numbers is true."""
+        for k, table in self.tables.items():
+            table.forget()
+            self.republished[k] = RepublishedPages(self.namespace, k, self.settings)
+
     def read(self, k: int, log_price: float, each: Callable[[], None] = lambda: None) -> None:
         """Bring one partition up to date: all of a small one, of a large one as much as was visited, twice over."""
         table, counts = self.tables[k], self.namespace.counts(k)

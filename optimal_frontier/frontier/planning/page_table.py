@@ -124,6 +124,12 @@ class PageTable:
             self._forget()
         return int(np.count_nonzero(self.pages["fresh"]))
 
+    def forget(self) -> None:
+        """Forget all pages: the next `read` is of all that are there."""
+        self.pages["seen"][:] = False
+        self._forget()
+        self._is_whole = False
+
     def note(self, visits: NDArray[Any], placed: float) -> None:
         """Note what visits left of pages, an array of `visit_log.VISIT`, as far as they are in the table, which stays in its order."""
         table, ids = self.pages, visits["page"]

@@ -115,6 +115,8 @@ class Planner:
         self.is_incumbent = False
         self._host_prices: dict[int, NDArray[np.float64]] = {}
         self._warned = self._told = False
+        # The tables have numbers that are not written yet.
+        self._is_writing = False
 
     def due_in(self) -> float | None:
         """Return seconds until the next plan is due; None while no page was fetched.
@@ -171,6 +173,9 @@ class Planner:
         previous = self._last_plan()
         now = crawl.now(self._first())
         live = {k: LivePrice.read(self.namespace, k) for k in sorted(self.lock.fences)}
+        if self._is_writing:  # the last plan was lost on its way
+            crawl.forget()
+            self._host_prices.clear()
         crawl.begin(list(live))
         revisions: list[BoundsRevision] = []
         if previous.get("bounds", "") not in ("", bounds_digest(settings)):
@@ -203,6 +208,7 @@ class Planner:
             # Where it was not set already; what is queued is looked at soon enough.
             made = {k: t._replace(log_price=log_price_towards(t.log_price, solved.log_price)) for k, t in made.items()}
             sets = dict.fromkeys(sets, True)
+        self._is_writing = True
         work = {k: self._moved(k, terms, now) for k, terms in made.items()}
         queued = sum(len(at) + len(timed) for at, timed in work.values())
         seconds = time.monotonic() - began
@@ -216,6 +222,7 @@ class Planner:
                 if done is None:
                     return None
                 written += done
+        self._is_writing = False
         crawl.settle(solved.stretch)
         self._fences = dict(self.lock.fences)
         return PlanReport(

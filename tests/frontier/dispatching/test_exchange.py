@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from clocked_namespace import ClockedNamespace, fingerprint, open_namespace, page_of, settings_of
 
+from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.admitting.revival import REVIVED_AFTER_S
 from optimal_frontier.frontier.dispatching import ask_terms
 from optimal_frontier.frontier.dispatching import exchange as module
@@ -224,6 +225,29 @@ def test_a_renewed_lease_holds_as_long_as_a_new_one_and_is_ended_by_its_new_toke
     assert store.end(handout) == 0
     dispatcher.exchange(Exchange(ended=[(store.seen(handout), lease)]))
     assert store.counts()["visits"] == 1
+
+
+def test_a_lease_whose_renewal_an_outage_has_held_up_catches_up(store, clock, monkeypatch):
+    """The renewal that was tried first may have been made, so it goes out as it was; the next one makes up for the outage."""
+    dispatcher, run = Dispatcher(store, settings_of()), store.run
+    dispatcher.exchange(Exchange(pages=[page_of("h/1")]))
+    (handout,) = dispatcher.exchange(Exchange(want=1)).handouts
+    lease = Lease(handout, handout.token, clock[0])
+
+    def away(_: Any) -> Any:
+        raise StateUnavailableError("Redis at nowhere is away")
+
+    clock[0] += 5.0
+    monkeypatch.setattr(store, "run", away)
+    with pytest.raises(StateUnavailableError):
+        dispatcher.exchange(Exchange(renewals=[lease]))
+    monkeypatch.setattr(store, "run", run)
+    clock[0] += 20.0
+    store.advance(25.0)
+    for _ in range(2):
+        assert dispatcher.exchange(Exchange(renewals=[lease])).lost == []
+    assert lease.token / 1e6 - store.now() == pytest.approx(15.0, abs=0.01)
+    assert store.score("h/1") == lease.token
 
 
 def test_an_observation_in_the_pipeline_of_its_renewal_names_the_new_token(store, clock):

@@ -1,0 +1,46 @@
+"""Plans that are lost on their way: the next one says what they could not."""
+
+from __future__ import annotations
+
+import pytest
+from crawled import Crawl, open_crawl, parse
+
+from optimal_frontier.errors import StateUnavailableError
+from optimal_frontier.frontier.planning.planner import Planner
+from optimal_frontier.state.namespace import Namespace
+
+
+class BreakingNamespace(Namespace):
+    """Its server is away once, before a call of the script ``breaks_at``."""
+
+    breaks_at = ""
+
+    def run(self, calls):
+        if calls and calls[0].script == self.breaks_at:
+            self.breaks_at = ""
+            raise StateUnavailableError("gone")
+        return super().run(calls)
+
+
+@pytest.fixture
+def large_crawl(redis_socket, namespace, monkeypatch):
+    """A crawl of which each plan reads a small part."""
+    monkeypatch.setattr("optimal_frontier.frontier.planning.page_table.SMALL", 10)
+    monkeypatch.setattr("optimal_frontier.frontier.planning.page_table.SCAN_COUNT", 20)
+    crawl = open_crawl(redis_socket, namespace, kind=BreakingNamespace)
+    yield crawl
+    crawl.namespace.connection.close()
+
+
+@pytest.mark.parametrize("breaks_at", ["publish_plan", "write_plan"])
+def test_numbers_that_a_plan_could_not_write_are_written_by_the_next_one(large_crawl: Crawl, breaks_at: str) -> None:
+    """Though it reads a small part of the pages only."""
+    large_crawl.crawled(600)
+    planner = Planner(large_crawl.namespace, parse(CRAWL_RATE=20))
+    large_crawl.namespace.breaks_at = breaks_at
+    with pytest.raises(StateUnavailableError):
+        planner.plan()
+    planner.plan()
+    numbers = {page: head.tobytes() for page, head in large_crawl.rows().items()}
+    assert Planner(large_crawl.namespace, parse(CRAWL_RATE=20)).plan().queued == 0
+    assert {page: head.tobytes() for page, head in large_crawl.rows().items()} == numbers
