@@ -172,7 +172,6 @@ def _check_rows(s: Inventory) -> Iterator[Finding]:
         rules = {
             "states an importance below 0": ~(s.stated >= 0) | np.isinf(s.stated),
             "is planned later than its longest interval allows": planned & (heads["l"] > heads["max_interval"] * (s.stretch * _ROUNDED)),
-            "has half of a posterior": (heads["shape"] > 0) != (heads["time"] > 0),
             "has more changes than observations": heads["changes"] > heads["observations"],
             "has more observations than visits": heads["observations"] > heads["visits"],
         }

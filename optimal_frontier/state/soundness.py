@@ -37,6 +37,8 @@ def faults_of(heads: np.ndarray, now_us: float = np.inf) -> Iterator[tuple[str, 
         # a alone may be infinite: no visit is worth the price.
         broken = np.isnan(heads["a"]) | ~np.isfinite(heads["s"]) | ~(heads["e"] >= 0) | ~(heads["l"] >= heads["e"])
         yield "has numbers that are no deadline", visited & broken
+        shape, time = heads["shape"], heads["time"]
+        yield "has half of a posterior", (shape < 0) | (time < 0) | ((shape > 0) != (time > 0))
         for name in _NUMBERS:
             yield f"has {name} that is no number", ~np.isfinite(heads[name])
 

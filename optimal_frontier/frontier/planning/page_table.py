@@ -115,7 +115,9 @@ class PageTable:
                 more += len(found)
                 is_done = cursor == 0
                 each()
-            self._merge(b"".join(ids), b"".join(heads), placed)
+            hosts = self.namespace.command("HLEN", self.namespace.key("hosts", self.partition), partition=self.partition)
+            # Numbers of hosts are given in order, and a plan has a column of each: a large one that is damaged would take all memory.
+            self._merge(b"".join(ids), b"".join(heads), placed, most_hosts=hosts + self.pages.count + more)
             count += more
             # After an error the next read begins with what this one has not taken in.
             self._cursor = cursor
@@ -155,9 +157,9 @@ class PageTable:
             pages, values = [pages[at] for at in rows], [values[at] for at in rows]
         return cursor, pages, values
 
-    def _merge(self, ids: bytes, heads: bytes, placed: float) -> None:
+    def _merge(self, ids: bytes, heads: bytes, placed: float, most_hosts: int) -> None:
         read, names = np.frombuffer(heads, LAYOUT), np.frombuffer(ids, f"V{PAGE_BYTES}")
-        sound = is_sound(read)
+        sound = is_sound(read) & (read["host"] <= most_hosts)
         if not sound.all():
             read, names = read[sound], names[sound]
         keys = keys_of(names)
