@@ -261,7 +261,7 @@ class CrawlPages:
     def sample(self, k: int, size: int) -> Part:
         """Return about so many of the planned pages of a partition, or all."""
         pages = self.tables[k].pages
-        rows = np.arange(0, pages.count, max(1, pages.count // size))
+        rows = np.arange(0, pages.count, max(1, pages.count // max(size, 1)))
         return self._problem(k, pages.some(rows), rows)
 
     def rows_of(self, k: int) -> Ints:

@@ -42,7 +42,8 @@ def solve_crawl(crawl: CrawlPages, previous: Mapping[str, str], now: float, each
     crawl.planned = np.zeros(0, np.int64)
 
     def sample() -> tuple[Problem, float]:
-        some = Problem.joined([crawl.sample(k, _SAMPLE).problem for k in crawl.partitions])
+        of = {k: _SAMPLE * crawl.tables[k].pages.count // crawl.count for k in crawl.partitions}
+        some = Problem.joined([crawl.sample(k, size).problem for k, size in of.items()])
         return some, len(some.importance) / max(crawl.planned_pages, 1)
 
     crawl.median = sample()[0].change_rate

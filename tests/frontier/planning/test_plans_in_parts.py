@@ -172,6 +172,20 @@ def test_a_crawl_in_parts_is_published_and_written_as_a_whole_one(redis_socket, 
             assert again[page][name] == pytest.approx(head[name], rel=1e-2, abs=1e-3)
 
 
+def test_the_sample_of_a_large_crawl_takes_from_partitions_what_they_are_of_it(redis_socket, namespace, monkeypatch, large):
+    """However many there are, it is as large; a small one counts no more than its pages do."""
+    monkeypatch.setattr("optimal_frontier.frontier.planning.crawl_solving._SAMPLE", 60)
+    crawl = open_crawl(redis_socket, namespace, partitions=8)
+    crawl.add(*(new_page(f"big/{i}") for i in range(1200)), *(new_page(f"small{i}/1") for i in range(120)))
+    slow, fast = {"shape": 1.0, "time": 1e6}, {"shape": 1.0, "time": 1.0}
+    crawl.observe_many([(handout, slow if handout.host == "big" else fast) for handout in crawl.firsts()])
+    planner = Planner(crawl.namespace, parse(CRAWL_RATE=12))
+    planner.plan()
+    assert len(planner.crawl.median) <= 2 * 60 + 8
+    assert float(crawl.plan()["change_rate_p50"]) == pytest.approx(np.log(2) / 1e6, rel=0.01)
+    crawl.namespace.connection.close()
+
+
 def slowed(crawl: Crawl, planner: Planner, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Make every part take so long."""
     part = planner.crawl.part
