@@ -47,7 +47,6 @@ _SHORT: Final = 3e-4
 #: Between prices so near, in logarithms, the chord is better than the slope, which the few pages next to the price dominate.
 _NEARBY: Final = 0.1
 _STEPS: Final = 200
-_AGAIN: Final = 3
 #: Logarithms of prices at which pages are visited as often, and as seldom, as their bounds allow.
 _FREE: Final = -600.0
 _DEAR: Final = 600.0
@@ -199,11 +198,12 @@ class _Search:
         at, multiplier = guess, 0.0
         if can <= self.budget:
             at = _FREE
-        elif least >= self.budget * (1 - _EXACT):
+        # Pages with update times do not take what minima and exploration ask for them.
+        elif least >= self.budget * (1 - _EXACT) and self._spent(self._look(_DEAR)) >= self.budget * (1 - _AT_LIMIT):
             at, multiplier = _DEAR, self._best_marginal()
         else:
             at, look = self._clearing(guess, look)
-        for _ in range(_AGAIN):
+        for is_last in (False, True):
             own = self._own_prices(at, look)
             log_price = at
             if at in (_FREE, _DEAR):
@@ -215,7 +215,9 @@ class _Search:
             extra[extra < LEAST_EXTRA] = 0.0
             ends = self._ends(at, own, extra, log_price)
             spent = sum(end.sums.rate for _, end in ends)
-            if at in (_FREE, _DEAR) or abs(spent - self.budget) <= 10 * _TOLERANCE * self.budget:
+            # Where the last look was at this price, as next to a jump, another search would end there too.
+            miss = min(abs(spent - self.budget), abs(spent - self._spent(look)))
+            if is_last or at in (_FREE, _DEAR) or miss <= 10 * _TOLERANCE * self.budget:
                 break
             at, look = self._clearing(at, self._look(at), is_short=False)
         sums = {k: Sums(0, 0.0, 0.0) for k in self.parts.partitions}
@@ -310,7 +312,7 @@ class _Search:
         low, high, at, reach = -math.inf, math.inf, guess, 1.0
         last: tuple[float, float] | None = None
         for _ in range(_STEPS):
-            total = float(np.minimum(look.visits, self.most).sum())
+            total = self._spent(look)
             if abs(total - self.budget) <= _TOLERANCE * self.budget:
                 return at, look
             if total > self.budget:
@@ -335,6 +337,9 @@ class _Search:
             look = self._look(at)
         return at, look
 
+    def _spent(self, look: _Look) -> float:
+        return float(np.minimum(look.visits, self.most).sum())
+
     def _own_prices(self, at: float, look: _Look) -> Floats:
         """Return the log prices of hosts at their limits; -inf of all others."""
         own = np.full(len(self.most), -np.inf)
@@ -351,7 +356,7 @@ class _Search:
             host, most = number[bounded.problem.host], self.most[hosts]
             prices = prices_of_full_hosts(bounded, host, most, every, max(at, -100.0))[0]
             # Minima that take the whole limit are there at any price: that of the best visit that is not made counts.
-            is_taken = np.bincount(host, bounded.low, len(hosts)) >= most * (1 - _AT_LIMIT)
+            is_taken = np.bincount(host, bounded.at(np.full(len(host), _DEAR))[0], len(hosts)) >= most * (1 - _AT_LIMIT)
             best = np.zeros(len(hosts))
             np.maximum.at(best, host, np.where(bounded.low < bounded.high, bounded.values(bounded.low), 0.0))
             with np.errstate(divide="ignore"):

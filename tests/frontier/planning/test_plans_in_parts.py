@@ -121,6 +121,45 @@ def test_pages_with_update_times_are_bought_at_the_one_price():
     assert found.freshness == pytest.approx(whole.freshness, rel=1e-5)
 
 
+def timed_in_parts(problem: Problem) -> tuple[Problem, ProblemParts, list[int]]:
+    """Half of the first part has one timetable, of which all believe the same; also the parts, and a list with each of them that was made."""
+    rows, looks = np.arange(0, 428), list[int]()
+    problem = replace(problem, importance=np.where(np.arange(3000) < 428, 1.0, problem.importance))
+    timetable = Timetable(1000.0, (100.0, 400.0, 900.0), (0.3, 0.6, 1.0))
+    bounds = problem.min_rate[rows], problem.max_rate[rows]
+    timed = TimedPages.of_timetable(timetable, rows, np.full((428, 3), 0.5), problem.importance[rows], bounds, "freshness")
+    parts = in_parts(problem)
+
+    def part(at: int) -> Problem:
+        looks.append(at)
+        return replace(parts.part(at), timed=timed if at == 0 else None)
+
+    return replace(problem, timed=timed), replace(parts, part=part), looks
+
+
+@pytest.mark.parametrize("values", [{}, {"min_rate": np.full(3000, 0.0005)}, {"limit": LIMITS / 100}])
+def test_what_is_asked_for_pages_with_update_times_goes_to_others(values):
+    """Minima and exploration ask for more than there is: pages that are visited at update times do not take it."""
+    whole, parts, _ = timed_in_parts(world(**values))
+    one, other = solve(whole, 1.0), solve_parts(parts, 1.0)
+    assert other.log_price == pytest.approx(one.log_price, abs=1e-4)
+    assert sum(some.rate for some in other.by_partition.values()) == pytest.approx(one.rates.sum(), rel=1e-4)
+    assert other.freshness == pytest.approx(one.freshness, rel=1e-4)
+
+
+def test_where_spending_jumps_over_the_budget_the_price_is_found_soon():
+    """Pages that are alike are bought together. Their price is that of the plan before, and it is looked at from both sides."""
+    whole, parts, looks = timed_in_parts(world())
+    found = solve_parts(parts, 20.0)
+    assert found.log_price == pytest.approx(solve(whole, 20.0).log_price, abs=1e-3)
+    assert sum(some.rate for some in found.by_partition.values()) == pytest.approx(20.0, rel=3e-3)
+    assert len(looks) < 60 * PARTS
+    looks.clear()
+    again = solve_parts(parts, 20.0, found.multiplier)
+    assert again.log_price == pytest.approx(found.log_price, abs=1e-8)
+    assert len(looks) < 40 * PARTS
+
+
 def test_an_error_in_a_part_is_raised_and_what_is_left_is_not_done():
     parts, seen = in_parts(world()), []
 
