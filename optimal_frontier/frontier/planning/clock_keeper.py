@@ -86,8 +86,9 @@ class ClockKeeper:
         """
         pages, priors = self.crawl.tables[k].pages, self.crawl.priors
         if k not in self.clocks or takes_over:
-            self.clocks[k] = NeighbourhoodClocks(self.namespace, k)
-            self.clocks[k].load(priors.default_time)
+            stored = NeighbourhoodClocks(self.namespace, k)
+            stored.load(priors.default_time)
+            self.clocks[k] = stored
         self.clocks[k].count(pages, int(np.count_nonzero(pages["fresh"])))
         return self._read(k, now)
 

@@ -33,11 +33,11 @@ USED: Final = (
     "directory",
 )
 #: A page in the table: those, its identity, the median of its own posterior (1/s; nan: not found yet), the log price at which its place in
-#: the queue was found, whether the present cycle has shown it, and whether the last read has; by how many seconds the clock of its
+#: the queue was found, whether the present cycle has shown it (2) or the one before (1), and whether the last read has; by how many seconds the clock of its
 #: neighbourhood is ahead since its last visit, and how much of that is in its numbers.
 PAGE: Final = np.dtype(
     [(name, LAYOUT[name]) for name in USED]
-    + [("id", f"V{PAGE_BYTES}"), ("median", "f8"), ("placed", "f4"), ("seen", "?"), ("fresh", "?"), ("shift", "f4"), ("written", "f4")]
+    + [("id", f"V{PAGE_BYTES}"), ("median", "f8"), ("placed", "f4"), ("seen", "u1"), ("fresh", "?"), ("shift", "f4"), ("written", "f4")]
 )
 _NAMES: Final = PAGE.names or ()
 #: A table that is full gets so many times the room.

@@ -7,7 +7,8 @@ over, and goes on at the next plan where it stopped. A page is known as it was a
 Notes
 -----
 Reading is ``HSCAN pages``, `SCAN_COUNT` rows at a time: 2 us of the server a row, so that no dispatch waits longer than a millisecond.
-HSCAN returns every page that is there throughout a cycle, whatever happens meanwhile; a page that a whole cycle did not show is forgotten.
+HSCAN returns every page that is there throughout a cycle, unless the server is started anew meanwhile, or another one takes its place: that
+has them in another order. So a page is forgotten that two cycles did not show, or a table that was read whole.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class PageTable:
         count, is_done = 0, False
         while not is_done and count < most:
             if self._cursor == 0:
-                self.pages["seen"][:] = False
+                self.pages["seen"][:] = 0 if everything else self.pages["seen"] >> 1
             ids: list[bytes] = []
             heads: list[bytes] = []
             cursor, more = self._cursor, 0
@@ -128,7 +129,7 @@ class PageTable:
 
     def forget(self) -> None:
         """Forget all pages: the next `read` is of all that are there."""
-        self.pages["seen"][:] = False
+        self.pages["seen"][:] = 0
         self._forget()
         self._is_whole = False
 
@@ -184,10 +185,10 @@ class PageTable:
         for name in USED:
             table[name][at] = read[name]
         table["importance"][at] = np.clip(read["importance"], LEAST_IMPORTANCE, MOST_IMPORTANCE)
-        table["seen"][at] = table["fresh"][at] = True
+        table["seen"][at], table["fresh"][at] = 2, True
 
     def _forget(self) -> None:
-        seen = self.pages["seen"]
+        seen = self.pages["seen"] > 0
         if not seen.all():
             self.pages.keep(seen)
             self._index.rebuild(self.pages)

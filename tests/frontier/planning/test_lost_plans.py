@@ -6,6 +6,7 @@ import pytest
 from crawled import Crawl, open_crawl, parse
 
 from optimal_frontier.errors import StateUnavailableError
+from optimal_frontier.frontier.planning.neighbourhood_clocks import NeighbourhoodClocks
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.state.namespace import Namespace
 
@@ -44,3 +45,27 @@ def test_numbers_that_a_plan_could_not_write_are_written_by_the_next_one(large_c
     numbers = {page: head.tobytes() for page, head in large_crawl.rows().items()}
     assert Planner(large_crawl.namespace, parse(CRAWL_RATE=20)).plan().queued == 0
     assert {page: head.tobytes() for page, head in large_crawl.rows().items()} == numbers
+
+
+def test_clocks_that_could_not_be_loaded_are_loaded_by_the_next_plan(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is stored of them is not taken for nothing, and not overwritten."""
+    crawl.crawled(30)
+    Planner(crawl.namespace, parse(CRAWL_RATE=5)).plan()
+    planner, loaded = Planner(crawl.namespace, parse(CRAWL_RATE=5)), []
+    load = NeighbourhoodClocks.load
+
+    def breaks(clocks: NeighbourhoodClocks, round_s: float) -> None:
+        loaded.append(clocks)
+        if len(loaded) == 1:
+            raise StateUnavailableError("gone")
+        load(clocks, round_s)
+
+    monkeypatch.setattr(NeighbourhoodClocks, "load", breaks)
+    planner.crawl.begin([0])
+    planner.crawl.read(0, 0.0)
+    planner.crawl.problem({}, crawl.at)
+    assert planner.keeper is not None
+    with pytest.raises(StateUnavailableError):
+        planner.keeper.take_in(0, crawl.at, takes_over=False)
+    planner.keeper.take_in(0, crawl.at, takes_over=False)
+    assert planner.keeper.clocks[0] is loaded[1]

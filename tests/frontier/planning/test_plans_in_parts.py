@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from crawled import Crawl, new_page, open_crawl, page_of, parse
+from real_server import binary_of, free_port, real_server
 
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.frontier.planning.solving import Problem, solve
@@ -122,7 +123,7 @@ def test_pages_with_update_times_are_bought_at_the_one_price():
 
 
 def timed_in_parts(problem: Problem) -> tuple[Problem, ProblemParts, list[int]]:
-    """Half of the first part has one timetable, of which all believe the same; also the parts, and a list with each of them that was made."""
+    """Pages of which many have one timetable and believe the same of it; the same in parts; and a list of the parts that are made."""
     rows, looks = np.arange(0, 428), list[int]()
     problem = replace(problem, importance=np.where(np.arange(3000) < 428, 1.0, problem.importance))
     timetable = Timetable(1000.0, (100.0, 400.0, 900.0), (0.3, 0.6, 1.0))
@@ -323,3 +324,25 @@ def test_a_read_that_broke_off_loses_no_page(redis_socket, namespace, monkeypatc
         planner.plan()
     assert set(table.pages["id"].tolist()) == crawl.rows().keys() == {page_of(f"h{i % 3}/{i}") for i in range(600)}
     crawl.namespace.connection.close()
+
+
+def test_a_server_that_is_started_anew_while_a_large_table_is_read_hides_no_page(namespace, monkeypatch, tmp_path):
+    """It goes through the pages in another order than the one before, which has shown about half of them."""
+    monkeypatch.setattr("optimal_frontier.frontier.planning.page_table.SMALL", 10)
+    monkeypatch.setattr("optimal_frontier.frontier.planning.page_table.SCAN_COUNT", 20)
+    monkeypatch.setattr("optimal_frontier.frontier.planning.page_table.LEAST_SHARE", 0.1)
+    options, binary = {"port": free_port(), "unixsocket": tmp_path / "socket"}, binary_of("redis")
+    with real_server(binary, tmp_path, options):
+        crawl = open_crawl(str(options["unixsocket"]), namespace)
+        crawl.crawled(3000, hosts=3)
+        planner = Planner(crawl.namespace, parse(CRAWL_RATE=20))
+        planner.plan()
+        table = planner.crawl.tables[0]
+        table.read(0.5, 0.0)
+        crawl.namespace.command("SAVE")
+    with real_server(binary, tmp_path, options):
+        crawl.namespace.connection.reconnect()
+        crawl.run("forget", page_of("h1/1"), b"")
+        known = [(planner.plan(), table.pages.count)[1] for _ in range(25)]
+        crawl.namespace.connection.close()
+    assert min(known) == known[-1] == 2999
