@@ -33,8 +33,8 @@ USED: Final = (
     "directory",
 )
 #: A page in the table: those, its identity, the median of its own posterior (1/s; nan: not found yet), the log price at which its place in
-#: the queue was found, whether the present cycle has shown it (2) or the one before (1), and whether the last read has; by how many seconds the clock of its
-#: neighbourhood is ahead since its last visit, and how much of that is in its numbers.
+#: the queue was found, whether the present cycle has shown it (2) or the one before (1), and whether the last read has; by how many seconds
+#: the clock of its neighbourhood is ahead since its last visit, and how much of that is in its numbers.
 PAGE: Final = np.dtype(
     [(name, LAYOUT[name]) for name in USED]
     + [("id", f"V{PAGE_BYTES}"), ("median", "f8"), ("placed", "f4"), ("seen", "u1"), ("fresh", "?"), ("shift", "f4"), ("written", "f4")]

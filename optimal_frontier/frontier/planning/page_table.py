@@ -8,7 +8,7 @@ Notes
 -----
 Reading is ``HSCAN pages``, `SCAN_COUNT` rows at a time: 2 us of the server a row, so that no dispatch waits longer than a millisecond.
 HSCAN returns every page that is there throughout a cycle, unless the server is started anew meanwhile, or another one takes its place: that
-has them in another order. So a page is forgotten that two cycles did not show, or a table that was read whole.
+has them in another order. So a page is forgotten that two cycles did not show, or one read of the whole table.
 """
 
 from __future__ import annotations
