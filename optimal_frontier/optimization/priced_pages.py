@@ -262,6 +262,8 @@ class PricedPages:
         self, multiplier: float, surcharge: Floats | None, rates_out: Floats | None, bend_out: Floats | None, tiny: bool, closeness: float
     ) -> tuple[Spending, Integers]:
         nobody = np.empty(0, np.int64)
+        if not self.size:
+            return Spending(0.0, 0.0, 0.0), nobody
 
         def work(blocks: Iterator[slice]) -> Iterator[tuple[Spending, Integers]]:
             for answer in self.answers(multiplier, surcharge, rates_out, bend_out, tiny=tiny, blocks=blocks):

@@ -13,7 +13,7 @@ from crawled import Crawl, new_page, open_crawl, page_of, parse
 from real_server import binary_of, free_port, real_server
 
 from optimal_frontier.frontier.planning.planner import Planner
-from optimal_frontier.frontier.planning.solving import Problem, solve
+from optimal_frontier.frontier.planning.solving import Problem, Sums, solve
 from optimal_frontier.frontier.planning.solving_parts import ProblemParts, solve_parts
 from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.settings import Timetable
@@ -161,6 +161,18 @@ def test_where_spending_jumps_over_the_budget_the_price_is_found_soon():
     assert len(looks) < 40 * PARTS
 
 
+@pytest.mark.parametrize("values", [{}, {"limit": LIMITS}, {"policy": "poisson"}, {"discovery": DISCOVERY}])
+@pytest.mark.parametrize("budget", [1e-3, 100.0, 1e5])
+def test_a_part_of_which_no_page_is_planned_changes_nothing(values, budget):
+    problem = world(**values)
+    parts, nobody = in_parts(problem), picked(problem, np.arange(0))
+    more = replace(parts, partitions=[2, *parts.partitions], part=lambda at: parts.part(at - 1) if at else nobody)
+    one, other = solve_parts(parts, budget), solve_parts(more, budget)
+    assert other.log_price == one.log_price
+    assert other.freshness == one.freshness
+    assert other.by_partition == {**one.by_partition, 2: Sums(0, 0.0, 0.0)}
+
+
 def test_an_error_in_a_part_is_raised_and_what_is_left_is_not_done():
     parts, seen = in_parts(world()), []
 
@@ -224,6 +236,22 @@ def test_the_sample_of_a_large_crawl_takes_from_partitions_what_they_are_of_it(r
     assert len(planner.crawl.median) <= 2 * 60 + 8
     assert float(crawl.plan()["change_rate_p50"]) == pytest.approx(np.log(2) / 1e6, rel=0.01)
     crawl.namespace.connection.close()
+
+
+@pytest.mark.parametrize("fetched", [0, 30])
+@pytest.mark.parametrize("values", [{}, {"HOST_MAX_RATE": 1.0}])
+def test_a_large_crawl_of_which_most_pages_wait_for_their_first_visit_is_planned(crawl, monkeypatch, large, fetched, values):
+    """They stand together, as they were found together."""
+    planner = Planner(crawl.namespace, parse(CRAWL_RATE=12, **values))
+    spans = planner.crawl.spans
+    monkeypatch.setattr(planner.crawl, "spans", lambda size=0: spans(20))
+    crawl.crawled(fetched)
+    planner.plan()
+    crawl.add(*(new_page(f"h1/waits{i}") for i in range(100)))
+    report = planner.plan()
+    assert report is not None
+    assert report.pages == fetched
+    assert (report.planned_rate > 0) is (fetched > 0)
 
 
 def slowed(crawl: Crawl, planner: Planner, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
