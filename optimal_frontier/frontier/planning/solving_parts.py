@@ -5,7 +5,7 @@ which are made anew from the table at each sweep, on all cores; the price is whe
 the price of the last plan takes two or three sweeps.
 
 A host at its limit has the price at which its own pages spend that, as in `optimization.hosts`. These prices are found once the price of
-the crawl is known, for as many hosts at a time as have `_TOGETHER` pages.
+the crawl is known, for as many hosts at a time as have `_TOGETHER` pages; of one that has more, as that of the crawl is.
 """
 
 from __future__ import annotations
@@ -347,8 +347,12 @@ class _Search:
         full = np.flatnonzero(visits > self.most)
         if at == _DEAR or not len(full):
             return own
+        is_large = look.pages[full] > _TOGETHER
+        for host in full[is_large].tolist():
+            own[host] = self._price_of(host, max(at, -100.0))
+        full = full[~is_large]
         groups = np.searchsorted(np.cumsum(look.pages[full]), np.arange(0.0, look.pages[full].sum(), _TOGETHER))
-        for hosts in np.split(full, np.unique(groups)[1:]):
+        for hosts in np.split(full, np.unique(groups)[1:]) if len(full) else ():
             is_one = np.zeros(len(own), bool)
             is_one[hosts] = True
             bounded = self._bounded(Problem.joined([some for _, some in self._over(partial(_of_hosts, is_one)) if len(some.importance)]))
@@ -363,6 +367,17 @@ class _Search:
                 own[hosts] = np.where(is_taken, np.log(best) + _HAIR, prices)
             self.each()
         return own
+
+    def _price_of(self, host: int, guess: float) -> float:
+        """Return the log price of a host at its limit: that of a crawl of its pages, which has the limit as its budget."""
+        is_one = np.arange(len(self.most)) == host
+        parts = replace(self.parts, part=lambda number: _of_hosts(is_one, self.parts.part(number)), limit=None)
+        search, ones, fit = _Search(parts, float(self.most[host]), self.each), np.ones(1), self.fit
+        search.fit = _Fit(ones, fit.minima[host] * fit.minima_of_all, ones, fit.asked[host] * fit.asked_of_all)
+        if search._spent(search._look(_DEAR)) < search.budget * (1 - _AT_LIMIT):
+            return search._clearing(guess, search._look(guess), is_short=False)[0]
+        best = search._best_marginal()
+        return math.log(best) + _HAIR if best > 0 else -math.inf
 
     def _ends(self, at: float, own: Floats, extra: Floats, log_price: float) -> list[tuple[int, _End]]:
         """Return what the plan tells, of each part."""

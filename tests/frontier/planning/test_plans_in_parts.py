@@ -122,6 +122,23 @@ def test_pages_with_update_times_are_bought_at_the_one_price():
     assert found.freshness == pytest.approx(whole.freshness, rel=1e-5)
 
 
+@pytest.mark.parametrize("values", [{}, {"discovery": DISCOVERY}, {"min_rate": np.full(3000, 0.02)}, {"min_rate": np.full(3000, 0.03)}])
+@pytest.mark.parametrize("budget", [100.0, 15_000.0])
+def test_a_host_of_more_pages_than_are_looked_at_together_has_the_price_that_it_has_beside_others(monkeypatch, values, budget):
+    """Its pages are looked at part by part, too. Minima may take all of what hosts admit."""
+    problem = world(host=np.minimum(np.arange(3000) % 6, 4), limit=np.array([40.0] * 4 + [24.0]), **values)
+    whole, together = solve(problem, budget), solve_parts(in_parts(problem), budget)
+    monkeypatch.setattr("optimal_frontier.frontier.planning.solving_parts._TOGETHER", 700)  # one has 1,000, the others 500
+    seen, joined = set(), Problem.joined
+    monkeypatch.setattr(Problem, "joined", lambda parts: (seen.update(*(part.host.tolist() for part in parts)), joined(parts))[1])
+    alone = solve_parts(in_parts(problem), budget)
+    np.testing.assert_allclose(alone.extra, whole.extra, atol=2e-3)
+    np.testing.assert_allclose(alone.extra, together.extra, atol=1e-4)
+    assert alone.extra[4] > 0
+    assert alone.freshness == pytest.approx(together.freshness, rel=1e-6)
+    assert 4 not in seen
+
+
 def timed_in_parts(problem: Problem) -> tuple[Problem, ProblemParts, list[int]]:
     """Pages of which many have one timetable and believe the same of it; the same in parts; and a list of the parts that are made."""
     rows, looks = np.arange(0, 428), list[int]()
@@ -371,6 +388,6 @@ def test_a_server_that_is_started_anew_while_a_large_table_is_read_hides_no_page
     with real_server(binary, tmp_path, options):
         crawl.namespace.connection.reconnect()
         crawl.run("forget", page_of("h1/1"), b"")
-        known = [(planner.plan(), table.pages.count)[1] for _ in range(25)]
+        known = [(planner.plan(), table.pages.count)[1] for _ in range(40)]
         crawl.namespace.connection.close()
     assert min(known) == known[-1] == 2999
