@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crawled import Crawl, new_page, open_crawl, page_of, parse
+from crawled import START, Crawl, new_page, open_crawl, page_of, parse
 from real_server import binary_of, free_port, real_server
 
 from optimal_frontier.frontier.planning.planner import Planner
@@ -17,6 +17,8 @@ from optimal_frontier.frontier.planning.solving import Problem, Sums, solve
 from optimal_frontier.frontier.planning.solving_parts import ProblemParts, solve_parts
 from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.settings import Timetable
+from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.namespace import Namespace
 
 PARTS, HOSTS = 7, 40
 COLUMNS = ("importance", "change_rate", "min_rate", "max_rate", "asked", "host")
@@ -376,9 +378,11 @@ def test_a_server_that_is_started_anew_while_a_large_table_is_read_hides_no_page
     monkeypatch.setattr("optimal_frontier.frontier.planning.page_table.SMALL", 10)
     monkeypatch.setattr("optimal_frontier.frontier.planning.page_table.SCAN_COUNT", 20)
     monkeypatch.setattr("optimal_frontier.frontier.planning.page_table.LEAST_SHARE", 0.1)
-    options, binary = {"port": free_port(), "unixsocket": tmp_path / "socket"}, binary_of("redis")
-    with real_server(binary, tmp_path, options):
-        crawl = open_crawl(str(options["unixsocket"]), namespace)
+    options, binary = {"port": free_port()}, binary_of("redis")
+    with real_server(binary, tmp_path, options) as port:
+        crawl = Crawl(Namespace(connect(parse_redis_url(f"redis://127.0.0.1:{port}", tmp_path)), namespace))
+        crawl.namespace.open(spider="test")
+        crawl.set_time(START)
         crawl.crawled(3000, hosts=3)
         planner = Planner(crawl.namespace, parse(CRAWL_RATE=20))
         planner.plan()
