@@ -293,8 +293,8 @@ def namespaces_of(connection: Connection, bot_name: str) -> list[str]:
     Goes through the names of all keys of the node that has first partitions, in small steps.
     """
     ending = Namespace(connection, "").key("meta").encode()
-    client = connection.client_of(ending.decode())
     escaped = bot_name.replace("\\", "\\\\")
     with connection.translated():
+        client = connection.client_of(ending.decode())
         found = {key.removesuffix(ending).decode() for key in client.scan_iter(match=f"{escaped}*{ending.decode()}", count=_SCAN_COUNT)}
     return sorted(name for name in found if name == bot_name or (name.startswith(f"{bot_name}:") and not name.endswith(BESIDE)))

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from optimal_frontier.cli import main
-from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.errors import ConfigurationError, StateUnavailableError
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.namespace import Namespace, namespaces_of
@@ -128,3 +129,15 @@ def test_a_bot_name_with_white_space_is_found(tmp_path, nowhere, redis_socket):
     settings.write_text(settings.read_text() + f"BOT_NAME = 'my {project.bot}'\n")
     project.begin("news", FrontierSettings.parse({"BOT_NAME": f"my {project.bot}"}, "news").namespace)
     assert json.loads(project.run("status", "--json"))["namespace"] == f"my%20{project.bot}:news"
+
+
+def test_a_cluster_of_which_no_node_has_the_first_partition_is_an_outage(redis_socket, monkeypatch):
+    """And no traceback."""
+
+    def nobody(*_: object) -> None:
+        raise RedisConnectionError("CLUSTERDOWN no node serves our keys")
+
+    with connect(parse_redis_url(f"unix://{redis_socket}", Path("/"))) as connection:
+        monkeypatch.setattr(connection, "client_of", nobody)
+        with pytest.raises(StateUnavailableError, match="no node serves our keys"):
+            namespaces_of(connection, "bot")

@@ -82,10 +82,14 @@ class HubPages:
 
     def among(self, rows: Ints) -> Floats | None:
         """Return what the new pages of a second count that each of these pages of the table, in rising order, yields; None: none does."""
-        if not self.count or not len(rows):
+        if not len(rows):
             return None
-        at = np.minimum(np.searchsorted(rows, self._at), len(rows) - 1)
-        there = rows[at] == self._at
+        near = slice(*np.searchsorted(self._at, (rows[0], rows[-1] + 1)))
+        hubs = self._at[near]
+        at = np.searchsorted(rows, hubs)
+        there = rows[at] == hubs
+        if not there.any():
+            return None
         found = np.zeros(len(rows))
-        found[at[there]] = self._yielded[there]
+        found[at[there]] = self._yielded[near][there]
         return found
