@@ -82,14 +82,12 @@ class HubPages:
 
     def among(self, rows: Ints) -> Floats | None:
         """Return what the new pages of a second count that each of these pages of the table, in rising order, yields; None: none does."""
-        if not len(rows):
+        if not self.count or not len(rows):
             return None
         near = slice(*np.searchsorted(self._at, (rows[0], rows[-1] + 1)))
         hubs = self._at[near]
         at = np.searchsorted(rows, hubs)
         there = rows[at] == hubs
-        if not there.any():
-            return None
         found = np.zeros(len(rows))
         found[at[there]] = self._yielded[near][there]
         return found

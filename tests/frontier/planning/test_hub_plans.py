@@ -136,19 +136,3 @@ def test_pages_read_from_the_table_keep_their_place():
     assert hubs.among(np.array([0, 2, 9])).tolist() == [0.0, 0.1, 0.3]
     assert hubs.among(np.array([10, 11])).tolist() == [0.0, 0.0]
     assert hubs.among(np.zeros(0, np.int64)) is None
-
-
-def test_hubs_are_found_among_any_pages_of_the_table(crawl):
-    """Also among some of a part, and where there is none."""
-    with_hubs(crawl)
-    planner = planner_of(crawl)
-    hubs = planner.crawl.hubs[0]
-    everything = hubs.among(np.arange(100))
-    assert everything is not None
-    assert np.count_nonzero(everything) == HUBS
-    places = np.flatnonzero(everything)
-    for rows in (np.arange(places[1], places[3] + 1), np.arange(0, 100, 3), places[2:4], np.arange(places[-1], 100)):
-        some = hubs.among(rows)
-        np.testing.assert_array_equal(np.zeros(len(rows)) if some is None else some, everything[rows])
-    assert hubs.among(np.setdiff1d(np.arange(100), places)) is None
-    assert hubs.among(np.zeros(0, np.int64)) is None
