@@ -18,7 +18,7 @@ RENEW_S: Final = 3.0
 
 
 class LockLostError(OptimalFrontierError):
-    """Another planner has taken over."""
+    """Another planner has taken over, or this one ends."""
 
 
 class PlannerLock:
@@ -33,12 +33,15 @@ class PlannerLock:
     ----------
     fences : dict of int to int
         Fencing token of each partition that is held.
+    is_given_up : bool
+        The process ends, and its plan with it; another thread says so.
     """
 
     def __init__(self, namespace: Namespace) -> None:
         self.namespace = namespace
         self.owner = f"{os.getpid()}:{secrets.token_hex(4)}"
         self.fences: dict[int, int] = {}
+        self.is_given_up = False
         self._renewed = 0.0
 
     def take(self) -> bool:
@@ -74,8 +77,10 @@ class PlannerLock:
         Raises
         ------
         LockLostError
-            Another planner has taken one of them over.
+            Another planner has taken one of them over, or they were given up.
         """
+        if self.is_given_up:
+            raise LockLostError("the planner ends")
         if time.monotonic() - self._renewed < RENEW_S:
             return
         for k, fence in self.fences.items():

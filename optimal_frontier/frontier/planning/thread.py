@@ -44,9 +44,13 @@ class PlannerThread:
         self._thread.start()
 
     def stop(self, timeout_s: float = 10.0) -> None:
-        """End the thread, after the plan that it is making."""
+        """End the thread, after the plan that it is making; one that takes longer than this is left as it is."""
         self._stop.set()
-        if self._thread.ident is not None:
+        if self._thread.ident is None:
+            return
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            self.planner.lock.is_given_up = True
             self._thread.join(timeout_s)
 
     def _run(self) -> None:

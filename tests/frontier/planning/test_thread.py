@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from crawled import Crawl, parse
 
@@ -51,3 +52,20 @@ def test_a_plan_that_fails_does_not_end_it(crawl: Crawl, monkeypatch) -> None:
 
 def test_a_thread_that_was_not_started_can_be_stopped(crawl: Crawl) -> None:
     PlannerThread(Planner(crawl.namespace, parse())).stop()
+
+
+def test_a_long_plan_does_not_outlive_its_crawler(crawl: Crawl, monkeypatch, caplog) -> None:
+    """It is left where it is, and whoever closes the connection then hears of no error."""
+    monkeypatch.setattr("optimal_frontier.frontier.planning.crawl_solving.WHOLE", 0)
+    crawl.crawled(200)
+    planner, begun = Planner(crawl.namespace, parse(CRAWL_RATE=5)), threading.Event()
+    spans, part = planner.crawl.spans, planner.crawl.part
+    monkeypatch.setattr(planner.crawl, "spans", lambda size=0: spans(5))
+    monkeypatch.setattr(planner.crawl, "part", lambda span: (begun.set(), time.sleep(0.2), part(span))[2])
+    thread = PlannerThread(planner)
+    thread.start()
+    assert begun.wait(10)
+    thread.stop(1.0)
+    assert not thread._thread.is_alive()
+    assert crawl.plan() == {}
+    assert not caplog.records
