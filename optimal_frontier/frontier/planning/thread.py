@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import threading
 from collections.abc import Callable
 from typing import Final
 
-from optimal_frontier.errors import OptimalFrontierError, StateError, StateUnavailableError
+from optimal_frontier.errors import StateError, StateUnavailableError
 from optimal_frontier.frontier.dispatching.setting_aside import can_go_on
 from optimal_frontier.frontier.planning.clock_keeper import CATCH_UP_S
 from optimal_frontier.frontier.planning.planner import Planner
@@ -77,21 +78,18 @@ class PlannerThread:
                     if self._planned is not None and due > last_due:
                         self._planned()
                     last_due = due
-                if due is not None and due <= 0:
+                if due is not None and not due > 0:  # a damaged time is no number
                     # Not planned: another holds the lock, and publishes soon.
                     wait = 0.0 if self.planner.plan(if_due=True) is not None else min(interval, 1.0)
             except StateUnavailableError:
                 wait = 1.0  # the courier reports outages and reconnects
-            except StateError as error:
-                if not can_go_on(self.planner.namespace, error):
-                    logger.error("planning failed: %s", error)
-                wait = interval
-            except OptimalFrontierError as error:
-                logger.error("planning failed: %s", error)
-                wait = interval
-            except Exception:
+            except Exception as error:
                 # A plan that fails must not end the crawl: the old rates go on being used.
-                logger.exception("planning failed")
+                with contextlib.suppress(StateUnavailableError):
+                    if not can_go_on(self.planner.namespace, error):
+                        logger.error("planning failed: %s", error)
+                    elif not isinstance(error, StateError):
+                        logger.error("planning failed", exc_info=error)
                 wait = interval
             if self._stop.wait(max(wait, 0.02)):
                 break

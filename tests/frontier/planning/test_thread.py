@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 
+import pytest
 from crawled import Crawl, parse
 
-from optimal_frontier.errors import StateUnavailableError
+from optimal_frontier.errors import StateError, StateUnavailableError
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.frontier.planning.thread import PlannerThread
 
@@ -52,6 +53,56 @@ def test_a_plan_that_fails_does_not_end_it(crawl: Crawl, monkeypatch) -> None:
 
 def test_a_thread_that_was_not_started_can_be_stopped(crawl: Crawl) -> None:
     PlannerThread(Planner(crawl.namespace, parse())).stop()
+
+
+@pytest.mark.parametrize("damage", [{"multiplier": "abc"}, {"fetched": "many"}, {"time": "nan"}])
+def test_a_damaged_plan_is_mended_and_the_next_one_made(crawl: Crawl, damage: dict[str, str]) -> None:
+    """Whatever stands there: it does not end the planner, which no crawl is without."""
+    crawl.crawled(20)
+    settings = parse(CRAWL_RATE=5, RESOLVE_INTERVAL=0.2)
+    Planner(crawl.namespace, settings).plan()
+    crawl.set_plan(**damage)
+    planner, told = Planner(crawl.namespace, settings), threading.Event()
+    plan = planner.plan
+    planner.plan = lambda **options: (plan(**options), told.set())[0]  # type: ignore[method-assign]
+    thread = PlannerThread(planner)
+    crawl.advance(100)
+    thread.start()
+    try:
+        assert told.wait(10)
+    finally:
+        thread.stop()
+    assert crawl.plan()["number"] > "1"
+    assert float(crawl.plan()["time"]) >= crawl.at
+
+
+def test_an_outage_while_a_damaged_value_is_mended_does_not_end_it(crawl: Crawl, monkeypatch) -> None:
+    crawl.crawled(20)
+    planner, told, failures = (
+        Planner(crawl.namespace, parse(CRAWL_RATE=5, RESOLVE_INTERVAL=0.2)),
+        threading.Event(),
+        [StateError("WRONGTYPE")],
+    )
+    plan = planner.plan
+
+    def fail_once(**options):
+        if failures:
+            raise failures.pop()
+        report = plan(**options)
+        told.set()
+        return report
+
+    def away(*_: object) -> bool:
+        raise StateUnavailableError("gone")
+
+    monkeypatch.setattr(planner, "plan", fail_once)
+    monkeypatch.setattr("optimal_frontier.frontier.planning.thread.can_go_on", away)
+    thread = PlannerThread(planner)
+    thread.start()
+    try:
+        assert told.wait(10)
+    finally:
+        thread.stop()
 
 
 def test_a_long_plan_does_not_outlive_its_crawler(crawl: Crawl, monkeypatch, caplog) -> None:
