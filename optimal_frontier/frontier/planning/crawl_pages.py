@@ -166,9 +166,9 @@ class CrawlPages:
         table, counts = self.tables[k], self.namespace.counts(k)
         touched = counts.get("ended", 0) + counts.get("arrivals", 0)
         share = share_to_read(table.pages.count, touched - self._touched.get(k, 0))
-        self._touched[k] = touched
         revision = self._revised.pop(k, None)
         self.read_rows += table.read(1.0 if revision else share, log_price, each, revision.see if revision else None)
+        self._touched[k] = touched
         self.republished[k].read(table.pages)
         self.hubs[k].read(table.pages)
         self.pending[k] = counts.get("pending", 0)

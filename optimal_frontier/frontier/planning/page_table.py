@@ -83,7 +83,7 @@ class PageTable:
         Parameters
         ----------
         share : float
-            Of the pages; 1 or more, and the first time: all of them.
+            Of the pages; 1 or more, the first time, and where most of them are gone: all that are there.
         placed : float
             Log price by which pages were placed in the queue that have been visited since they were read.
         each : callable
@@ -91,13 +91,15 @@ class PageTable:
         see : callable, optional
             Gets pages and stored values of every call, and returns the values that are stored from then on.
         """
-        everything = share >= 1.0 or not self._is_whole or self.pages.count <= SMALL
+        stored = self.namespace.command("HLEN", self._key, partition=self.partition)
+        # Where most pages are gone, the server has lost them.
+        everything = share >= 1.0 or not self._is_whole or self.pages.count <= SMALL or 2 * stored < self.pages.count
         if everything:
             self._cursor = 0
         most = np.inf if everything else share * self.pages.count
         if not self._is_whole:
             # Growing step by step would leave holes in the memory of the process as large as the table.
-            self.pages.reserve(int(_SPARE * self.namespace.command("HLEN", self._key, partition=self.partition)))
+            self.pages.reserve(int(_SPARE * stored))
         self.pages["fresh"][:] = False
         count, is_done = 0, False
         while not is_done and count < most:

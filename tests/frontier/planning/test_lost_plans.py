@@ -47,6 +47,27 @@ def test_numbers_that_a_plan_could_not_write_are_written_by_the_next_one(large_c
     assert {page: head.tobytes() for page, head in large_crawl.rows().items()} == numbers
 
 
+def test_visits_before_a_read_that_failed_count_for_the_next_one(large_crawl: Crawl) -> None:
+    """A plan reads as large a share as was visited since the last read, twice over."""
+    large_crawl.crawled(600)
+    planner = Planner(large_crawl.namespace, parse(CRAWL_RATE=20))
+    planner.plan()
+    large_crawl.namespace.command("HINCRBY", large_crawl.namespace.key("stats"), "ended", 200)
+    planner.crawl.begin([0])
+    with pytest.raises(ZeroDivisionError):
+        planner.crawl.read(0, 0.0, lambda: 1 / 0)
+    assert planner.plan().read >= 400
+
+
+def test_a_partition_that_was_emptied_is_known_to_be_empty_at_once(large_crawl: Crawl) -> None:
+    """Its pages would hold their share of the budget for as long as they are remembered."""
+    large_crawl.crawled(600)
+    planner = Planner(large_crawl.namespace, parse(CRAWL_RATE=20))
+    assert planner.plan().pages == 600
+    large_crawl.namespace.command("DEL", large_crawl.namespace.key("pages"))
+    assert planner.plan().pages == 0
+
+
 def test_clocks_that_could_not_be_loaded_are_loaded_by_the_next_plan(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is stored of them is not taken for nothing, and not overwritten."""
     crawl.crawled(30)
