@@ -22,6 +22,13 @@ from optimal_frontier.integrations.frontera.bus_codec import CODEC, Decoder, Enc
 BACKEND = "optimal_frontier.integrations.frontera.DistributedOptimalBackend"
 DECODER = Decoder(Request, Response)
 SEED, LINK = "http://a.example/", "http://a.example/1"
+#: Settings of a DB worker with a bus that is silent.
+SILENT = f"""
+class Bus:
+    def __init__(self, settings): pass
+    def __getattr__(self, name): return lambda *_, **__: self
+BACKEND, MESSAGE_BUS_CODEC, MESSAGE_BUS = {BACKEND!r}, {CODEC!r}, __name__ + ".Bus"
+"""
 
 
 def scheduled(*urls: str, of: str = "", score: float = 1.0) -> list[Any]:
@@ -183,6 +190,8 @@ def test_codecs_that_do_not_run_are_refused(worker: Start, role: str, codec: str
         (None, "--config: expected a module that can be imported: No module named 'of_no_config'"),
         ("", "MESSAGE_BUS_CODEC: expected optimal_frontier.integrations.frontera.bus_codec, as frontera."),
         (f"MESSAGE_BUS_CODEC = {CODEC!r}; MESSAGE_BUS = 'nowhere.Bus'", "MESSAGE_BUS: Error loading object 'nowhere.Bus'"),
+        (SILENT + "MAX_NEXT_REQUESTS = 0", "MAX_NEXT_REQUESTS: expected 1 or more with Frontera's workers"),
+        (SILENT + "OPTIMAL_FRONTIER_REDIS_URL = 'redis://127.0.0.1:1/0'", "cannot reach Redis at redis://127.0.0.1:1/0"),
     ],
 )
 def test_the_db_worker_says_what_is_missing(
@@ -198,6 +207,12 @@ def test_the_db_worker_says_what_is_missing(
     assert message in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_an_unknown_log_level_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        db_worker.main(["--config", "workers", "--log-level", "loud"])
+    assert "--log-level/-L: invalid choice: 'LOUD'" in capsys.readouterr().err
+
+
 def test_requests_go_to_spiders_that_have_room() -> None:
     """By their fingerprint among those; while all have room, as Frontera has it."""
     ready = {0, 1, 2}
@@ -206,6 +221,23 @@ def test_requests_go_to_spiders_that_have_room() -> None:
     assert [partitioner.partition(key) for key in keys] == [FingerprintPartitioner([0, 1, 2]).partition(key) for key in keys]
     ready.remove(1)
     assert {partitioner.partition(key) for key in keys} == {0, 2}
+
+
+def test_requests_wait_for_spiders_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bus drops what nobody listens to: a spider gets requests once it was heard, and for some time after that."""
+    clock = [1000.0]
+    monkeypatch.setattr(db_worker.time, "monotonic", lambda: clock[0])
+    offsets = {0: 7}
+    producer = SimpleNamespace(get_offset=offsets.__getitem__)
+    feed = db_worker.HeardFeed(SimpleNamespace(available_partitions=lambda: {0, 1}, partitions=[0, 1]), producer)
+    assert feed.partitions == [0, 1]
+    assert feed.available_partitions() == set()
+    assert producer.get_offset(0) == 7
+    clock[0] += db_worker.SILENT_S / 2
+    assert producer.get_offset(1) == 0, "nothing was sent there yet"
+    assert feed.available_partitions() == {0, 1}
+    clock[0] += db_worker.SILENT_S / 2
+    assert feed.available_partitions() == {1}
 
 
 def test_without_workers_it_is_the_other_backend(start: Start, plain_state: PlainState) -> None:

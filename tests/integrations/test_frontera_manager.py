@@ -15,6 +15,7 @@ from misbehaving_site import MisbehavingSite
 from plain_frontera import PlainState, Start, crawled, next_requests, page, urls
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
+from optimal_frontier.state.downloader_limits import unserved
 from optimal_frontier.state.rows import DONE, HUB
 
 
@@ -185,6 +186,16 @@ def test_restart_goes_on(start: Start, plain_state: PlainState) -> None:
     manager = start()
     manager.add_seeds([Request("http://a.example/0"), Request("http://a.example/1")])
     assert urls(manager.get_next_requests(10)) == {"http://a.example/0", "http://a.example/1"} - {done.url}
+
+
+def test_partitions_that_nobody_serves_are_told(start: Start, plain_state: PlainState) -> None:
+    """As Scrapy's crawlers tell them, for ``optimal-frontier status``; whoever asks for no requests serves nobody."""
+    ours = {"OPTIMAL_FRONTIER_PARTITIONS": 4}
+    start(**ours, OPTIMAL_FRONTIER_SERVE_PARTITIONS=[1])
+    manager = start(**ours, OPTIMAL_FRONTIER_SERVE_PARTITIONS=[0, "2-3"])
+    manager.get_next_requests(1)
+    plain_state.namespace.open(create=False)
+    assert unserved(plain_state.namespace) == [1]
 
 
 def test_states_component_tells_what_became_of_pages(start: Start) -> None:

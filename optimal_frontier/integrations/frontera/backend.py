@@ -35,6 +35,7 @@ from optimal_frontier.integrations.frontera.request_pages import RequestPages
 from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION, SOURCE, request_of
 from optimal_frontier.integrations.frontera.url_identity import URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
+from optimal_frontier.state.downloader_limits import TELL_S, DownloaderLimits
 from optimal_frontier.state.messages import PAGE_BYTES, RELEASE, Handout, Move, Observation
 from optimal_frontier.state.partition import revise_calls
 
@@ -81,6 +82,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._seeds: list[Any] = []
         #: Grows when the server has lost what it knew, as far as seeds were sent again.
         self._beginnings = 0
+        self._next_told = 0.0
         self.fingerprinting = Fingerprinting(settings)
         self._hosts = SeenHosts()
         self._pages = RequestPages(settings, self._urls, self._hosts, lambda *of: self.session.courier.trap(*of))
@@ -221,6 +223,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         wanted = wanted or 64
         if not self._attached:
             self._drop_lost()
+            if time.monotonic() >= self._next_told:
+                self._next_told = time.monotonic() + TELL_S
+                courier.tell_limits(DownloaderLimits())  # nothing but which partitions it serves
             if courier.beginnings != self._beginnings:
                 self._beginnings = courier.beginnings
                 self._add(self._seeds)
