@@ -15,6 +15,7 @@ from misbehaving_site import MisbehavingSite
 from plain_frontera import PlainState, Start, crawled, next_requests, page, urls
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
+from optimal_frontier.integrations.frontera import backend
 from optimal_frontier.state.downloader_limits import unserved
 from optimal_frontier.state.rows import DONE, HUB
 
@@ -367,10 +368,14 @@ def test_the_example_of_the_documentation_runs(tmp_path: Path, redis_socket: str
     assert set(site.paths()) == {"/pages/2", "/static/0", "/static/1"}
 
 
-def test_seeds_are_sent_again_to_a_server_that_has_lost_everything(start: Start, plain_state: PlainState) -> None:
-    """Also where they were fetched before; what is under way comes again by itself."""
+def test_seeds_are_sent_again_to_a_server_that_has_lost_everything(
+    start: Start, plain_state: PlainState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where they were fetched before; what is under way comes again by itself. One that was given often is kept once."""
+    monkeypatch.setattr(backend, "_KEPT_SEEDS", 2)
     manager = start()
-    manager.add_seeds([Request("http://a.example/1"), Request("http://a.example/2")])
+    for seed in "11112":
+        manager.add_seeds([Request(f"http://a.example/{seed}")])
     (done,) = next_requests(manager)
     crawled(manager, done, page("one"))
     plain_state.namespace.command("DEL", *plain_state.namespace.command("KEYS", plain_state.key("")[: -len("{0}:")] + "*"))

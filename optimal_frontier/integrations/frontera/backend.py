@@ -79,7 +79,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         #: The visit whose links may still come, without Scrapy: the meta of its request, and its observation.
         self._last: tuple[dict[Any, Any], Observation] | None = None
         self._event = threading.Event()
-        self._seeds: list[Any] = []
+        #: By their URLs: spiders on a bus, and programs that start again, give the same ones many times.
+        self._seeds: dict[str, Any] = {}
         #: Grows when the server has lost what it knew, as far as seeds were sent again.
         self._beginnings = 0
         self._next_told = 0.0
@@ -158,7 +159,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     def add_seeds(self, seeds: Iterable[Any]) -> None:
         seeds = list(seeds)
         if not self._attached:
-            self._seeds += seeds[: max(0, _KEPT_SEEDS - len(self._seeds))]
+            for seed in seeds:
+                if len(self._seeds) < _KEPT_SEEDS:
+                    self._seeds[seed.url] = seed
         self._add(seeds)
 
     def links_extracted(self, request: Any, links: Iterable[Any]) -> None:
@@ -228,7 +231,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
                 courier.tell_limits(DownloaderLimits())  # nothing but which partitions it serves
             if courier.beginnings != self._beginnings:
                 self._beginnings = courier.beginnings
-                self._add(self._seeds)
+                self._add(self._seeds.values())
             slots = {key: SlotRoom(self._hosts.of(key) or [key], 0) for key in overused_keys}
             before = courier.idle_exchanges
             self._event.clear()
