@@ -190,6 +190,8 @@ def test_codecs_that_do_not_run_are_refused(worker: Start, role: str, codec: str
         (None, "--config: expected a module that can be imported: No module named 'of_no_config'"),
         ("", "MESSAGE_BUS_CODEC: expected optimal_frontier.integrations.frontera.bus_codec, as frontera."),
         (f"MESSAGE_BUS_CODEC = {CODEC!r}; MESSAGE_BUS = 'nowhere.Bus'", "MESSAGE_BUS: Error loading object 'nowhere.Bus'"),
+        (SILENT + "MIDDLEWARES = ['nowhere.Middleware']", "MIDDLEWARES or another setting names: Error loading object 'nowhere.Middleware'"),
+        (SILENT + "MIDDLEWARES = ['nowhere']", "MIDDLEWARES or another setting names: Error loading object 'nowhere'"),
         (SILENT + "MAX_NEXT_REQUESTS = 0", "MAX_NEXT_REQUESTS: expected 1 or more with Frontera's workers"),
         (SILENT + "OPTIMAL_FRONTIER_REDIS_URL = 'redis://127.0.0.1:1/0'", "cannot reach Redis at redis://127.0.0.1:1/0"),
     ],

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from frontera.contrib.backends.partitioners import FingerprintPartitioner
 from frontera.settings import Settings
+from frontera.utils.misc import load_object
 from frontera.worker.db import DBWorker
 
 from optimal_frontier.errors import ConfigurationError, OptimalFrontierError
@@ -23,6 +24,8 @@ from optimal_frontier.integrations.frontera.distributed import check_codec
 
 #: A spider that is not heard of for so long is not there, seconds. One that fetches what it has got for longer gets more when it is heard.
 SILENT_S: Final = 30.0
+#: What Frontera raises where a setting names what it cannot load, or what is of another kind.
+_NOT_LOADED: Final = (AssertionError, ImportError, NameError, ValueError)
 
 
 class HeardFeed:
@@ -88,8 +91,8 @@ class OptimalDBWorker(DBWorker):  # type: ignore[misc]  # frontera is untyped
     Raises
     ------
     ConfigurationError
-        MESSAGE_BUS cannot be loaded, MESSAGE_BUS_CODEC is one of Frontera's, MAX_NEXT_REQUESTS is 0, or a setting of ours is outside its
-        range.
+        A class of MESSAGE_BUS, MIDDLEWARES ... cannot be loaded, MESSAGE_BUS_CODEC is one of Frontera's, MAX_NEXT_REQUESTS is 0, or a
+        setting of ours is outside its range.
     """
 
     def __init__(self, settings: Any) -> None:
@@ -97,9 +100,13 @@ class OptimalDBWorker(DBWorker):  # type: ignore[misc]  # frontera is untyped
         if settings.get("MAX_NEXT_REQUESTS") == 0:
             raise ConfigurationError("MAX_NEXT_REQUESTS: expected 1 or more with Frontera's workers, whose spiders ask for as many")
         try:
-            super().__init__(settings, no_batches=False, no_incoming=False, no_scoring=False)
-        except ImportError as error:
+            load_object(settings.get("MESSAGE_BUS"))
+        except _NOT_LOADED as error:
             raise ConfigurationError(f"MESSAGE_BUS: {error}; ZeroMQ comes with pip install 'optimal-frontier[distributed]'") from error
+        try:
+            super().__init__(settings, no_batches=False, no_incoming=False, no_scoring=False)
+        except _NOT_LOADED as error:
+            raise ConfigurationError(f"a class cannot be loaded that BACKEND, MIDDLEWARES or another setting names: {error}") from error
         producer = self.spider_feed_producer
         self.spider_feed: Any = HeardFeed(self.spider_feed, producer)
         if self.spider_feed_partitioning == "fingerprint" and hasattr(producer, "partitioner"):
