@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import twisted.internet
 from frontera.contrib.backends.partitioners import FingerprintPartitioner
 from frontera.core.components import DistributedBackend, States
 from frontera.core.manager import FrontierManager
@@ -15,7 +16,7 @@ from frontera.core.models import Request, Response
 from frontera.utils.fingerprint import sha1
 from plain_frontera import FINGERPRINTS, PlainState, Start, page, urls
 
-from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.integrations.frontera import OptimalBackend, db_worker
 from optimal_frontier.integrations.frontera.bus_codec import CODEC, Decoder, Encoder
 
@@ -124,6 +125,18 @@ def test_the_next_batch_gathers_while_the_worker_listens(worker: Start, plain_st
     assert len({DECODER.decode_request(message).url for message in sent}) == first + 12
 
 
+def test_a_worker_that_cannot_go_on_ends(worker: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a spider of Scrapy's does: not for an outage, but where Redis refuses for good."""
+    stops: list[int] = []
+    monkeypatch.setattr(twisted.internet, "reactor", SimpleNamespace(stop=lambda: stops.append(1)), raising=False)
+    frontera = object.__new__(db_worker.OptimalDBWorker)
+    frontera._backend = worker(db_worker=True).backend
+    monkeypatch.setattr(frontera._backend.session.courier, "failure", StateError("the user lacks a permission"))
+    assert frontera.new_batch() == 0
+    assert stops == [1]
+    assert frontera.has_failed
+
+
 def test_conditions_are_a_matter_of_the_setting(worker: Start) -> None:
     for given, is_on in (({}, False), ({"OPTIMAL_FRONTIER_CONDITIONAL_GET": True}, True)):
         assert worker(db_worker=True, **given).backend.settings.conditional_get is is_on
@@ -190,7 +203,7 @@ def test_codecs_that_do_not_run_are_refused(worker: Start, role: str, codec: str
         (None, "--config: expected a module that can be imported: No module named 'of_no_config'"),
         ("", "MESSAGE_BUS_CODEC: expected optimal_frontier.integrations.frontera.bus_codec, as frontera."),
         (f"MESSAGE_BUS_CODEC = {CODEC!r}; MESSAGE_BUS = 'nowhere.Bus'", "MESSAGE_BUS: Error loading object 'nowhere.Bus'"),
-        (SILENT + "MIDDLEWARES = ['nowhere.Middleware']", "MIDDLEWARES or another setting names: Error loading object 'nowhere.Middleware'"),
+        (SILENT + "MIDDLEWARES = ['nowhere.Middleware']", "another setting names: Error loading object 'nowhere.Middleware'"),
         (SILENT + "MIDDLEWARES = ['nowhere']", "MIDDLEWARES or another setting names: Error loading object 'nowhere'"),
         (SILENT + "MAX_NEXT_REQUESTS = 0", "MAX_NEXT_REQUESTS: expected 1 or more with Frontera's workers"),
         (SILENT + "OPTIMAL_FRONTIER_REDIS_URL = 'redis://127.0.0.1:1/0'", "cannot reach Redis at redis://127.0.0.1:1/0"),

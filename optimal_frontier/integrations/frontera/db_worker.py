@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 import math
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any, Final
@@ -88,12 +89,19 @@ class OptimalDBWorker(DBWorker):  # type: ignore[misc]  # frontera is untyped
     ----------
     settings : frontera Settings
 
+    Attributes
+    ----------
+    has_failed : bool
+        It has stopped, as Redis cannot be used.
+
     Raises
     ------
     ConfigurationError
         A class of MESSAGE_BUS, MIDDLEWARES ... cannot be loaded, MESSAGE_BUS_CODEC is one of Frontera's, MAX_NEXT_REQUESTS is 0, or a
         setting of ours is outside its range.
     """
+
+    has_failed = False
 
     def __init__(self, settings: Any) -> None:
         check_codec(settings)
@@ -117,10 +125,20 @@ class OptimalDBWorker(DBWorker):  # type: ignore[misc]  # frontera is untyped
 
         The worker listens to the bus for a second or more between two batches, and would use only what the budget has saved up by then.
         """
+        if not isinstance(self._backend, OptimalBackend):
+            return int(super().new_batch())
+        courier = self._backend.session.courier
+        if courier.failure is not None:
+            # For good, as the courier has logged. Frontera would call again, for ever.
+            from twisted.internet import reactor
+
+            self.has_failed = True
+            reactor.stop()  # type: ignore[misc]  # a module that stands for an object
+            return 0
         count = int(super().new_batch())
         ready = self.spider_feed.available_partitions()
-        if ready and isinstance(self._backend, OptimalBackend):
-            self._backend.session.courier.ask(self.max_next_requests * len(ready), {}, 0)
+        if ready:
+            courier.ask(self.max_next_requests * len(ready), {}, 0)
         return count
 
 
@@ -141,6 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OptimalFrontierError as error:
         parser.error(str(error))
     worker.run()
+    if worker.has_failed:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
