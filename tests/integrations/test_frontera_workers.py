@@ -194,4 +194,3 @@ def test_a_spider_that_is_not_there_gets_nothing(processes: Processes, site: Mis
     assert processes.stop("db") == 0
     assert "Traceback" not in processes.logs
     assert {fetch.headers["user-agent"] for fetch in site.fetches} == {"spider 1"}
-    assert "no result of" not in processes.logs
