@@ -5,12 +5,12 @@ One rule for all who read rows: crawlers, planners, `check`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
-from optimal_frontier.state.rows import ACTIVE, DONE, LAYOUT
+from optimal_frontier.state.rows import ACTIVE, DONE, HEAD_BYTES, LAYOUT, Row
 
 #: Microseconds by which a visit may lie in the future.
 _AHEAD_US: Final = 60e6
@@ -66,6 +66,23 @@ def is_sound(heads: np.ndarray) -> np.ndarray:
     for _, one in faults_of(heads):
         broken |= one
     return ~broken
+
+
+def sound_rows(values: Sequence[bytes | None]) -> list[Row | None]:
+    """Return the rows of stored values; None where there is no value, or it is damaged.
+
+    Examples
+    --------
+    >>> [row and row.state for row in sound_rows([Row().pack(), None, b"short", Row(state=77).pack()])]
+    [1, None, None, None]
+    """
+    whole = [at for at, value in enumerate(values) if value is not None and len(value) >= HEAD_BYTES]
+    broken = unsound(np.frombuffer(b"".join([(values[at] or b"")[:HEAD_BYTES] for at in whole]), LAYOUT))
+    rows: list[Row | None] = [None] * len(values)
+    for place, at in enumerate(whole):
+        if place not in broken:
+            rows[at] = Row.unpack(values[at] or b"")
+    return rows
 
 
 def fault_of(head: bytes) -> str:

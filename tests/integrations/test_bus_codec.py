@@ -97,6 +97,12 @@ def test_what_is_no_plain_data_is_left_behind(encoder: Encoder, decoder: Decoder
     ]
 
 
+def test_names_that_are_no_plain_data_are_sent_as_none(encoder: Encoder, decoder: Decoder, caplog: pytest.LogCaptureFixture) -> None:
+    sent = Request("http://a.example/", meta={b"kept": 1, object(): 2, b"nested": {object(): 3, "kept": 4}})
+    assert decoder.decode_request(encoder.encode_request(sent)).meta == {b"kept": 1, None: 2, b"nested": {None: 3, "kept": 4}}
+    assert len(caplog.records) == 1
+
+
 @pytest.mark.parametrize(
     "message",
     [

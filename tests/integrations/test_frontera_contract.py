@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from frontera.core.components import Middleware
+from frontera.core.components import Middleware, States
 from frontera.core.models import Request, Response
 from plain_frontera import FINGERPRINTS, PlainState, Start, crawled, next_requests, page, urls
 
@@ -128,6 +128,17 @@ def test_states_are_read_by_fingerprints(start: Start) -> None:
     for n in range(50):
         states.set_states(Request(f"http://a.example/{n}"))
     assert len(states._cache) <= 4
+
+
+def test_states_of_damaged_pages_are_unknown(start: Start, plain_state: PlainState) -> None:
+    """One of them costs no other its state."""
+    manager = start()
+    manager.add_seeds([Request("http://a.example/0"), Request("http://a.example/1")])
+    damaged = plain_state.identity("http://a.example/0")[:12]
+    plain_state.namespace.command("HSET", plain_state.key("pages"), damaged, b"short")
+    pages = [Request(f"http://a.example/{n}") for n in range(2)]
+    manager.backend.states.set_states(pages)
+    assert [page.meta[b"state"] for page in pages] == [States.NOT_CRAWLED, States.QUEUED]
 
 
 # Links that cannot be stored.

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import twisted.internet
 from frontera.contrib.backends.partitioners import FingerprintPartitioner
 from frontera.core.components import DistributedBackend, States
 from frontera.core.manager import FrontierManager
@@ -15,13 +16,20 @@ from frontera.core.models import Request, Response
 from frontera.utils.fingerprint import sha1
 from plain_frontera import FINGERPRINTS, PlainState, Start, page, urls
 
-from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.integrations.frontera import OptimalBackend, db_worker
 from optimal_frontier.integrations.frontera.bus_codec import CODEC, Decoder, Encoder
 
 BACKEND = "optimal_frontier.integrations.frontera.DistributedOptimalBackend"
 DECODER = Decoder(Request, Response)
 SEED, LINK = "http://a.example/", "http://a.example/1"
+#: Settings of a DB worker with a bus that is silent.
+SILENT = f"""
+class Bus:
+    def __init__(self, settings): pass
+    def __getattr__(self, name): return lambda *_, **__: self
+BACKEND, MESSAGE_BUS_CODEC, MESSAGE_BUS = {BACKEND!r}, {CODEC!r}, __name__ + ".Bus"
+"""
 
 
 def scheduled(*urls: str, of: str = "", score: float = 1.0) -> list[Any]:
@@ -117,6 +125,18 @@ def test_the_next_batch_gathers_while_the_worker_listens(worker: Start, plain_st
     assert len({DECODER.decode_request(message).url for message in sent}) == first + 12
 
 
+def test_a_worker_that_cannot_go_on_ends(worker: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a spider of Scrapy's does: not for an outage, but where Redis refuses for good."""
+    stops: list[int] = []
+    monkeypatch.setattr(twisted.internet, "reactor", SimpleNamespace(stop=lambda: stops.append(1)), raising=False)
+    frontera = object.__new__(db_worker.OptimalDBWorker)
+    frontera._backend = worker(db_worker=True).backend
+    monkeypatch.setattr(frontera._backend.session.courier, "failure", StateError("the user lacks a permission"))
+    assert frontera.new_batch() == 0
+    assert stops == [1]
+    assert frontera.has_failed
+
+
 def test_conditions_are_a_matter_of_the_setting(worker: Start) -> None:
     for given, is_on in (({}, False), ({"OPTIMAL_FRONTIER_CONDITIONAL_GET": True}, True)):
         assert worker(db_worker=True, **given).backend.settings.conditional_get is is_on
@@ -183,6 +203,10 @@ def test_codecs_that_do_not_run_are_refused(worker: Start, role: str, codec: str
         (None, "--config: expected a module that can be imported: No module named 'of_no_config'"),
         ("", "MESSAGE_BUS_CODEC: expected optimal_frontier.integrations.frontera.bus_codec, as frontera."),
         (f"MESSAGE_BUS_CODEC = {CODEC!r}; MESSAGE_BUS = 'nowhere.Bus'", "MESSAGE_BUS: Error loading object 'nowhere.Bus'"),
+        (SILENT + "MIDDLEWARES = ['nowhere.Middleware']", "another setting names: Error loading object 'nowhere.Middleware'"),
+        (SILENT + "MIDDLEWARES = ['nowhere']", "MIDDLEWARES or another setting names: Error loading object 'nowhere'"),
+        (SILENT + "MAX_NEXT_REQUESTS = 0", "MAX_NEXT_REQUESTS: expected 1 or more with Frontera's workers"),
+        (SILENT + "OPTIMAL_FRONTIER_REDIS_URL = 'redis://127.0.0.1:1/0'", "cannot reach Redis at redis://127.0.0.1:1/0"),
     ],
 )
 def test_the_db_worker_says_what_is_missing(
@@ -198,6 +222,12 @@ def test_the_db_worker_says_what_is_missing(
     assert message in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_an_unknown_log_level_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        db_worker.main(["--config", "workers", "--log-level", "loud"])
+    assert "--log-level/-L: invalid choice: 'LOUD'" in capsys.readouterr().err
+
+
 def test_requests_go_to_spiders_that_have_room() -> None:
     """By their fingerprint among those; while all have room, as Frontera has it."""
     ready = {0, 1, 2}
@@ -206,6 +236,23 @@ def test_requests_go_to_spiders_that_have_room() -> None:
     assert [partitioner.partition(key) for key in keys] == [FingerprintPartitioner([0, 1, 2]).partition(key) for key in keys]
     ready.remove(1)
     assert {partitioner.partition(key) for key in keys} == {0, 2}
+
+
+def test_requests_wait_for_spiders_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bus drops what nobody listens to: a spider gets requests once it was heard, and for some time after that."""
+    clock = [1000.0]
+    monkeypatch.setattr(db_worker.time, "monotonic", lambda: clock[0])
+    offsets = {0: 7}
+    producer = SimpleNamespace(get_offset=offsets.__getitem__)
+    feed = db_worker.HeardFeed(SimpleNamespace(available_partitions=lambda: {0, 1}, partitions=[0, 1]), producer)
+    assert feed.partitions == [0, 1]
+    assert feed.available_partitions() == set()
+    assert producer.get_offset(0) == 7
+    clock[0] += db_worker.SILENT_S / 2
+    assert producer.get_offset(1) == 0, "nothing was sent there yet"
+    assert feed.available_partitions() == {0, 1}
+    clock[0] += db_worker.SILENT_S / 2
+    assert feed.available_partitions() == {1}
 
 
 def test_without_workers_it_is_the_other_backend(start: Start, plain_state: PlainState) -> None:

@@ -15,6 +15,8 @@ from misbehaving_site import MisbehavingSite
 from plain_frontera import PlainState, Start, crawled, next_requests, page, urls
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
+from optimal_frontier.integrations.frontera import backend
+from optimal_frontier.state.downloader_limits import unserved
 from optimal_frontier.state.rows import DONE, HUB
 
 
@@ -187,6 +189,16 @@ def test_restart_goes_on(start: Start, plain_state: PlainState) -> None:
     assert urls(manager.get_next_requests(10)) == {"http://a.example/0", "http://a.example/1"} - {done.url}
 
 
+def test_partitions_that_nobody_serves_are_told(start: Start, plain_state: PlainState) -> None:
+    """As Scrapy's crawlers tell them, for ``optimal-frontier status``; whoever asks for no requests serves nobody."""
+    ours = {"OPTIMAL_FRONTIER_PARTITIONS": 4}
+    start(**ours, OPTIMAL_FRONTIER_SERVE_PARTITIONS=[1])
+    manager = start(**ours, OPTIMAL_FRONTIER_SERVE_PARTITIONS=[0, "2-3"])
+    manager.get_next_requests(1)
+    plain_state.namespace.open(create=False)
+    assert unserved(plain_state.namespace) == [1]
+
+
 def test_states_component_tells_what_became_of_pages(start: Start) -> None:
     """Not crawled, queued, crawled, error: read from the store, and cached until cleared."""
     manager = start()
@@ -356,10 +368,14 @@ def test_the_example_of_the_documentation_runs(tmp_path: Path, redis_socket: str
     assert set(site.paths()) == {"/pages/2", "/static/0", "/static/1"}
 
 
-def test_seeds_are_sent_again_to_a_server_that_has_lost_everything(start: Start, plain_state: PlainState) -> None:
-    """Also where they were fetched before; what is under way comes again by itself."""
+def test_seeds_are_sent_again_to_a_server_that_has_lost_everything(
+    start: Start, plain_state: PlainState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where they were fetched before; what is under way comes again by itself. One that was given often is kept once."""
+    monkeypatch.setattr(backend, "_KEPT_SEEDS", 2)
     manager = start()
-    manager.add_seeds([Request("http://a.example/1"), Request("http://a.example/2")])
+    for seed in "11112":
+        manager.add_seeds([Request(f"http://a.example/{seed}")])
     (done,) = next_requests(manager)
     crawled(manager, done, page("one"))
     plain_state.namespace.command("DEL", *plain_state.namespace.command("KEYS", plain_state.key("")[: -len("{0}:")] + "*"))

@@ -181,3 +181,16 @@ def test_without_a_strategy_worker_every_link_is_a_page(processes: Processes, si
     assert processes.stop("db") == 0
     assert "Traceback" not in processes.logs
     assert plain_state.counts["pages"] == len(pages)
+
+
+def test_a_spider_that_is_not_there_gets_nothing(processes: Processes, site: MisbehavingSite, plain_state: PlainState) -> None:
+    """So the other one fetches all pages."""
+    with (processes.folder / "workers.py").open("a") as out:
+        out.write('BACKEND = "optimal_frontier.integrations.frontera.OptimalBackend"\n')
+    for name in ("broker", "db", "spider 1"):
+        processes.start(name)
+    pages = ["/links/counter/0,pages/20", "/counter/0", "/pages/20", *(f"/static/{n}" for n in range(20))]
+    processes.until(lambda: all(site.count(path) >= 2 for path in pages))
+    assert processes.stop("db") == 0
+    assert "Traceback" not in processes.logs
+    assert {fetch.headers["user-agent"] for fetch in site.fetches} == {"spider 1"}

@@ -175,7 +175,7 @@ class Partition:
         at = max(now, self.free_at.get(host, 0.0))
         if self.awaited.get(host, 0.0) > now:
             return -1.0, at + awaited
-        if at - now <= LONGEST_TURN_S * 1e6:
+        if at - now <= max(LONGEST_TURN_S * 1e6, 2 * pause):
             self.free_at[host], self.awaited[host] = at + pause, at + awaited
         return at - now, at + awaited
 

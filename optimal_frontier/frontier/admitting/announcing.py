@@ -18,11 +18,12 @@ from optimal_frontier.frontier.judging.hubs import worth_of as worth_of_hub
 from optimal_frontier.frontier.judging.source_worths import Source, source_of
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbers_of
 from optimal_frontier.scheduling.numbers import Numbers, deadline
-from optimal_frontier.state.memory import MOST_SOURCES, Lastmod, Memory, Signals
+from optimal_frontier.state.memory import MOST_SOURCES, NOTHING_REMEMBERED, Lastmod, Memory, Signals
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.rows import ACTIVE, CHECKED, HELD, HUB, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row
+from optimal_frontier.state.soundness import sound_rows
 from optimal_frontier.state.source_lessons import NOTHING_KNOWN, Record, is_ping
 from optimal_frontier.state.source_records import read_sources
 
@@ -70,7 +71,7 @@ class Told(NamedTuple):
     again : list of NewPage
         Pages that are being fetched: it is to be said again when that is over.
     unknown : list of NewPage
-        Pages that are not known there.
+        Pages that are not known there, or whose row is damaged.
     moved : int
         Deadlines that were moved.
     """
@@ -245,21 +246,20 @@ def _take_in(
         partition=partition,
     )
     now = namespace.now(partition)
-    stored = {page: (value, Memory.unpack(raw), score) for page, value, raw, score in zip(ids, values, memories, scores, strict=True)}
+    stored = {page: (row, _remembered(raw), score) for page, row, raw, score in zip(ids, sound_rows(values), memories, scores, strict=True)}
     others = {one.source for _, memory, _ in stored.values() for one in memory.signals} - known.keys()
     records = {**known, **read_sources(namespace, others)} if others else known
     heard: dict[bytes, tuple[Row, Memory, Memory]] = {}
     spoken: dict[bytes, list[NewPage]] = {}
     for new in pages:
-        value, memory, score = stored[new.page]
-        if value is None:
+        row, memory, score = stored[new.page]
+        if row is None:
             told.unknown.append(new)
             continue
-        row, before, memory = heard.get(new.page, (None, memory, memory))
-        row = Row.unpack(value) if row is None else row
+        _, before, memory = heard.get(new.page, (row, memory, memory))
         word = hear(row, memory, new, now)
         is_leased = score is not None and float(score) % 2 == 1
-        if is_leased and (word.is_signal or len(word.memory.signals) > len(memory.signals)):
+        if is_leased and word.memory != memory:
             # The judge writes what is remembered of it: it is said again after that, with the word that is stored now.
             told.again.append(new)
             continue
@@ -282,6 +282,13 @@ def _take_in(
         else:  # it was visited, or handed out, since it was read
             told.again.extend(spoken[page])
             counted["signals"] -= len(spoken[page])
+
+
+def _remembered(raw: bytes | None) -> Memory:
+    try:
+        return Memory.unpack(raw)
+    except ValueError:  # as at its next handout, that is forgotten
+        return NOTHING_REMEMBERED
 
 
 def _count_for_source(new: NewPage, row: Row, terms: Terms, known_of: KnownOf) -> None:

@@ -35,6 +35,7 @@ from optimal_frontier.integrations.frontera.request_pages import RequestPages
 from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION, SOURCE, request_of
 from optimal_frontier.integrations.frontera.url_identity import URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
+from optimal_frontier.state.downloader_limits import TELL_S, DownloaderLimits
 from optimal_frontier.state.messages import PAGE_BYTES, RELEASE, Handout, Move, Observation
 from optimal_frontier.state.partition import revise_calls
 
@@ -78,9 +79,11 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         #: The visit whose links may still come, without Scrapy: the meta of its request, and its observation.
         self._last: tuple[dict[Any, Any], Observation] | None = None
         self._event = threading.Event()
-        self._seeds: list[Any] = []
+        #: By their URLs: spiders on a bus, and programs that start again, give the same ones many times.
+        self._seeds: dict[str, Any] = {}
         #: Grows when the server has lost what it knew, as far as seeds were sent again.
         self._beginnings = 0
+        self._next_told = 0.0
         self.fingerprinting = Fingerprinting(settings)
         self._hosts = SeenHosts()
         self._pages = RequestPages(settings, self._urls, self._hosts, lambda *of: self.session.courier.trap(*of))
@@ -156,7 +159,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
     def add_seeds(self, seeds: Iterable[Any]) -> None:
         seeds = list(seeds)
         if not self._attached:
-            self._seeds += seeds[: max(0, _KEPT_SEEDS - len(self._seeds))]
+            for seed in seeds:
+                if len(self._seeds) < _KEPT_SEEDS:
+                    self._seeds[seed.url] = seed
         self._add(seeds)
 
     def links_extracted(self, request: Any, links: Iterable[Any]) -> None:
@@ -221,9 +226,12 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         wanted = wanted or 64
         if not self._attached:
             self._drop_lost()
+            if time.monotonic() >= self._next_told:
+                self._next_told = time.monotonic() + TELL_S
+                courier.tell_limits(DownloaderLimits())  # nothing but which partitions it serves
             if courier.beginnings != self._beginnings:
                 self._beginnings = courier.beginnings
-                self._add(self._seeds)
+                self._add(self._seeds.values())
             slots = {key: SlotRoom(self._hosts.of(key) or [key], 0) for key in overused_keys}
             before = courier.idle_exchanges
             self._event.clear()

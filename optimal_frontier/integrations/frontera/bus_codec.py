@@ -23,12 +23,14 @@ CODEC: Final = "optimal_frontier.integrations.frontera.bus_codec"
 #: Names in meta that are for one process begin so; of these only the name of the page and the mark of links go any further.
 _OURS: Final = b"optimal_frontier_"
 _SENT: Final = (PAGE, IS_LINK)
+#: What `encode_record` raises at anything but plain data.
+_NOT_PLAIN: Final = (TypeError, OverflowError, ValueError)
 #: Most levels of what is looked through for values that cannot be sent.
 _MOST_LEVELS: Final = 20
 
 
 class Encoder(BaseEncoder):  # type: ignore[misc]  # frontera is untyped
-    """Makes messages of plain data. Values in meta that are none are sent as None, which is logged once.
+    """Makes messages of plain data. Names and values in meta that are none are sent as None, which is logged once.
 
     Parameters
     ----------
@@ -75,19 +77,19 @@ class Encoder(BaseEncoder):  # type: ignore[misc]  # frontera is untyped
     def _packed(self, *message: Any) -> bytes:
         try:
             return encode_record(list(message))
-        except (TypeError, OverflowError, ValueError):
+        except _NOT_PLAIN:
             return encode_record(self._plain(list(message)))
 
     def _plain(self, value: Any, level: int = 0) -> Any:
         if level < _MOST_LEVELS:
             if isinstance(value, dict):
-                return {name: self._plain(part, level + 1) for name, part in value.items()}
+                return {self._plain(name, level + 1): self._plain(part, level + 1) for name, part in value.items()}
             if isinstance(value, list):
                 return [self._plain(part, level + 1) for part in value]
             try:
                 encode_record(value)
                 return value
-            except (TypeError, OverflowError, ValueError):
+            except _NOT_PLAIN:
                 pass
         if not self._warned:
             self._warned = True

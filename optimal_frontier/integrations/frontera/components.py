@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -104,12 +105,16 @@ class FrontierStates(States):  # type: ignore[misc]  # frontera is untyped
             values, aliases = namespace.commands([["HMGET", namespace.key(name, k), *names] for name in ("pages", "aliases")], partition=k)
             for identity, value, alias in zip(wanted, values, aliases, strict=True):
                 if value is not None:
-                    self._cache[identity] = _state_of(Row.unpack(value))
+                    self._note(identity, value)
                 elif alias is not None:
                     moved.append(identity)
         for identity, place in zip(moved, locate(namespace, moved), strict=True):
             if place is not None:
-                self._cache[identity] = _state_of(Row.unpack(place.value))
+                self._note(identity, place.value)
+
+    def _note(self, identity: bytes, value: bytes) -> None:
+        with contextlib.suppress(ValueError):  # a damaged row is put aside when its page is due; it costs no other its state
+            self._cache[identity] = _state_of(Row.unpack(value))
 
 
 def _state_of(row: Row) -> int:

@@ -86,7 +86,7 @@ class PacedStarts:
             lease.is_given_back = True
 
     async def _take_turn(self, host: str) -> float:
-        """Wait for the turn, and return its name."""
+        """Wait for the turn, unless that is long, and return its name."""
         turn, asked = self._courier.take_turn(host), time.monotonic()
         try:
             while not turn.at:
@@ -94,9 +94,11 @@ class PacedStarts:
                 if is_closing(self._crawler.engine) or time.monotonic() > asked + _ANSWER_S:
                     raise IgnoreRequest(f"{host} has given no turn")
             while (left := turn.at - time.monotonic()) > 0:
-                if is_closing(self._crawler.engine) or left > _LONGEST_S:
+                if is_closing(self._crawler.engine) or left > max(_LONGEST_S, 2 * self._courier.pause_s):
                     self._courier.note_start(host, turn.awaited, is_never=True)
                     raise IgnoreRequest(f"{host} has no turn for {left:.0f} s")
+                if left > _LONGEST_S:
+                    break  # of a host that is asked this seldom: what comes after this fetch waits the longer
                 await pause(min(left, 1.0))
             return turn.awaited
         finally:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from clocked_namespace import START, ClockedNamespace, fingerprint, page_of, settings_of
 
+from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, SignalVisit
 from optimal_frontier.frontier.admitting.announcing import MOST_FIRST, Told, take_in
 from optimal_frontier.frontier.judging.source_worths import lesson_of, record_in, source_of
@@ -314,6 +315,52 @@ def test_a_page_in_flight_is_told_after_its_lease(store: ClockedNamespace) -> No
     store.advance(5.0)
     assert take_in(store, {0: [again]}, lambda _: TERMS).moved == 0  # seen meanwhile
     assert tell(store, "h/0").moved == 1
+
+
+def test_what_is_said_of_a_page_in_flight_and_what_its_visit_stores_are_both_kept(store: ClockedNamespace) -> None:
+    """Also what is no signal: it would be written over by the visit, or write over what that has stored."""
+    known_pages(store)
+    store.advance(1000.0)
+    handout = handed_out(store)
+    (again,) = tell(store, "h/0", by=None).again
+    stored = replace(handout.memory, etag=b'"1"')
+    store.end(handout, memory=stored, **RATE)
+    assert take_in(store, {0: [again]}, lambda _: TERMS).again == []
+    assert store.remembered("h/0") == replace(stored, lastmod=store.remembered("h/0").lastmod)
+    assert store.remembered("h/0").lastmod is not None
+
+
+def test_damage_of_one_page_costs_no_other_its_word(store: ClockedNamespace) -> None:
+    """A row that is none is left to dispatch, which puts it aside; a memory that is none is forgotten. Pings would wait behind it."""
+    known_pages(store, 4)
+    knows(store, TRUE)
+    pages, memories = store.key("pages"), store.key("memory")
+    store.command("HSET", pages, fingerprint("h/0")[:12], b"short")
+    store.command("HSET", pages, fingerprint("h/1")[:12], store.row("h/1")._replace(shape=math.nan).pack() + b"tail")
+    store.command("HSET", memories, fingerprint("h/2")[:12], b"\xc1")
+    told = tell(store, "h/0", "h/1", "h/2", "h/3")
+    assert [new.page for new in told.unknown] == [fingerprint(name)[:12] for name in ("h/0", "h/1")]
+    assert told.moved == 2
+    assert signals(store, "h/2") == signals(store, "h/3") == 1
+
+
+def test_words_are_taken_in_once_after_an_outage(store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a server that is full or gone in the middle: the courier repeats what it was about to do."""
+    known_pages(store, 2)
+    knows(store, LYING)
+    pages = [page_of(f"h/{n}", lastmod=(store.now(), 60.0), announcement=Announcement(SITEMAP, 100.0)) for n in range(2)]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise StateUnavailableError("full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "command", refuse)
+        with pytest.raises(StateUnavailableError):
+            take_in(store, {0: pages}, lambda _: TERMS)
+    for _ in range(2):
+        take_in(store, {0: pages}, lambda _: TERMS)
+    assert [signals(store, f"h/{n}") for n in range(2)] == [1, 1]
+    assert store.counts()["signals"] == 2
 
 
 def test_a_convincing_source_brings_back_a_retired_page(store: ClockedNamespace) -> None:
