@@ -25,17 +25,17 @@ local function write_state(d) call('SET', P .. 'd', pk(STATE, unpack(d))) end
 -- When a page is due (scheduling/numbers.py), and where that is on the queue: whole and even, as odd scores are leases.
 local function deadline(L, b, a, s, e, l)
   local wait = a + s * L
-  if wait > l then wait = l end
-  if wait < e then wait = e end
-  return b + wait * 1e6
+  wait = wait > l and l or wait
+  return b + (wait < e and e or wait) * 1e6
 end
 local function place(due) return due >= FAR and FAR or floor(due / 2) * 2 end
 local function many(command, key, list) if #list > 0 then call(command, key, unpack(list)) end end
--- In f a host stands by the rank of its first page (below 0), or by the time when it opens (false: it is open; nil: if it is shut it stays so).
-local function sync_first(host, opens)
+local function read(key, fields) return #fields > 0 and call('HMGET', key, unpack(fields)) or {} end
+-- In f a host stands by the rank of its first page (below 0), or by the time when it opens: if it is shut it stays so.
+local function sync_first(host)
   local head = call('ZRANGE', P .. 'f:' .. host, 0, 0, 'WITHSCORES')
   if not head[2] then call('ZREM', P .. 'f', host)
-  elseif opens ~= nil or tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 then call('ZADD', P .. 'f', opens or head[2], host) end
+  elseif tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 then call('ZADD', P .. 'f', head[2], host) end
 end
 -- rows: flat list of row, page of pages that wait for their first visit.
 local function queue_first(rows)
