@@ -108,11 +108,11 @@ end
 if c - over < want and looks <= 0 and last <= now then wait = 0 end -- what is due behind those of shut hosts is next
 table.sort(ready)
 -- First visits: the next page of each open host, by rank, best last; hosts whose pages rank alike take turns. It is read with the one after
--- it, by which the host stands in f then; of a host that takes several four are read at a time.
-local firsts, begun, standing, emptied = {}, {}, {}, {}
+-- it, by which the host stands in f then; where hosts are few, four are read at a time.
+local firsts, begun, standing, emptied, further = {}, {}, {}, {}, 1
 local function line_up(one)
   local list, at, i = one.list, 2 * one.n, 1
-  local told = list[at + 1] and {} or call('ZRANGE', P .. 'f:' .. one.number, one.n, one.n + (pause > 0 and 1 or 3), 'WITHSCORES')
+  local told = list[at + 1] and {} or call('ZRANGE', P .. 'f:' .. one.number, one.n, one.n + further, 'WITHSCORES')
   for i = 1, #told do list[at + i] = told[i] end
   one.id, one.rank = list[at + 1], number(list[at + 2])
   if not one.id or not is_open(one.host) then return end
@@ -124,7 +124,7 @@ if want > 0 and (is_first_pass or discovery + share * want >= 1 or c < want or r
   for from = 0, want + #ARGV[2] / 8, want + SPARE do
     local numbers, hosts = call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', from, want + SPARE), {}
     for i = 1, #numbers do hosts[i] = pk('<I4', numbers[i]) end
-    learn_hosts(hosts)
+    learn_hosts(hosts); further = #numbers < want and 3 or 1
     for i, host in ipairs(hosts) do
       if opens[host] > now then stand(numbers[i], opens[host])
       elseif #begun < want + SPARE and is_open(host) then
