@@ -90,7 +90,7 @@ class Numbers:
         new = is_kept & (numbers == NO_GROUP)
         if new.any():
             self.add(keys[new])
-            numbers = self.of(keys)
+            numbers[new] = self.of(keys[new])
         numbers[~is_kept] = NO_GROUP
         self.is_touched[numbers] = True
         return numbers
