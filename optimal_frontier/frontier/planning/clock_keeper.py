@@ -88,7 +88,7 @@ class ClockKeeper:
         if k not in self.clocks or takes_over:
             self.clocks[k] = NeighbourhoodClocks(self.namespace, k)
             self.clocks[k].load(priors.default_time)
-        self.clocks[k].count(pages, int(np.count_nonzero(pages["fresh"])))
+        self.clocks[k].count(pages, self.crawl.tables[k].turnover)
         return self._read(k, now)
 
     def catch_up(self, now: float) -> None:
