@@ -183,7 +183,6 @@ local turns, k = {}, 0
 for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk(TURNS, free[host], turn[host], waits[host]), k + 2 end
 many('HSET', P .. 'opens', turns)
 for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and opens[host] <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
-local memories, words = read(P .. 'memory', ids), call('EXISTS', P .. 'hosts:words') == 1 and read(P .. 'hosts:words', hosts) or {}
 store_counts({dispatched = got, leases_expired = expired})
 local next_open = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
 if next_open and tonumber(next_open) > now then wait = min(wait, next_open - now) elseif firsts[1] then wait = 0 end
@@ -191,5 +190,5 @@ if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / bu
 d[${D_AT}], d[${D_CLOCK}], d[${D_TOKENS}], d[${D_DISCOVERY}], d[${D_LOG_PRICE}] = now, told, budget > 0 and tokens - got or 1, discovery, L
 if run > 0 then d[${D_RUN}], d[${D_DISPATCHES}] = run, dispatches + 1 end
 write_state(d)
-return {pk('<ddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], token, told, found, dispatches), ids, late, values, memories, words,
-  read(P .. 'hosts:names', hosts)}
+return {pk('<ddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], token, told, found, dispatches), ids, late, values, read(P .. 'memory', ids),
+  call('EXISTS', P .. 'hosts:words') == 1 and read(P .. 'hosts:words', hosts) or {}, read(P .. 'hosts:names', hosts)}
