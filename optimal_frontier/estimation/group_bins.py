@@ -103,10 +103,15 @@ class GroupBins:
 
     def pack(self, groups: Ints) -> list[bytes]:
         """Return the sums of each of some groups, 272 bytes; none for a group that is as if it were new."""
-        head, size = _HEADER.pack(self.newest, self.bin_s), 4 * BINS * _PACKED.itemsize
-        packed = np.minimum(self.sums[:, groups], _LARGEST).astype(_PACKED).swapaxes(0, 1).tobytes()
-        is_new = ~self.sums[EXPECTED][groups].any(axis=1)
-        return [b"" if new else head + packed[at * size : (at + 1) * size] for at, new in enumerate(is_new.tolist())]
+        rows = np.zeros(len(groups), [("head", f"V{_HEADER.size}"), ("sums", _PACKED, (4, BINS))])
+        rows["head"] = np.void(_HEADER.pack(self.newest, self.bin_s))
+        sums = self.sums[:, groups]
+        np.minimum(sums, _LARGEST, out=sums)
+        rows["sums"] = sums.swapaxes(0, 1)
+        packed: list[bytes] = rows.view(f"V{rows.itemsize}").tolist()
+        for at in np.flatnonzero(~sums[EXPECTED].any(axis=1)).tolist():
+            packed[at] = b""
+        return packed
 
     def unpack(self, group: int, packed: bytes, now: float = math.inf) -> None:
         """Put what `pack` returned in the place of the sums of a group, moved on to the newest bin. No bin begins after ``now``.

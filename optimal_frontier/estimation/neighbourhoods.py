@@ -68,6 +68,7 @@ _PACKED_AT_ONCE: Final = 16_384
 _MANY: Final = 64
 #: A packed host begins with the evidence of its gates, and when its rhythm began to be learned.
 _HOST: Final = struct.Struct("<ddd")
+_HOST_ROW: Final = np.dtype([("gates", "<f8", 3), ("sums", "<f4", (2, HOURS))])
 
 
 @dataclass(frozen=True)
@@ -240,10 +241,13 @@ class Neighbourhoods:
 
     def pack_hosts(self, hosts: Ints) -> list[bytes]:
         """Return what `pack_host` does of each of some hosts."""
-        gates = [of[hosts].tolist() for of in (self.gates.evidence, self.rhythm_gates.evidence, self.rhythms.begun)]
-        sums = np.concatenate([self.rhythms.attributed[hosts], self.rhythms.expected[hosts]], axis=1).astype("<f4").tobytes()
-        size = 8 * HOURS
-        return [_HOST.pack(*told) + sums[at * size : (at + 1) * size] for at, told in enumerate(zip(*gates, strict=True))]
+        rows = np.zeros(len(hosts), _HOST_ROW)
+        for at, gates in enumerate((self.gates.evidence, self.rhythm_gates.evidence, self.rhythms.begun)):
+            rows["gates"][:, at] = gates[hosts]
+        for at, sums in enumerate((self.rhythms.attributed, self.rhythms.expected)):
+            rows["sums"][:, at] = sums[hosts]
+        packed: list[bytes] = rows.view(f"V{rows.itemsize}").tolist()
+        return packed
 
     def unpack_host(self, host: int, packed: bytes) -> None:
         """Put what `pack_host` returned in the place of what is known of a host. A gate between its bounds is closed.
@@ -303,16 +307,21 @@ class Neighbourhoods:
         groups, visit = groups[some], some // levels
         expected = rate * bins.bin_s
         spans = [np.clip((at - bins.begin) / bins.bin_s, 0.0, BINS) for at in (visits.since, visits.until)]
-        seen = groups * BINS + np.minimum(spans[1].astype(np.int64), BINS - 1)[visit]
-        np.add.at(bins.sums[SEEN].reshape(-1), seen, np.float32(1.0))
+        ended = np.minimum(spans[1].astype(np.int64), BINS - 1)
         changed = np.flatnonzero(odds[visit])
         if len(changed):
-            np.add.at(bins.sums[CHANGED].reshape(-1), seen[changed], np.float32(1.0))
             rows, row = self._rows(groups[changed])
+            self._count(CHANGED, rows, row, ended[visit[changed]])
             bins.sums[ATTRIBUTED][rows] += self._excess(rows) * _covered(spans, expected * odds, visit[changed], row, len(rows))
         rows, row = self._rows(groups)
+        self._count(SEEN, rows, row, ended[visit])
         bins.sums[EXPECTED][rows] += _covered(spans, expected, visit, row, len(rows))
         self._remake(rows)
+
+    def _count(self, kind: int, rows: Ints, row: Ints, ended: Ints) -> None:
+        """Count visits by the bin in which they ended: one or two bins, as they are of a short time."""
+        for at in np.flatnonzero(np.bincount(ended)).tolist():
+            self.bins.sums[kind, rows, at] += np.bincount(row[ended == at], minlength=len(rows)).astype(np.float32)
 
     def _rows(self, groups: Ints) -> tuple[Ints, Ints]:
         """Return the different ones of some groups, and where among them each is: `np.unique` in no order, in a fifth of its time."""
@@ -363,9 +372,10 @@ class Neighbourhoods:
 
     def _remake_all(self) -> None:
         rows = len(self.bins) + 1
-        self._clock = np.zeros((rows, BINS + 1), np.float32)
-        for at in range(0, rows, _MANY):
-            self._remake(np.arange(at, min(at + _MANY, rows)))
+        if len(self._clock) != rows:
+            self._clock = np.zeros((rows, BINS + 1), np.float32)
+        for at in range(0, rows, _AT_ONCE):
+            self._remake(np.arange(at, min(at + _AT_ONCE, rows)))
 
 
 def bin_length(round_s: float) -> float:

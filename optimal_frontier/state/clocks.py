@@ -149,15 +149,12 @@ def store_calls(
     partition: int, fence: int, last: str, groups: Mapping[int, bytes], hosts: Mapping[int, bytes], gone: Iterable[int]
 ) -> list[Call]:
     """Return the calls that store what has changed, and drop what is ``gone``; each yields -1 if another planner has taken over."""
-    pairs = [*((host, value) for host, value in hosts.items()), *groups.items(), *((group, b"") for group in gone)]
-    calls = []
-    for at in range(0, max(len(pairs), 1), BATCH):
-        some = pairs[at : at + BATCH]
-        arguments: list[Any] = [fence, last if at + BATCH >= len(pairs) else ""]
-        for key, value in some:
-            arguments += (key.to_bytes(_KEY_BYTES, "little"), value)
-        calls.append(Call(partition, "store_clocks", arguments))
-    return calls
+    dropped = list(gone)
+    keys = np.array([*hosts, *groups, *dropped], "<u8").view(f"V{_KEY_BYTES}").tolist()
+    pairs: list[Any] = [b""] * (2 * len(keys))
+    pairs[::2], pairs[1::2] = keys, [*hosts.values(), *groups.values(), *[b""] * len(dropped)]
+    starts = range(0, max(len(pairs), 1), 2 * BATCH)
+    return [Call(partition, "store_clocks", [fence, "" if at < starts[-1] else last, *pairs[at : at + 2 * BATCH]]) for at in starts]
 
 
 def _parsed(pairs: Iterable[tuple[bytes, bytes]]) -> StoredClocks:

@@ -26,16 +26,16 @@ _SPEC.loader.exec_module(largest_calls)
 PAGES, HOSTS = 3000, 1500
 #: Most commands of a call, and most fields, members and values that these name.
 MOST: dict[str, tuple[int, int]] = {
-    "add_pages: new, new hosts": (11 * BATCH, 26 * BATCH),
+    "add_pages: new, new hosts": (8 * BATCH, 26 * BATCH),
     "add_pages: known, other tails": (2 * BATCH, 8 * BATCH),
     "adopt": (20, 30),
     "become_alias": (220, 400),
     "dispatch: due": (20, 7 * BATCH),
     "dispatch: due, paced": (20, 10 * BATCH),
-    "dispatch: shut hosts": (2 * BATCH, 30 * BATCH),
-    "dispatch: first visits": (5 * BATCH, 32 * BATCH),
-    "dispatch: first visits beside full slots": (5 * BATCH, 32 * BATCH),
-    "dispatch: first visits with room": (5 * BATCH, 32 * BATCH),
+    "dispatch: shut hosts": (20, 16 * BATCH),
+    "dispatch: first visits": (3 * BATCH, 24 * BATCH),
+    "dispatch: first visits beside full slots": (3 * BATCH, 24 * BATCH),
+    "dispatch: first visits with room": (3 * BATCH, 24 * BATCH),
     "draw_tokens": (8, 5),
     "flag_contents": (2 * BATCH, 4 * BATCH),
     "forget: under way": (10 * BATCH, 12 * BATCH),
@@ -53,7 +53,7 @@ MOST: dict[str, tuple[int, int]] = {
     "write_plan": (8, 6 * BATCH + 10),
 }
 #: Pages that a dispatch looks at, and members of queues of first visits that it reads.
-MOST_LOOKED_AT, MOST_FIRST = 6 * BATCH, 10 * BATCH
+MOST_LOOKED_AT, MOST_FIRST = 3 * BATCH, 6 * BATCH
 
 
 @pytest.fixture(scope="module")

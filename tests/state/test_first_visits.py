@@ -165,3 +165,16 @@ def test_a_pinned_page_of_a_shut_host_is_next_when_it_opens(space: TimedNamespac
     assert len(times) == 9  # of a hundred seconds
     assert times[0] == pytest.approx(10.0, abs=1.3)
     assert all(9.7 <= after - before <= 11.3 for before, after in pairwise(times))
+
+
+def test_a_host_stands_by_its_first_page_whatever_joins_or_is_handed_out(space: TimedNamespace) -> None:
+    """Hosts are offered by the rank of their first pages, so a page of a high priority brings its host to the front."""
+    space.add(*(new_page(f"{host}/{i}") for host in "abc" for i in range(3)))
+    space.add(replace(new_page("c/urgent"), priority=5))
+    assert space.names(1) == ["c/urgent"]
+    for host in "abc":
+        number = int(space.command("HGET", space.key("hosts"), host))
+        first = space.command("ZRANGE", f"{space.key('f:')}{number}", 0, 0)[0]
+        assert space.command("ZSCORE", space.key("f"), number) == space.command("ZSCORE", f"{space.key('f:')}{number}", first)
+    assert space.names(9) == [f"{host}/{i}" for host in "abc" for i in range(3)]
+    assert space.command("EXISTS", space.key("f")) == 0

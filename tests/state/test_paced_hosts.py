@@ -114,6 +114,18 @@ def test_more_shut_pages_than_are_looked_at_do_not_hide_an_open_one(space: Timed
     assert seen == ["b/1"]
 
 
+def test_who_was_shown_pages_of_shut_hosts_alone_asks_again_at_once(space: TimedNamespace) -> None:
+    space.visit(*(f"a/{i}" for i in range(200)), wait=1.0)
+    space.visit("b/1", wait=1.5)
+    space.advance(2.0)
+    space.call("hold_host", "a", 50.0)
+    told = space.ask(1)
+    assert (told.handouts, told.wait) == ([], 0.0)
+    assert space.names(1) == ["b/1"]
+    told = space.ask(1)
+    assert (told.handouts, told.wait) == ([], pytest.approx(50.0, abs=1e-4))
+
+
 def test_full_slots_of_a_host_leave_the_rest(space: TimedNamespace) -> None:
     space.visit(*(f"{host}/{i}" for i in range(4) for host in "ab"), wait=1.0)
     space.advance(2.0)

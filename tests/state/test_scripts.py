@@ -18,7 +18,7 @@ TEXTS = {
     if path.name.endswith(".lua")
 }
 #: Of all scripts, and of those that a visit runs; the aim is 600 and 300.
-MOST_LINES, MOST_LINES_OF_A_VISIT = 688, 332
+MOST_LINES, MOST_LINES_OF_A_VISIT = 686, 330
 NAMES = sorted(name for name in TEXTS if not name.startswith("_"))
 
 

@@ -89,7 +89,7 @@ class ClockKeeper:
             stored = NeighbourhoodClocks(self.namespace, k)
             stored.load(priors.default_time)
             self.clocks[k] = stored
-        self.clocks[k].count(pages, int(np.count_nonzero(pages["fresh"])))
+        self.clocks[k].count(pages, self.crawl.tables[k].turnover)
         return self._read(k, now)
 
     def catch_up(self, now: float) -> None:

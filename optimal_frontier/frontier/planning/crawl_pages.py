@@ -21,6 +21,7 @@ from optimal_frontier.frontier.planning.page_table import PageTable, share_to_re
 from optimal_frontier.frontier.planning.priors import PriorFits, Priors, Taught
 from optimal_frontier.frontier.planning.republished import RepublishedPages
 from optimal_frontier.frontier.planning.solving import Problem
+from optimal_frontier.optimization.sweeps import in_order
 from optimal_frontier.scheduling.discovery import discovery_rate, waits_with_discovery
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.downloader_limits import read_limits
@@ -333,13 +334,16 @@ class CrawlPages:
         return self.tables[span.partition].pages.some(slice(span.start, span.stop))
 
     def _taught(self) -> Iterator[Taught]:
-        """Yield the pages that may teach priors."""
-        for span in self.spans(_MANY):
+        """Yield the pages that may teach priors, the next ones being sorted meanwhile."""
+
+        def taught(span: Span) -> Taught:
             pages = self._of(span)
             active = np.flatnonzero(pages["state"] == ACTIVE)
             active = active[np.argsort(pages["pattern"][active])]
             host = pages["host"][active] + np.int64(self._host_from[span.partition])
-            yield Taught(pages["pattern"][active], pages["shape"][active], pages["time"][active], host)
+            return Taught(pages["pattern"][active], pages["shape"][active], pages["time"][active], host)
+
+        return in_order(taught, list(self.spans(_MANY)))
 
     def _problem(self, k: int, pages: Pages, rows: Ints) -> Part:
         """Return those of some pages that are planned; ``rows`` say where these pages stand in their table, rising."""

@@ -45,7 +45,7 @@ MOST_GROUPS: Final = 200_000
 #: Bits of a place in the table in which pages are counted, at least and at most; counts end at `_MANY`.
 _COUNT_BITS: Final = (10, 24)
 _MANY: Final = 255
-#: Pages are counted anew when so large a share of them was read again since; those of a table of up to `FEW` at each plan.
+#: Pages are counted anew when so large a share of them has joined or left since; those of a table of up to `FEW` at each plan.
 STALE_SHARE: Final = 1.0 / 16.0
 FEW: Final = 100_000
 _BLOCK: Final = 65_536
@@ -90,7 +90,7 @@ class Numbers:
         new = is_kept & (numbers == NO_GROUP)
         if new.any():
             self.add(keys[new])
-            numbers = self.of(keys)
+            numbers[new] = self.of(keys[new])
         numbers[~is_kept] = NO_GROUP
         self.is_touched[numbers] = True
         return numbers
@@ -198,7 +198,7 @@ class NeighbourhoodClocks:
         self._clocks: Neighbourhoods | None = None
         self._groups, self._hosts = Numbers(), Numbers()
         self._counts: NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self._fewest, self._read = FEWEST_PAGES, 0
+        self._fewest, self._turnover = FEWEST_PAGES, 0
         self._pages: PageGroups | None = None
         #: Groups in which a change was seen since the last look.
         self._stirred: list[Keys] = []
@@ -218,10 +218,10 @@ class NeighbourhoodClocks:
         for key, number in zip(self._hosts.keys.tolist(), self._hosts.numbers.tolist(), strict=True):
             self._clocks.unpack_host(number, stored.hosts[key])
 
-    def count(self, pages: Pages, read: int) -> None:
-        """Count the pages of each group, of a large table only when many of its pages were ``read`` since: so many at the last plan."""
-        self._read += read
-        if len(self._counts) and pages.count > FEW and self._read <= STALE_SHARE * pages.count:
+    def count(self, pages: Pages, turnover: int) -> None:
+        """Count the pages of each group, of a large table only when many have joined or left since the last time: so many more now."""
+        self._turnover += turnover
+        if len(self._counts) and pages.count > FEW and self._turnover <= STALE_SHARE * pages.count:
             return
         bits = min(max(_COUNT_BITS[0], math.ceil(math.log2(4 * len(LEVELS) * pages.count + 1))), _COUNT_BITS[1])
         counts = np.zeros(2**bits, np.uint32)
@@ -231,7 +231,7 @@ class NeighbourhoodClocks:
         self._fewest = FEWEST_PAGES
         while self._fewest < _MANY and np.count_nonzero(self._counts >= self._fewest) > MOST_GROUPS:
             self._fewest += 1
-        self._pages, self._read = None, 0
+        self._pages, self._turnover = None, 0
 
     def learn(self, priors: Priors, round_s: float, now: float) -> VisitsRead:
         """Learn from what was counted since; return those visits.

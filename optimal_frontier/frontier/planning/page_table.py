@@ -60,12 +60,15 @@ class PageTable:
     pages : Pages
         As they were read, in no order that means anything. New ones come at the end; all others stay where they are, but for a `read` by
         which pages are forgotten.
+    turnover : int
+        How many joined or were forgotten with the last `read`.
     """
 
     def __init__(self, namespace: Namespace, partition: int) -> None:
         self.namespace = namespace
         self.partition = partition
         self.pages = Pages.none()
+        self.turnover = 0
         self._index = PageIndex()
         self._key = namespace.key("pages", partition)
         self._cursor = 0
@@ -101,7 +104,7 @@ class PageTable:
             # Growing step by step would leave holes in the memory of the process as large as the table.
             self.pages.reserve(int(_SPARE * stored))
         self.pages["fresh"][:] = False
-        count, is_done = 0, False
+        count, is_done, self.turnover = 0, False, 0
         while not is_done and count < most:
             if self._cursor == 0:
                 self.pages["seen"][:] = 0 if everything else self.pages["seen"] >> 1
@@ -179,6 +182,7 @@ class PageTable:
             at[new] = np.arange(table.count, table.count + len(new))
             table.append(len(new), id=names[new], median=np.nan, placed=placed)
             self._index.add(keys[new], table)
+            self.turnover += len(new)
         visited = at[table["b"][at] != read["b"]]
         table["placed"][visited] = placed
         table["shift"][visited] = table["written"][visited] = 0.0
@@ -192,6 +196,7 @@ class PageTable:
     def _forget(self) -> None:
         seen = self.pages["seen"] > 0
         if not seen.all():
+            self.turnover += int(np.count_nonzero(~seen))
             self.pages.keep(seen)
             self._index.rebuild(self.pages)
 

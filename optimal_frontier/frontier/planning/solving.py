@@ -319,6 +319,8 @@ def given_up(problem: Problem, pages: Discovering, log_price: Floats | float) ->
 def freshness_of(problem: Problem, pages: Discovering, rates: Floats, pinned: NDArray[np.bool_]) -> float:
     """Return the sum of importance x expected freshness at these rates."""
     importance, change_rate = pages.importance, pages.change_rate
+    if problem.timed is None and problem.policy == "periodic":
+        return freshness_periodic(importance, change_rate, rates)
     apart = np.zeros(len(rates), bool)
     total = 0.0
     if problem.timed is not None:

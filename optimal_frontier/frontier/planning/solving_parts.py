@@ -25,7 +25,6 @@ from optimal_frontier.frontier.planning.solving import (
     Solved,
     Sums,
     asked_beside,
-    free_pages,
     freshness_of,
     given_up,
     held_pages,
@@ -33,12 +32,12 @@ from optimal_frontier.frontier.planning.solving import (
     low_price,
     most_beside,
     own_bounds,
-    responses_of,
     solve,
 )
 from optimal_frontier.optimization.discovering import Discovering, Limits, PricedResponse, discovery_values, prices_of_full_hosts
 from optimal_frontier.optimization.priced_pages import PricedPages
 from optimal_frontier.optimization.sweeps import in_order
+from optimal_frontier.scheduling.numbers import MOST_SLOPE
 
 #: Accepted miss of the budget, relative: what it costs of the objective is the square of that.
 _TOLERANCE: Final = 2e-6
@@ -149,7 +148,7 @@ class _Bounded(NamedTuple):
 
     def highest(self) -> Floats:
         """Return the rates at a price of nothing."""
-        rates = PricedResponse(self.pages, Limits(self.low, self.high)).highest()
+        rates = np.where((self.pages.change_rate > 0) | (self.pages.discovery > 0), self.high, self.low)
         timed = self.problem.timed
         if timed is not None:
             rates[timed.rows] = timed.rates(np.zeros(len(timed.rows)))
@@ -169,12 +168,18 @@ class _Look(NamedTuple):
 
 
 class _End(NamedTuple):
-    """Sums over a part of what a plan tells."""
+    """Sums over a part of what a plan tells, and the derivative of its visits by the log price."""
 
     sums: Sums
     freshness: float
     held: int
     given_up: int
+    slope: float
+
+    def moved(self, log_price: float, step: float) -> _End:
+        """Return the same after a short step from a log price: at the optimum a visit is worth its price."""
+        more = self.slope * step
+        return self._replace(sums=self.sums._replace(rate=self.sums.rate + more), freshness=self.freshness + math.exp(log_price) * more)
 
 
 class _Search:
@@ -186,6 +191,8 @@ class _Search:
         ones = np.ones(len(self.most))
         self.fit = _Fit(ones, 1.0, ones, 1.0)
         self.least, self.feasible = 0.0, True
+        #: What the plan at a log price tells, each part after its partition, if the last look was next to the price that is sought.
+        self.told: tuple[float, list[tuple[int, _End]]] = math.inf, []
 
     def solved(self, start: float) -> Solved:
         none, hosts = np.zeros(0), 0 if self.parts.limit is None else len(self.most)
@@ -193,7 +200,7 @@ class _Search:
             sums = {k: Sums(0, 0.0, 0.0) for k in self.parts.partitions}
             return Solved(none, 0.0, 0.0, np.zeros(hosts), none, 0.0, 0.0, 1.0, True, 0, by_partition=sums)
         guess = math.log(start) if start > 0 else self._guess()
-        look, least = self._fitted(guess)
+        look, least = self._fitted(guess, is_near=start > 0)
         can = float(np.minimum(look.highest, self.most).sum())
         at, multiplier = guess, 0.0
         if can <= self.budget:
@@ -240,14 +247,6 @@ class _Search:
         partitions = self.parts.partitions
         return zip(partitions, in_order(done, range(len(partitions)), self.each), strict=True)
 
-    def _summed(self, work: Callable[[Problem], tuple[Floats, ...]], count: int) -> Floats:
-        """Return so many sums by host over all parts, (count, hosts)."""
-        total = np.zeros((count, len(self.most)))
-        for _, found in self._over(work):
-            for into, values in zip(total, found, strict=True):
-                into += values
-        return total
-
     def _by_host(self, problem: Problem, values: Floats) -> Floats:
         if self.parts.limit is None:
             return np.array([values.sum()])
@@ -264,12 +263,12 @@ class _Search:
         low = own_low + more * self._factor(problem, fit.asked, fit.asked_of_all)
         return _Bounded(problem, known_pages(problem), low, most_beside(problem, low, own_high, pinned), own_low, own_high, pinned)
 
-    def _fitted(self, at: float) -> tuple[_Look, float]:
+    def _fitted(self, at: float, *, is_near: bool) -> tuple[_Look, float]:
         """Find the factors of `_Fit`; return sums at a log price, and what the least rates spend. See `scheduling.planning`.
 
         One look, where minima and what exploration asks for fit as they are.
         """
-        look, ones = self._look(at), np.ones(len(self.most))
+        look, ones = self._look(at, is_near=is_near), np.ones(len(self.most))
         self.least = float(look.least.sum())
         minima = np.minimum(1.0, np.divide(self.most, look.least, out=ones.copy(), where=look.least > self.most))
         needed = float((look.least * minima).sum())
@@ -277,14 +276,14 @@ class _Search:
         of_all = min(1.0, self.budget / needed) if needed > 0 else 1.0
         if of_all < 1.0 or (minima < 1.0).any():
             self.fit = _Fit(minima, of_all, ones, 1.0)
-            look = self._look(at)  # what is asked for beside them is another then
+            look = self._look(at, is_near=is_near)  # what is asked for beside them is another then
         low = look.least * minima * of_all
         room = np.maximum(self.most - low, 0.0)
         asked = np.divide(room, look.asked, out=ones.copy(), where=look.asked > room)
         total, left = float((look.asked * asked).sum()), max(0.0, self.budget - float(low.sum()))
         if total > left or (asked < 1.0).any():
             self.fit = _Fit(minima, of_all, asked, left / total if total > left else 1.0)
-            look = self._look(at)
+            look = self._look(at, is_near=is_near)
         return look, float(low.sum()) + min(total, left)
 
     def _guess(self) -> float:
@@ -293,15 +292,28 @@ class _Search:
         found = solve(replace(problem, limit=None), self.budget * share)
         return math.log(found.multiplier) if found.multiplier > 0 else found.log_price
 
-    def _look(self, at: float) -> _Look:
-        def look(problem: Problem) -> _Look:
+    def _look(self, at: float, *, is_near: bool = False) -> _Look:
+        """Return sums at a log price; next to the one that is sought, note what the plan tells, where that can be moved to another price:
+        no host has one of its own, and it is freshness that visits buy.
+        """
+
+        def look(problem: Problem) -> tuple[_Look, _End | None]:
             bounded = self._bounded(problem)
             rates, bend = bounded.at(at)
             least = np.minimum(problem.min_rate, problem.max_rate)
             columns = (rates, bend, bounded.highest(), np.ones(len(rates)), least, bounded.low - bounded.own_low)
-            return _Look(*(self._by_host(problem, values) for values in columns))
+            sums = _Look(*(self._by_host(problem, values) for values in columns))
+            tells = is_near and self.parts.limit is None and problem.objective == "freshness"
+            return sums, _end(bounded, rates, bend, at) if tells else None
 
-        return _Look(*self._summed(look, len(_Look._fields)))
+        total, ends = np.zeros((len(_Look._fields), len(self.most))), []
+        for k, (found, end) in self._over(look):
+            for into, values in zip(total, found, strict=True):
+                into += values
+            if end is not None:
+                ends.append((k, end))
+        self.told = at, ends
+        return _Look(*total)
 
     def _clearing(self, guess: float, look: _Look, *, is_short: bool = True) -> tuple[float, _Look]:
         """Return the log price at which the budget is spent, and sums at one that is next to it.
@@ -334,7 +346,7 @@ class _Search:
                 at = 0.5 * (low + high)
             if not low < at < high or high - low <= _EXACT * max(1.0, abs(at)):
                 return high, self._look(high)
-            look = self._look(at)
+            look = self._look(at, is_near=abs(at - last[0]) <= _NEARBY)
         return at, look
 
     def _spent(self, look: _Look) -> float:
@@ -382,18 +394,18 @@ class _Search:
     def _ends(self, at: float, own: Floats, extra: Floats, log_price: float) -> list[tuple[int, _End]]:
         """Return what the plan tells, of each part."""
 
+        near, told = self.told
+        if told and abs(at - near) <= _SHORT:
+            return [(k, end.moved(near, at - near)) for k, end in told]
+
         def end(problem: Problem) -> _End:
             bounded = self._bounded(problem)
-            paid, asked = self._paid(problem, at, own), log_price + (0.0 if self.parts.limit is None else extra[problem.host])
-            rates = bounded.at(paid)[0]
-            bounds, pages = (bounded.low, bounded.high), bounded.pages
-            is_free = free_pages(problem, pages, rates, bounds)
-            if self.parts.limit is not None:
-                is_free &= ~(extra > 0)[problem.host]
-            response = float(responses_of(problem, pages, rates, is_free).sum())
-            held = held_pages(rates, bounds, (bounded.own_low, bounded.own_high))
-            fresh = freshness_of(problem, pages, rates, bounded.pinned)
-            return _End(Sums(len(rates), float(rates.sum()), response), fresh, held, given_up(problem, pages, asked))
+            rates, bend = bounded.at(self._paid(problem, at, own))
+            if self.parts.limit is None:
+                return _end(bounded, rates, bend, log_price)
+            # Pages of hosts at their limits do not answer to the price of the crawl.
+            more = extra[problem.host]
+            return _end(bounded, rates, np.where(more > 0, 0.0, bend), log_price + more)
 
         return list(self._over(end))
 
@@ -423,6 +435,16 @@ class _Search:
             return float(values[np.isfinite(values) & (bounded.high > rates)].max(initial=0.0))
 
         return max(found for _, found in self._over(best))
+
+
+def _end(bounded: _Bounded, rates: Floats, bend: Floats, asked: Floats | float) -> _End:
+    """Return what a plan tells of a part: rates, their derivatives by the log price, and the log price that pages are asked for."""
+    problem, pages = bounded.problem, bounded.pages
+    # Slope over wait: a wait is 1 over a rate.
+    answers = np.minimum(np.divide(-bend, rates, out=np.zeros(len(rates)), where=rates > 0), MOST_SLOPE)
+    held = held_pages(rates, (bounded.low, bounded.high), (bounded.own_low, bounded.own_high))
+    sums = Sums(len(rates), float(rates.sum()), float(answers.sum()))
+    return _End(sums, freshness_of(problem, pages, rates, bounded.pinned), held, given_up(problem, pages, asked), float(bend.sum()))
 
 
 def _of_hosts(is_one: NDArray[np.bool_], problem: Problem) -> Problem:

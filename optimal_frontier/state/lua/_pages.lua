@@ -22,6 +22,8 @@ local function store_pages(sums) store_counts(sums); store_counts(known, 'kept')
 local function remove(id) call('ZREM', P .. 'q', id); call('HDEL', P .. 'pages', id); call('HDEL', P .. 'memory', id) end
 local function leave_first(host, id, sums)
   call('ZREM', P .. 'f:' .. host, id)
-  sync_first(host)
+  local head = call('ZRANGE', P .. 'f:' .. host, 0, 0, 'WITHSCORES')
+  if not head[2] then call('ZREM', P .. 'f', host)
+  elseif tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 then call('ZADD', P .. 'f', head[2], host) end
   sums.pending = (sums.pending or 0) - 1
 end

@@ -25,27 +25,27 @@ local function write_state(d) call('SET', P .. 'd', pk(STATE, unpack(d))) end
 -- When a page is due (scheduling/numbers.py), and where that is on the queue: whole and even, as odd scores are leases.
 local function deadline(L, b, a, s, e, l)
   local wait = a + s * L
-  if wait > l then wait = l end
-  if wait < e then wait = e end
-  return b + wait * 1e6
+  wait = wait > l and l or wait
+  return b + (wait < e and e or wait) * 1e6
 end
 local function place(due) return due >= FAR and FAR or floor(due / 2) * 2 end
 local function many(command, key, list) if #list > 0 then call(command, key, unpack(list)) end end
--- In f a host stands by the rank of its first page (below 0), or by the time when it opens (false: it is open; nil: if it is shut it stays so).
-local function sync_first(host, opens)
-  local head = call('ZRANGE', P .. 'f:' .. host, 0, 0, 'WITHSCORES')
-  if not head[2] then call('ZREM', P .. 'f', host)
-  elseif opens ~= nil or tonumber(call('ZSCORE', P .. 'f', host) or 0) <= 0 then call('ZADD', P .. 'f', opens or head[2], host) end
-end
--- rows: flat list of row, page of pages that wait for their first visit.
+local function read(key, fields) return #fields > 0 and call('HMGET', key, unpack(fields)) or {} end
+-- rows: flat list of row, page of pages that wait for their first visit. In f a host stands by the rank of its first page (below 0), or by
+-- the time when it opens: if it is shut it stays so.
 local function queue_first(rows)
-  local hosts = {}
+  local hosts, lists, standing = {}, {}, {'LT'}
   for i = 1, #rows, 2 do
-    local host = up('<I4', rows[i])
-    local list = hosts[host] or {}
-    list[#list + 1], list[#list + 2], hosts[host] = up('<d', rows[i], RANK_AT), rows[i + 1], list
+    local host, rank = up('<I4', rows[i]), up('<d', rows[i], RANK_AT)
+    if not lists[host] then hosts[#hosts + 1], lists[host] = host, {best = rank} end
+    local list = lists[host]
+    list[#list + 1], list[#list + 2], list.best = rank, rows[i + 1], math.min(rank, list.best)
   end
-  for host, list in pairs(hosts) do many('ZADD', P .. 'f:' .. host, list); sync_first(host) end
+  for i, score in ipairs(hosts[1] and call('ZMSCORE', P .. 'f', unpack(hosts)) or {}) do
+    call('ZADD', P .. 'f:' .. hosts[i], unpack(lists[hosts[i]]))
+    if tonumber(score or 0) <= 0 then standing[#standing + 1], standing[#standing + 2] = lists[hosts[i]].best, hosts[i] end
+  end
+  if standing[2] then call('ZADD', P .. 'f', unpack(standing)) end
 end
 local function add_counts(text, times, sums)
   for name, by in string.gmatch(text, '([%w_]+)=(%-?%d+)') do sums[name] = (sums[name] or 0) + by * times end

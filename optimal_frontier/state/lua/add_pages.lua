@@ -6,9 +6,8 @@
 local n = #ARGV / 5
 local ids, names, result = {}, {}, {}
 for j = 1, n do ids[j], names[j] = ARGV[5 * j - 4], ARGV[5 * j - 3] end
-if n == 0 then return result end
-local known, numbers = call('HMGET', P .. 'pages', unpack(ids)), call('HMGET', P .. 'hosts', unpack(names))
-local aliases = call('EXISTS', P .. 'aliases') == 1 and call('HMGET', P .. 'aliases', unpack(ids)) or {}
+local known, numbers = read(P .. 'pages', ids), read(P .. 'hosts', names)
+local aliases = call('EXISTS', P .. 'aliases') == 1 and read(P .. 'aliases', ids) or {}
 local named, new, values, kept, rows, replaced = {}, {}, {}, {}, {}, {}
 local pages, pending, arrivals = 0, 0, false
 local function count_of(field)

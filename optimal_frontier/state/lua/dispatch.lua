@@ -15,70 +15,70 @@ local d = read_state()
 local now, told = clock(d, expected, within)
 if d[${D_AT}] == 0 then d[${D_AT}] = now end
 local discovery, L, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
--- After a time in which nobody could renew them leases are spared for as long as one lasts, so that their owners can. Live crawlers call
--- every 5 s at least.
+-- After a time in which nobody could renew leases, they are spared for as long as one lasts. Live crawlers call every 5 s at least.
 if run > 0 and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
 local is_spared = run > 0 and call('EXISTS', P .. 'grace') == 1
--- Pages looked at beyond one a request; pages of a shut host at one of its turns; microseconds by which a host may catch up.
-local SPARE, RIVALS, CATCH_UP = ${SPARE}, ${RIVALS}, 20000
+-- Pages looked at beyond one a request, and in all about; pages of a shut host at one of its turns; microseconds by which a host may catch up.
+local SPARE, MOST, RIVALS, CATCH_UP = ${SPARE}, 128, ${RIVALS}, 20000
 -- A page whose update time has come, or that was pinged, goes before pages worth the price times e or less.
 local TIMED, SIGNALLED, AT_ITS_TIME, COLUMN, FLAGS, FLAGS_AT = ${TIMED}, ${SIGNALLED}, 1, 1024, '<Bdffff', ${STATE_AT} + 1
 local is_first_pass, kept, share = share >= 1 and call('EXISTS', P .. 'f') == 1, 0, share % 1
 local function is_kept(value) -- in a first pass pinned pages and hubs keep their times, and forced pages are not put off
   local e, l, _, least, most = up('<fffff', value, ${E_AT})
-  return is_first_pass and (e == l and (l == 0 or least >= most) or floor(string.byte(value, FLAGS_AT) / ${HUB}) % 2 == 1)
+  return e == l and (l == 0 or least >= most) or floor(string.byte(value, FLAGS_AT) / ${HUB}) % 2 == 1
 end
 local tokens = budget > 0 and min(max(0.1 * budget, min(1.9, 1 + 0.1 * budget)), d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) or n
 local want, pause = min(n, floor(tokens + 1e-9)), max(delay, period) * 1e6
 local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
 if pause > 0 then per_host = 1 elseif per_host == 0 then per_host = FAR end
 for i = 1, #ARGV[2], 8 do room[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
--- When hosts (by 4 bytes, as rows have them) are free, the last turn that is taken there, and until when the start of a fetch is awaited;
--- written once, if it moved.
-local free, turn, waits, moved, AWAITED = {}, {}, {}, {}, 50000
+-- When hosts (by 4 bytes, as rows have them) are free, the last turn that is taken there, until when the start of a fetch is awaited, and
+-- when they open: one whose fetch has not begun is looked at again soon. Written once, if it moved.
+local free, turn, waits, opens, moved, AWAITED = {}, {}, {}, {}, {}, 50000
+local function set(host, at, last, until_)
+  free[host], turn[host], waits[host], opens[host] = at, last, until_, until_ > now and max(at, min(until_, now + AWAITED)) or at
+end
 local function learn_hosts(hosts)
   local asked, k = {}, 0
-  for i = 1, #hosts do if not free[hosts[i]] then asked[k + 1], k, free[hosts[i]] = hosts[i], k + 1, 0 end end
-  local kept = is_paced and k > 0 and call('HMGET', P .. 'opens', unpack(asked)) or {}
-  for i = 1, #kept do if kept[i] then free[asked[i]], turn[asked[i]], waits[asked[i]] = up(TURNS, kept[i] .. NONE) end end
+  for i = 1, #hosts do if not free[hosts[i]] then asked[k + 1], k = hosts[i], k + 1; set(hosts[i], 0, 0, 0) end end
+  local kept = is_paced and read(P .. 'opens', asked) or {}
+  for i = 1, #kept do if kept[i] then set(asked[i], up(TURNS, kept[i] .. NONE)) end end
 end
 local is_bound = is_paced or per_host < FAR or #ARGV[2] > 0
--- One whose fetch has not begun is looked at again soon.
-local function opens_at(host) return max(free[host] or 0, (waits[host] or 0) > now and min(waits[host], now + AWAITED) or 0) end
-local function is_open(host) return opens_at(host) <= now and (room[host] or per_host) > 0 end
+local function is_open(host) return opens[host] <= now and (room[host] or per_host) > 0 end
 local function start(host)
   room[host] = (room[host] or per_host) - 1
   if pause <= 0 then return end
   local late = free[host] > 0 and min(now - free[host], CATCH_UP) or 0
-  free[host], moved[host] = now + max(delay * 1e6, period * 1e6 - min(period * 1e6, late)), true
-  waits[host] = awaited > 0 and now + awaited * 1e6 or 0
+  moved[host] = true
+  set(host, now + max(delay * 1e6, period * 1e6 - min(period * 1e6, late)), turn[host], awaited > 0 and now + awaited * 1e6 or 0)
 end
 -- Candidates among pages that were attempted before, or whose lease ran out: columns, as a table of each costs more than all the rest.
-local wait, queue, m, c, over, from = want > 0 and FAR or 0, {}, 0, 0, 0, 0
+local wait, queue, m, c, over, from, last, looks = want > 0 and FAR or 0, {}, 0, 0, 0, 0, FAR, MOST - want
 local ready, id, host_of, row, score_of, due, gain, keeps = {}, {}, {}, {}, {}, {}, {}, {}
 local function put(page, score) queue[m + 1], queue[m + 2], m = format('%d', score), page, m + 2 end
 local function put_off(page, host, score, is_kept)
-  local opens = max(opens_at(host), now + 10000)
-  local at = max(turn[host] or 0, opens)
-  if is_kept and kept < RIVALS then kept = kept + 1; put(page, place(opens))
+  local open = max(opens[host], now + 10000)
+  local at = max(turn[host], open)
+  if is_kept and kept < RIVALS then kept = kept + 1; put(page, place(open))
   elseif score <= now then put(page, place(at) + score % 2); turn[host], moved[host] = at + max(pause / RIVALS, 10000), true end
-  wait = min(wait, opens - now)
+  wait = min(wait, open - now)
 end
-while want > 0 and c - over < want and from < 256 do
+while want > 0 and c - over < want and looks > 0 and from < 256 do
   local some, ids, scores, hosts, k = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES'), {}, {}, {}, 0
   for i = 1, #some, 2 do
-    local score = number(some[i + 1])
-    if score <= now and score % 2 == 1 and is_spared then wait = min(wait, 1e6)
-    elseif score <= now or score % 2 == 0 then k, ids[k + 1], scores[k + 1] = k + 1, some[i], score
-    elseif score - now < wait then wait = score - now end
+    last = number(some[i + 1])
+    if last <= now and last % 2 == 1 and is_spared then wait = min(wait, 1e6)
+    elseif last <= now or last % 2 == 0 then k, ids[k + 1], scores[k + 1] = k + 1, some[i], last
+    elseif last - now < wait then wait = last - now end
   end
-  local rows = k > 0 and call('HMGET', P .. 'pages', unpack(ids)) or {}
+  local rows = read(P .. 'pages', ids)
   for i = 1, is_bound and k or 0 do hosts[i] = sub(rows[i] or '', 1, 4) end
-  if is_paced then learn_hosts(hosts) end
+  learn_hosts(hosts); looks = looks - k
   for i = 1, k do
     local value, score, host = rows[i], scores[i], hosts[i]
     if not value or #value < HEAD then call('ZREM', P .. 'q', ids[i])
-    elseif is_bound and not is_open(host) then put_off(ids[i], host, score, score <= now and score % 2 == 0 and is_kept(value))
+    elseif is_bound and not is_open(host) then put_off(ids[i], host, score, is_first_pass and score <= now and score % 2 == 0 and is_kept(value))
     else
       local flags, b, a, s, e, l = up(FLAGS, value, FLAGS_AT)
       local at, late, moves, first = now, 1e6, false, score % 2 == 1 and now or b + e * 1e6
@@ -93,8 +93,7 @@ while want > 0 and c - over < want and from < 256 do
       if first > now then
         wait = min(wait, first - now); if first > score then put(ids[i], place(first)) end
       else
-        c = c + 1
-        id[c], row[c], score_of[c], due[c], host_of[c] = ids[i], value, score, at, host
+        c, id[c + 1], row[c + 1], score_of[c + 1], due[c + 1], host_of[c + 1] = c + 1, ids[i], value, score, at, host
         if moves then gain[c] = late > step and step or late < -step and -step or late end
         keeps[c] = is_first_pass and late >= 0 and score % 2 == 0 and is_kept(value)
         if is_first_pass and late >= 0 and not keeps[c] then over = over + 1 end
@@ -106,48 +105,51 @@ while want > 0 and c - over < want and from < 256 do
   end
   from = #some < 2 * (want + SPARE) and FAR or from + want + SPARE
 end
+if c - over < want and looks <= 0 and last <= now then wait = 0 end -- what is due behind those of shut hosts is next
 table.sort(ready)
--- First visits: the first page of each open host, by rank; the next ones of a host as they are taken, read four at a time.
-local firsts, begun, lined = {}, {}, 0
-local function line_up(host, at)
-  local list, f, i = begun[host].list, P .. 'f:' .. begun[host].number, 1
-  for _, told in ipairs(list[2 * at] and {} or call('ZRANGE', f, at - 1, pause > 0 and 0 or at + 2, 'WITHSCORES')) do list[#list + 1] = told end
-  local one = {host = host, id = list[2 * at - 1], rank = tonumber(list[2 * at] or nil), at = at}
-  if not one.id or not is_open(host) then return end
-  while firsts[i] and (firsts[i].rank < one.rank or firsts[i].rank == one.rank and firsts[i].id < one.id) do i = i + 1 end
+-- First visits: the next page of each open host, by rank, best last; hosts whose pages rank alike take turns. It is read with the one after
+-- it, by which the host stands in f then; where hosts are few, four are read at a time.
+local firsts, begun, standing, emptied, further = {}, {}, {}, {}, 1
+local function line_up(one)
+  local list, at, i = one.list, 2 * one.n, 1
+  local told = list[at + 1] and {} or call('ZRANGE', P .. 'f:' .. one.number, one.n, one.n + further, 'WITHSCORES')
+  for i = 1, #told do list[at + i] = told[i] end
+  one.id, one.rank = list[at + 1], number(list[at + 2])
+  if not one.id or not is_open(one.host) then return end
+  while firsts[i] and firsts[i].rank > one.rank do i = i + 1 end
   table.insert(firsts, i, one)
 end
+local function stand(host, at) standing[#standing + 1], standing[#standing + 2] = at, host end
 if want > 0 and (is_first_pass or discovery + share * want >= 1 or c < want or ready[1] >= COLUMN) then
-  local hosts, numbers = {}, call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', 0, want + #ARGV[2] / 8 + SPARE)
-  for i = 1, #numbers do hosts[i] = pk('<I4', numbers[i]) end
-  learn_hosts(hosts)
-  for i, host in ipairs(hosts) do
-    if opens_at(host) > now then call('ZADD', P .. 'f', opens_at(host), numbers[i])
-    elseif lined < want + SPARE and is_open(host) then
-      begun[host], lined = {number = numbers[i], list = {}, n = 0}, lined + 1
-      line_up(host, 1); if not begun[host].list[1] then call('ZREM', P .. 'f', numbers[i]) end
+  for from = 0, want + #ARGV[2] / 8, want + SPARE do
+    local numbers, hosts = call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', from, want + SPARE), {}
+    for i = 1, #numbers do hosts[i] = pk('<I4', numbers[i]) end
+    learn_hosts(hosts); further = #numbers < want and 3 or 1
+    for i, host in ipairs(hosts) do
+      if opens[host] > now then stand(numbers[i], opens[host])
+      elseif #begun < want + SPARE and is_open(host) then
+        begun[#begun + 1] = {host = host, number = numbers[i], list = {}, n = 0}
+        line_up(begun[#begun])
+      end
     end
+    if #begun >= want or #numbers < want + SPARE then break end
   end
 end
-local ids, late, values, fresh, r, got = {}, {}, {}, {}, 1, 0
+local ids, late, values, fresh, r, got, expired = {}, {}, {}, {}, 1, 0, 0
 while got < want do
-  local i, first, due_now = ready[r], firsts[1], (ready[r] or COLUMN) < COLUMN
+  local i, first, due_now = ready[r], firsts[#firsts], (ready[r] or COLUMN) < COLUMN
   i = i and i % COLUMN
-  if i and is_bound and not is_open(host_of[i]) then
-    put_off(id[i], host_of[i], score_of[i], keeps[i]); r = r + 1
-  elseif first and not is_open(first.host) then table.remove(firsts, 1)
+  if i and is_bound and not is_open(host_of[i]) then put_off(id[i], host_of[i], score_of[i], keeps[i]); r = r + 1
+  elseif first and not is_open(first.host) then firsts[#firsts] = nil
   elseif first and (not due_now or is_first_pass and not keeps[i] or discovery + share >= 1) then
     if due_now then discovery = max(0, min(1 + share, discovery + share) - 1) end
-    table.remove(firsts, 1)
-    begun[first.host].n = first.at
-    got, fresh[#fresh + 1], ids[got + 1], late[got + 1] = got + 1, first.id, first.id, 0
-    start(first.host); line_up(first.host, first.at + 1)
+    got, firsts[#firsts], first.n, fresh[#fresh + 1], ids[got + 1], late[got + 1] = got + 1, nil, first.n + 1, first.id, first.id, 0
+    start(first.host); line_up(first)
   elseif i then
-    discovery, r, got = discovery + (first and share or 0), r + 1, got + 1
+    discovery, r, got, expired = discovery + (first and share or 0), r + 1, got + 1, expired + score_of[i] % 2
     ids[got], late[got], values[got] = id[i], now - due[i], row[i]
     -- A page that waited for its host says nothing about the price of the others.
     if gain[i] and not (is_paced and gain[i] > 0 and due[i] < free[host_of[i]]) then L = L + gain[i] end
-    if score_of[i] % 2 == 1 then call('HINCRBY', P .. 'stats', 'leases_expired', 1) end
     if is_bound then start(host_of[i]) end
   else break end
 end
@@ -155,41 +157,38 @@ for j = r, c do
   local i, is_passed = ready[j] % COLUMN, is_first_pass and fresh[1] and ready[j] < COLUMN
   -- Pages that first visits went before are looked at again after half of their lateness, 5 s at most, so that they hide no pinned ones.
   local to = place(is_passed and not keeps[i] and now + min((now - due[i]) / 2, 5e6) or due[i])
-  if is_bound and not is_open(host_of[i]) then put_off(id[i], host_of[i], score_of[i], keeps[i])
-  else
-    wait = min(wait, max(0, due[i] - now))
-    if score_of[i] % 2 == 0 and score_of[i] ~= FRONT and math.abs(to - score_of[i]) > 0.01 * math.abs(to - now) then put(id[i], to) end
-  end
+  local is_shut = is_bound and not is_open(host_of[i])
+  if is_shut then put_off(id[i], host_of[i], score_of[i], keeps[i]) else wait = min(wait, max(0, due[i] - now)) end
+  local is_other = score_of[i] % 2 == 0 and score_of[i] ~= FRONT and math.abs(to - score_of[i]) > 0.01 * math.abs(to - now)
+  if is_other and not is_shut then put(id[i], to) end
 end
 -- First visits leave their queue, and all that go out stand as leased.
-for host, one in pairs(begun) do
+for _, one in ipairs(begun) do
   local gone = {}
   for i = 1, one.n do gone[i] = one.list[2 * i - 1] end
   many('ZREM', P .. 'f:' .. one.number, gone)
-  if one.n > 0 then sync_first(one.number, pause > 0 and free[host]) end
+  if not one.id then emptied[#emptied + 1] = one.number
+  elseif one.n > 0 then stand(one.number, pause > 0 and free[one.host] or one.rank) end
 end
-local rows = fresh[1] and call('HMGET', P .. 'pages', unpack(fresh)) or {}
-for i = 1, #fresh do fresh[fresh[i]] = rows[i] or '' end
-local until_, has_words, hosts, seen = floor((now + lease * 1e6) / 2) * 2 + 1, call('EXISTS', P .. 'hosts:words') == 1, {}, {}
-local token = format('%d', until_)
+many('ZADD', P .. 'f', standing); many('ZREM', P .. 'f', emptied)
+local rows = read(P .. 'pages', fresh)
+local token, hosts, seen = format('%d', floor((now + lease * 1e6) / 2) * 2 + 1), {}, {}
 for i = 1, got do
-  values[i], queue[m + 1], queue[m + 2], m = values[i] or fresh[ids[i]], token, ids[i], m + 2
+  values[i], queue[m + 1], queue[m + 2], m = values[i] or table.remove(rows, 1) or '', token, ids[i], m + 2
   local host = #values[i] >= 4 and up('<I4', values[i]) or 0
   if not seen[host] then hosts[#hosts + 1], seen[host] = host, true end
 end
 many('ZADD', P .. 'q', queue)
 local turns, k = {}, 0
-for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk(TURNS, free[host] or 0, turn[host] or 0, waits[host] or 0), k + 2 end
+for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk(TURNS, free[host], turn[host], waits[host]), k + 2 end
 many('HSET', P .. 'opens', turns)
-for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and opens_at(host) <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
-local memories = got > 0 and call('HMGET', P .. 'memory', unpack(ids)) or {}
-local words = has_words and hosts[1] and call('HMGET', P .. 'hosts:words', unpack(hosts)) or {}
-local names = hosts[1] and call('HMGET', P .. 'hosts:names', unpack(hosts)) or {}
-if got > 0 then call('HINCRBY', P .. 'stats', 'dispatched', got) end
-local opens = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
-if opens and tonumber(opens) > now then wait = min(wait, opens - now) elseif firsts[1] then wait = 0 end
+for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and opens[host] <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
+store_counts({dispatched = got, leases_expired = expired})
+local next_open = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
+if next_open and tonumber(next_open) > now then wait = min(wait, next_open - now) elseif firsts[1] then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end
 d[${D_AT}], d[${D_CLOCK}], d[${D_TOKENS}], d[${D_DISCOVERY}], d[${D_LOG_PRICE}] = now, told, budget > 0 and tokens - got or 1, discovery, L
 if run > 0 then d[${D_RUN}], d[${D_DISPATCHES}] = run, dispatches + 1 end
 write_state(d)
-return {pk('<ddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], until_, told, found, dispatches), ids, late, values, memories, words, names}
+return {pk('<ddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], token, told, found, dispatches), ids, late, values, read(P .. 'memory', ids),
+  call('EXISTS', P .. 'hosts:words') == 1 and read(P .. 'hosts:words', hosts) or {}, read(P .. 'hosts:names', hosts)}

@@ -24,8 +24,7 @@ for j = 1, n do
       values[v + 1], values[v + 2], v = id, value, v + 2
     end
     if op == 0 then
-      local b, a, s, e, l = up('<dffff', value, ${NUMBERS_AT})
-      queue[q + 1], queue[q + 2], q = format('%d', place(deadline(L, b, a, s, e, l))), id, q + 2
+      queue[q + 1], queue[q + 2], q = format('%d', place(deadline(L, up('<dffff', value, ${NUMBERS_AT})))), id, q + 2
     elseif op == 1 then
       local row = call('HGET', P .. 'pages', id) or ''
       local b = #row >= HEAD and select(4, up(QUEUE, row))

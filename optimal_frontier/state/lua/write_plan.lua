@@ -5,9 +5,8 @@
 if call('GET', P .. 'fence') ~= ARGV[1] then return -1 end
 local ids, size = {}, PAGE + ${NUMBERS_BYTES}
 for i = 1, #ARGV[2], size do ids[#ids + 1] = sub(ARGV[2], i, i + PAGE - 1) end
-local L = read_state()[${D_LOG_PRICE}]
 local stored, scores = call('HMGET', P .. 'pages', unpack(ids)), call('ZMSCORE', P .. 'q', unpack(ids))
-local values, queue = {}, {}
+local L, values, queue = read_state()[${D_LOG_PRICE}], {}, {}
 for j = 1, #ids do
   local old, score = stored[j], tonumber(scores[j] or 1)
   if old and #old >= HEAD and score % 2 == 0 then

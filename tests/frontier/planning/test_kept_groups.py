@@ -32,7 +32,7 @@ def test_the_largest_groups_are_kept(monkeypatch, most, smallest):
     assert kept(clocks, range(1, 31)) == list(range(smallest, 31))
 
 
-def test_groups_of_a_large_table_are_counted_anew_when_much_of_it_was_read(monkeypatch):
+def test_groups_of_a_large_table_are_counted_anew_when_many_pages_have_joined(monkeypatch):
     monkeypatch.setattr(module, "FEW", 10)
     clocks, pages = NeighbourhoodClocks(None, 0), pages_of([7] * 100)
     clocks.count(pages, 100)
