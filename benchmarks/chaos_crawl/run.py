@@ -38,6 +38,8 @@ DELAY_S, RATE_OF_ONE = 0.25, 25.0
 REST_S, STANDSTILL_S = 60.0, 10.0
 #: A crawler that ran, and ended because of what Redis said. At a start without Redis it may.
 _GAVE_UP = re.compile(r"\[optimal_frontier\.frontier\.dispatching\.courier\] CRITICAL: (.*)")
+#: What Scrapy logs of a host that fails, with a traceback.
+_SITES_FAULT = re.compile(r"^.*\[scrapy\.core\.scraper\] ERROR: Error downloading .*\n(?:(?!\d{4}-\d\d-\d\d ).*\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,10 @@ async def run(plan: Plan, folder: Path) -> int:
         found = await _found(world, plan.pages, REST_S + 2 * plan.pages / rate)
         rested = time.monotonic()
         await asyncio.sleep(STANDSTILL_S)
-        is_alive = {one.name for one in crawlers} == {fetch.crawler for fetch in site.fetches if fetch.at > rested}
+        fetching = {fetch.crawler for fetch in site.fetches if fetch.at > rested}
+        world.hung += [f"{one.name} stood still" for one in crawlers if one.name not in fetching]
         supervisor.cancel()
-        ended = [await asyncio.to_thread(crawler.stop) for crawler in crawlers]
+        world.hung += [f"{crawler.name} did not end" for crawler in crawlers if not await asyncio.to_thread(crawler.stop)]
         checked = await asyncio.to_thread(_check, folder, world.server)
         rows = _rows(world.server)
     finally:
@@ -85,32 +88,38 @@ async def run(plan: Plan, folder: Path) -> int:
         for listening, _ in proxied:
             listening.close()
         world.server.kill()
-    fetches = site.fetches
-    logs = "".join(log.read_text(errors="replace") for log in folder.glob("*.log"))
-    short, gaps, shortest = short_gaps(fetches, DELAY_S, world.losses)
-    window, allowed = fullest_window(fetches, world.losses), WINDOW_S * rate + 0.1 * rate + 16 * plan.crawlers
-    twice, doubled = fetched_twice_at_once(fetches, world.losses), counted_twice(rows, fetches)
-    held, given_up = asked_while_held(fetches, world.losses), _GAVE_UP.findall(logs)
+    logs = _SITES_FAULT.sub("", "".join(log.read_text(errors="replace") for log in folder.glob("*.log")))
+    figures, wrong = _judged(plan, world, found, rows, logs)
+    wrong += [f"check: {checked}"] if checked else []
+    names = ", ".join(f"{name} {n}" for name, n in made.items() if n)
+    verdict = f"WRONG: {'; '.join(wrong)}" if wrong else "all is well"
+    print(f"seed {plan.seed}: {sum(made.values())} troubles ({names}); {figures}; {verdict}")
+    return int(bool(wrong))
+
+
+def _judged(plan: Plan, world: World, found: int, rows: list[tuple[str, Row]], logs: str) -> tuple[str, list[str]]:
+    """Return the figures of a crawl, and what is wrong with it."""
+    fetches, losses, rate = world.site.fetches, world.losses, RATE_OF_ONE * plan.crawlers
+    short, gaps, shortest = short_gaps(fetches, DELAY_S, losses)
+    window, allowed = fullest_window(fetches, losses), WINDOW_S * rate + 0.1 * rate + 16 * plan.crawlers
+    twice, doubled = fetched_twice_at_once(fetches, losses), counted_twice(rows, fetches)
+    held, given_up = asked_while_held(fetches, losses), _GAVE_UP.findall(logs)
     faults = {
         f"{plan.pages - found} pages lost": found < plan.pages,
         f"{twice} pages in two hands": twice > 0,
         f"{doubled} pages counted twice": doubled > 0,
         f"{short} of {gaps} gaps short": short > MOST_SHORT * gaps,
         f"{window} fetches within {WINDOW_S:g} s, allowed are {allowed:g}": window > allowed,
-        f"{logs.count('Traceback')} tracebacks": "Traceback" in logs,
         f"{held} fetches of hosts that had asked for none": held > 0,
+        f"{logs.count('Traceback')} tracebacks": "Traceback" in logs,
         f"crawlers gave up: {given_up[:3]}": bool(given_up),
-        f"something hung: {world.hung}": not (is_alive and all(ended)) or bool(world.hung),
-        f"check: {checked}": bool(checked),
+        f"something hung: {', '.join(world.hung)}": bool(world.hung),
     }
-    wrong = [fault for fault, is_so in faults.items() if is_so]
-    print(
-        f"seed {plan.seed}: {sum(made.values())} troubles ({', '.join(f'{name} {n}' for name, n in made.items() if n)}); "
+    figures = (
         f"{len(fetches)} fetches; {found} of {plan.pages} pages; in two hands {twice}; counted twice {doubled}; short gaps {short} of "
-        f"{gaps}, least {shortest:.3f} s of {DELAY_S:g}; fullest {WINDOW_S:g} s {window} of {allowed:g}; "
-        + (f"WRONG: {'; '.join(wrong)}" if wrong else "all is well")
+        f"{gaps}, least {shortest:.3f} s of {DELAY_S:g}; fullest {WINDOW_S:g} s {window} of {allowed:g}; asked while held {held}"
     )
-    return int(bool(wrong))
+    return figures, [fault for fault, is_so in faults.items() if is_so]
 
 
 async def _supervise(crawlers: list[Crawler]) -> None:
