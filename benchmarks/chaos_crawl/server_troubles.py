@@ -84,7 +84,7 @@ async def fail_over(world: World) -> None:
 
 
 async def load_slowly(world: World) -> None:
-    await world.server.load_slowly(world.rng.uniform(2, 8))
+    world.server.load_slowly(world.rng.uniform(2, 8))
     await world.server.answers()
 
 
@@ -163,7 +163,7 @@ async def pause_planner(world: World) -> None:
 
 
 def _occupy(socket: str) -> None:
-    with redis.Redis(unix_socket_path=socket) as client, contextlib.suppress(redis.RedisError):
+    with redis.Redis(unix_socket_path=socket, socket_timeout=60) as client, contextlib.suppress(redis.RedisError):
         client.eval(_ENDLESS, 0)
 
 
