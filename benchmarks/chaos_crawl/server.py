@@ -85,9 +85,10 @@ class Server:
 
     def load_slowly(self, seconds: float) -> None:
         """Kill it, and start it again; it loads its log for about so long, and says so to who asks. Returns once it has begun to."""
+        keys = int(self.client.dbsize())
         self.kill()
         file, _ = self.size_of_log()
-        each_us = 1e6 * seconds / max(1, file.read_bytes().count(b"\r\n*"))
+        each_us = 1e6 * seconds / (1 + keys + file.read_bytes().count(b"\r\n*"))
         # A negative delay is that of some commands, drawn.
         delay = int(each_us - _SLEEP_US) if each_us > 2 * _SLEEP_US else -max(1, int(_SLEEP_US / each_us))
         self.launch("--key-load-delay", str(delay))

@@ -70,8 +70,19 @@ async def stop_crawler(world: World) -> None:
     """Also for longer than a lease: others have its pages by then. If it plans, its planner is paused."""
     crawler = world.rng.choice(world.crawlers)
     crawler.signal(signal.SIGSTOP)
-    await asyncio.sleep(world.rng.choice([0.5, 3.0, LONG_S]))
+    lost = await _away(world)
     crawler.signal(signal.SIGCONT)
+    world.learn_late(lost)
+
+
+async def _away(world: World) -> list[float]:
+    """Let somebody be away, while the server may become another one; return from when on it has lost something."""
+    before = len(world.losses)
+    if world.rng.random() < 0.5:
+        others = [of_server.fail_over, of_server.restore_server, of_server.crash_server, of_server.wipe_server, of_server.set_clock]
+        await world.rng.choice(others)(world)
+    await asyncio.sleep(world.rng.choice([0.5, 3.0, LONG_S]))
+    return [loss.since for loss in world.losses[before:]]
 
 
 async def cut(world: World) -> None:
@@ -111,9 +122,10 @@ async def swallow(world: World) -> None:
     proxies = world.some_proxies()
     for proxy in proxies:
         proxy.swallows = True
-    await asyncio.sleep(world.rng.choice([2.0, 8.0, LONG_S]))
+    lost = await _away(world)
     for proxy in proxies:
         proxy.swallows = False
+    world.learn_late(lost)
 
 
 async def fail_hosts(world: World) -> None:

@@ -50,6 +50,11 @@ class World:
         self.losses.append(Loss(since, time.monotonic()))
         print(f"{since:.1f} to {self.losses[-1].until:.1f} is lost", flush=True)
 
+    def learn_late(self, since: list[float]) -> None:
+        """Note that some learn only now of what the server has lost from these times on; until now they went on as before."""
+        for each in since:
+            self.lose(each)
+
     def replace_server(self, server: Server) -> None:
         """Let all connections lead to another server, and none to the one before, which is gone."""
         self.server = server
