@@ -1,153 +1,172 @@
-"""What goes wrong in a chaos crawl: each trouble is a coroutine that makes it, waits, and ends it."""
+"""What goes wrong in a chaos crawl, with crawlers, the network and the site: each trouble makes it, waits, and ends it."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 
-import redis
-
+from chaos_crawl import server_troubles as of_server
 from chaos_crawl.crawlers import NAMESPACE, Crawler
-from chaos_crawl.proxy import Proxy
-from chaos_crawl.server import Server
+from chaos_crawl.site import FAILURES
+from chaos_crawl.world import LONG_S, World
 
-#: Where scripts of these crawlers look for how far ahead the server's clock is, seconds.
-_AHEAD_KEY = f"{NAMESPACE}:{{0}}:chaos"
-#: Longer than a lease.
-_LONG_S = 20.0
-
-
-@dataclass
-class World:
-    """What troubles may touch, and what checks have to know of them.
-
-    Attributes
-    ----------
-    wipes : list of float
-        When the server lost everything, monotonic seconds.
-    disturbed : list of (float, float, str)
-        From when to when something was done to a crawler (its name), or to all ("").
-    """
-
-    server: Server
-    proxy: Proxy
-    crawlers: list[Crawler]
-    rng: random.Random
-    wipes: list[float] = field(default_factory=list)
-    disturbed: list[tuple[float, float, str]] = field(default_factory=list)
+#: Commands that others run meanwhile; seconds in which one ends, whatever happens to Redis.
+_COMMANDS, _COMMAND_S = (["status"], ["check"], ["pages", "--limit", "20"], ["plan", "--once"]), 60.0
 
 
 async def kill_crawler(world: World) -> None:
-    crawler = world.rng.choice(world.crawlers)
-    crawler.kill()
-    await asyncio.sleep(world.rng.uniform(0.1, 2))
+    await _kill(world.rng, [world.rng.choice(world.crawlers)])
+
+
+async def kill_all_crawlers(world: World) -> None:
+    await _kill(world.rng, world.crawlers)
+
+
+async def _kill(rng: random.Random, crawlers: list[Crawler]) -> None:
+    for crawler in crawlers:
+        crawler.kill()
+    await asyncio.sleep(rng.uniform(0.1, 2))
+    for crawler in crawlers:
+        crawler.start()
+
+
+async def end_crawler(world: World) -> None:
+    """With SIGTERM, in the middle of another trouble."""
+    crawler, meanwhile = world.rng.choice(world.crawlers), _another(world)
+    await asyncio.sleep(world.rng.uniform(0, 1))
+    if not await asyncio.to_thread(crawler.stop):
+        world.hung.append(f"{crawler.name} did not end")
+    await meanwhile
     crawler.start()
+
+
+async def run_command(world: World) -> None:
+    """In the middle of another trouble."""
+    crawler, command, meanwhile = world.rng.choice(world.crawlers), world.rng.choice(_COMMANDS), _another(world)
+    started = [sys.executable, "-m", "optimal_frontier.cli", "--redis-url", crawler.redis_url, "--namespace", NAMESPACE, *command]
+    await asyncio.sleep(world.rng.uniform(0, 1))
+    with (crawler.folder / "commands.log").open("ab") as log:
+        process = subprocess.Popen(started, stdout=log, stderr=log, cwd=crawler.folder)
+    try:
+        await asyncio.to_thread(process.wait, _COMMAND_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        world.hung.append(f"optimal-frontier {command[0]} did not end")
+    await meanwhile
+
+
+def _another(world: World) -> asyncio.Task[None]:
+    """Begin a trouble that another one is in the middle of."""
+    among = [cut, swallow, delay, lose_replies, of_server.kill_server, of_server.make_read_only]
+    return asyncio.ensure_future(world.rng.choice(among)(world))
 
 
 async def stop_crawler(world: World) -> None:
     """Also for longer than a lease: others have its pages by then. If it plans, its planner is paused."""
     crawler = world.rng.choice(world.crawlers)
     crawler.signal(signal.SIGSTOP)
-    await asyncio.sleep(world.rng.choice([0.5, 3.0, _LONG_S]))
+    lost = await _away(world)
     crawler.signal(signal.SIGCONT)
+    world.learn_late(lost)
 
 
-async def pause_planner(world: World) -> None:
-    """For longer than the planner's lock lasts."""
-    owner = world.server.client.get(f"{NAMESPACE}:{{0}}:planner")
-    if owner is not None:
-        world.server.client.set(f"{NAMESPACE}:{{0}}:planner", b"chaos", px=5000)
-        await asyncio.sleep(5)
-
-
-async def kill_server(world: World) -> None:
-    world.server.kill()
-    await asyncio.sleep(world.rng.choice([0.2, 2.0, _LONG_S]))
-    await world.server.start()
-
-
-async def lose_server(world: World) -> None:
-    """It comes back without its data."""
-    world.server.kill()
-    world.server.forget()
-    await asyncio.sleep(world.rng.uniform(0.1, 2))
-    world.wipes.append(time.monotonic())
-    await world.server.start()
-
-
-async def wipe_server(world: World) -> None:
-    world.wipes.append(time.monotonic())
-    world.server.client.flushall()
+async def _away(world: World) -> list[float]:
+    """Let somebody be away, while the server may become another one; return from when on it has lost something."""
+    before = len(world.losses)
+    if world.rng.random() < 0.5:
+        others = [of_server.fail_over, of_server.restore_server, of_server.crash_server, of_server.wipe_server, of_server.set_clock]
+        await world.rng.choice(others)(world)
+    await asyncio.sleep(world.rng.choice([0.5, 3.0, LONG_S]))
+    return [loss.since for loss in world.losses[before:]]
 
 
 async def cut(world: World) -> None:
-    world.proxy.cut()
+    for proxy in world.some_proxies():
+        proxy.cut()
 
 
 async def delay(world: World) -> None:
-    world.proxy.delay_s = world.rng.uniform(0.05, 1.0)
+    proxies, delay_s = world.some_proxies(), world.rng.uniform(0.05, 1.0)
+    for proxy in proxies:
+        proxy.delay_s = delay_s
     await asyncio.sleep(4)
-    world.proxy.delay_s = 0.0
+    for proxy in proxies:
+        proxy.delay_s = 0.0
 
 
 async def lose_replies(world: World) -> None:
-    world.proxy.loses = True
+    proxies = world.some_proxies()
+    for proxy in proxies:
+        proxy.loses = True
     await asyncio.sleep(world.rng.uniform(0.2, 2))
-    world.proxy.loses = False
+    for proxy in proxies:
+        proxy.loses = False
+
+
+async def tear(world: World) -> None:
+    """Half a reply comes through, or half a request."""
+    proxies, is_reply = world.some_proxies(), world.rng.choice([True, True, False])
+    for proxy in proxies:
+        proxy.tears = is_reply
+    await asyncio.sleep(world.rng.uniform(0.2, 2))
+    for proxy in proxies:
+        proxy.tears = None
 
 
 async def swallow(world: World) -> None:
-    world.proxy.swallows = True
-    await asyncio.sleep(world.rng.choice([2.0, 8.0]))
-    world.proxy.swallows = False
+    proxies = world.some_proxies()
+    for proxy in proxies:
+        proxy.swallows = True
+    lost = await _away(world)
+    for proxy in proxies:
+        proxy.swallows = False
+    world.learn_late(lost)
 
 
-async def kill_clients(world: World) -> None:
-    for _ in range(5):
-        world.server.client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-        await asyncio.sleep(0.2)
-
-
-async def flush_scripts(world: World) -> None:
-    for _ in range(5):
-        world.server.client.script_flush()
-        await asyncio.sleep(0.2)
-
-
-async def fill_memory(world: World) -> None:
-    world.server.client.config_set("maxmemory", "1mb")
-    await asyncio.sleep(world.rng.uniform(1, 4))
-    world.server.client.config_set("maxmemory", "0")
-
-
-async def set_clock_ahead(world: World) -> None:
-    """By an hour, for a while."""
-    world.server.client.hset(_AHEAD_KEY, "ahead", 3600)
-    await asyncio.sleep(8)
-    world.server.client.hdel(_AHEAD_KEY, "ahead")
+async def fail_hosts(world: World) -> None:
+    """Some of the site's hosts fail, each in its way."""
+    failing = world.rng.sample(world.site.hosts, max(1, len(world.site.hosts) // 3))
+    world.site.fail({host: world.rng.choice(FAILURES) for host in failing})
+    await asyncio.sleep(world.rng.choice([3.0, 12.0]))
+    world.site.fail({})
 
 
 #: By name, with how often each comes.
 TROUBLES: dict[str, tuple[Callable[[World], Awaitable[None]], int]] = {
     "kill_crawler": (kill_crawler, 4),
+    "kill_all_crawlers": (kill_all_crawlers, 1),
+    "end_crawler": (end_crawler, 2),
+    "run_command": (run_command, 2),
     "stop_crawler": (stop_crawler, 3),
-    "pause_planner": (pause_planner, 1),
-    "kill_server": (kill_server, 2),
-    "lose_server": (lose_server, 1),
-    "wipe_server": (wipe_server, 1),
+    "pause_planner": (of_server.pause_planner, 1),
+    "kill_server": (of_server.kill_server, 2),
+    "crash_server": (of_server.crash_server, 2),
+    "freeze_server": (of_server.freeze_server, 1),
+    "lose_server": (of_server.lose_server, 1),
+    "restore_server": (of_server.restore_server, 1),
+    "wipe_server": (of_server.wipe_server, 1),
+    "fail_over": (of_server.fail_over, 2),
+    "load_slowly": (of_server.load_slowly, 1),
     "cut": (cut, 3),
     "delay": (delay, 2),
     "lose_replies": (lose_replies, 2),
+    "tear": (tear, 2),
     "swallow": (swallow, 2),
-    "kill_clients": (kill_clients, 1),
-    "flush_scripts": (flush_scripts, 1),
-    "fill_memory": (fill_memory, 1),
-    "set_clock_ahead": (set_clock_ahead, 1),
+    "kill_clients": (of_server.kill_clients, 1),
+    "refuse_clients": (of_server.refuse_clients, 1),
+    "flush_scripts": (of_server.flush_scripts, 1),
+    "occupy_server": (of_server.occupy_server, 1),
+    "fill_memory": (of_server.fill_memory, 1),
+    "fail_saves": (of_server.fail_saves, 1),
+    "miss_replicas": (of_server.miss_replicas, 1),
+    "make_read_only": (of_server.make_read_only, 1),
+    "set_clock": (of_server.set_clock, 1),
+    "fail_hosts": (fail_hosts, 2),
 }
 
 
@@ -158,11 +177,8 @@ async def trouble(world: World, seconds: float, only: list[str] | None) -> dict[
     first, until, made = world.rng.sample(names, len(names)), time.monotonic() + seconds, dict.fromkeys(names, 0)
     while time.monotonic() < until:
         name = first.pop() if first else world.rng.choices(names, [TROUBLES[each][1] for each in names])[0]
-        began = time.monotonic()
-        print(f"{began:.1f} {name}", flush=True)
-        with contextlib.suppress(redis.RedisError):  # the server may be filled up
-            await TROUBLES[name][0](world)
-        world.disturbed.append((began, time.monotonic(), name))
+        print(f"{time.monotonic():.1f} {name}", flush=True)
+        await TROUBLES[name][0](world)
         made[name] += 1
         await asyncio.sleep(world.rng.uniform(0.5, 3))
     return made

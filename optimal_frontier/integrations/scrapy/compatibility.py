@@ -14,6 +14,7 @@ from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.extensions.httpcache import DummyPolicy
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
@@ -182,13 +183,18 @@ async def pause(seconds: float) -> None:
 
 
 def look_before_downloads(downloader: Any, before: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
-    """Have ``before`` run, and waited for, between the slots of a downloader and the network; what it raises is the request's failure."""
+    """Have ``before`` run, and waited for, between the slots of a downloader and the network; what it raises is the request's failure.
+
+    Each look is for one request that is sent: Twisted would send one again by itself, at once and unseen, when a connection that was kept
+    open is lost before the answer. That is left to Scrapy's retries.
+    """
     handlers = downloader.handlers
     if hasattr(handlers, "download_request_async"):
         download = handlers.download_request_async
 
         async def after_look(request: Any) -> Any:
             await before(request)
+            _send_once(handlers, request)
             return await download(request)
 
         handlers.download_request_async = after_look
@@ -197,6 +203,14 @@ def look_before_downloads(downloader: Any, before: Callable[[Any], Coroutine[Any
 
     async def look_first(request: Any, *arguments: Any) -> Any:
         await before(request)
+        _send_once(handlers, request)
         return await maybe_deferred_to_future(download_request(request, *arguments))
 
     handlers.download_request = lambda request, *arguments: deferred_from_coro(look_first(request, *arguments))
+
+
+def _send_once(handlers: Any, request: Any) -> None:
+    """Have the handler of a request send it once."""
+    pool: Any = getattr(handlers._get_handler(urlparse_cached(request).scheme), "_pool", None)
+    if getattr(pool, "retryAutomatically", False):
+        pool.retryAutomatically = False

@@ -22,8 +22,8 @@ _LOOK_S: Final = 0.005
 #: Longest wait for Redis to give one, seconds, and for the turn itself: a second less, as one that is further off was not taken.
 _ANSWER_S: Final = 30.0
 _LONGEST_S: Final = LONGEST_TURN_S - 1.0
-#: Rounds of the loop in which a request is on its way from here to the network.
-_ROUNDS: Final = 4
+#: Rounds of the loop in which a request is on its way from here to the network: the fifth writes it to a connection that is new.
+_ROUNDS: Final = 6
 
 
 class PacedStarts:
@@ -64,7 +64,7 @@ class PacedStarts:
         self._note_sent(host, turn, _ROUNDS)
 
     def _note_sent(self, host: str, turn: float, rounds: int) -> None:
-        """Say that a fetch has begun when the loop has come round so often: connecting and writing take a round each."""
+        """Say that a fetch has begun when the loop has come round so often."""
         if rounds:
             call_later(0.0, lambda: self._note_sent(host, turn, rounds - 1))
         else:
