@@ -16,16 +16,34 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-#: Imported once. The reactor is not among them: each process installs its own, and none of them starts a thread.
+from scrapy.settings import default_settings
+
+#: Imported once: all that a crawl imports by and by. The reactor is not among them: each process installs its own, and none of them starts a
+#: thread. What an older Scrapy does not have is passed over.
 PRELOADED = [
     "scrapy.crawler",
     "scrapy.core.downloader.handlers.http11",
     "scrapy.core.engine",
+    "scrapy.logformatter",
     "scrapy.spiderloader",
     "scrapy.statscollectors",
     "scrapy.utils.misc",
+    *sorted(
+        {
+            path.rpartition(".")[0]
+            for name, components in vars(default_settings).items()
+            if name.endswith("_BASE") and isinstance(components, dict)
+            for path in (*components, *components.values())
+            if isinstance(path, str) and path.startswith("scrapy.")
+        }
+    ),
+    "tldextract.tldextract",
+    "scipy.special.cython_special",
     "frontera.core.manager",
+    "frontera.contrib.canonicalsolvers",
+    "frontera.contrib.middlewares.fingerprint",
     "optimal_frontier",
+    "optimal_frontier.frontier.planning.thread",
     "optimal_frontier.integrations.scrapy.scheduler",
     "optimal_frontier.integrations.frontera.backend",
 ]
