@@ -138,7 +138,7 @@ class Play:
 
     def set_time(self, at: float) -> None:
         self.now = round(at * 1e6) / 1e6
-        self.store.set_time(at)
+        self.store.set_time_of_calls(at)
 
     def until(self, seconds: float, settings: FrontierSettings | None = None) -> None:
         """Go on until so many seconds after START."""
