@@ -34,7 +34,7 @@ from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT
 _TAG = 1
 #: Shape of posteriors that stand for known change rates.
 _KNOWN = 1e6
-#: Seconds from a handout to its observation.
+#: Least seconds from a handout to its observation.
 _SOON_S = 1e-4
 Floats = np.ndarray
 #: Number of a page and time (s after START) -> number of its edition, or None where nothing is to be learned.
@@ -174,13 +174,20 @@ class Play:
         # As the courier does.
         ended, held = with_links(self._ended, self._new, self.dispatcher.published, self.settings)
         work = Exchange(pages=self._new, ended=ended, want=self.want, looks_again=self._is_planned)
-        self._new, self._ended, self._is_planned = [], held, False
+        self._new, self._ended, self._is_planned = [], list(held), False
         outcome = self.dispatcher.exchange(work)
         for handout in outcome.handouts:
             self.visits[self.numbers[handout.page]].append(self.now)
             self.handouts.append(self.now)
             self._ended.append((self.judged(handout), Lease.of(handout)))
-        wait = _SOON_S if outcome.handouts or held else float(outcome.wait or 0.0) + self.delay
+        wait, rate = float(outcome.wait or 0.0), self.dispatcher.settings.crawl_rate
+        if held or (outcome.handouts and rate is None):
+            wait = _SOON_S
+        elif outcome.handouts:
+            # Observations go with the next fetch: the budget has none before.
+            wait = max(min(wait, 1.0 / rate), _SOON_S)
+        else:
+            wait += self.delay
         return max(wait, self.period)
 
     def judged(self, handout: Handout) -> Observation:
