@@ -131,7 +131,7 @@ class Crawl:
                 command = [sys.executable, *arguments, "program.py"]
                 self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=environment, start_new_session=True)
             else:
-                self.process = ForkedProgram(folder / "program.py", self.log_path, environment)
+                self.process = ForkedProgram(["program.py"], folder, self.log_path, environment)
 
     @property
     def log(self) -> str:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scrapy.settings import default_settings
@@ -49,8 +49,8 @@ PRELOADED = [
 ]
 
 
-def _run(program: str, folder: str, log: str, environment: Mapping[str, str]) -> None:
-    """Be ``python program``, in a session of its own, with its output in a file."""
+def _run(command: Sequence[str], folder: str, log: str, environment: Mapping[str, str]) -> None:
+    """Be ``python`` with these arguments, in a session of its own, with its output in a file."""
     os.setsid()
     os.chdir(folder)
     os.environ.clear()
@@ -61,10 +61,14 @@ def _run(program: str, folder: str, log: str, environment: Mapping[str, str]) ->
     for standard in (1, 2):
         os.dup2(out, standard)
     sys.stdout, sys.stderr = (os.fdopen(standard, "w", buffering=1, closefd=False) for standard in (1, 2))
-    sys.argv = [program]
     sys.path.insert(0, folder)
     try:
-        runpy.run_path(program, run_name="__main__")
+        if command[0] == "-m":
+            sys.argv = list(command[1:])
+            runpy.run_module(command[1], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = list(command)
+            runpy.run_path(command[0], run_name="__main__")
     finally:
         # What an interpreter does at its end, and multiprocessing leaves out.
         threading._shutdown()  # type: ignore[attr-defined]
@@ -76,16 +80,18 @@ class ForkedProgram:
 
     Parameters
     ----------
-    program : Path
-        Source, in the folder that it works in.
+    command : sequence of str
+        A program and its arguments, or ``-m`` and a module.
+    folder : Path
+        That it works in.
     log : Path
         What it writes to stdout and stderr is appended to this file.
     environment : mapping
         All of its environment.
     """
 
-    def __init__(self, program: Path, log: Path, environment: Mapping[str, str]) -> None:
-        self._process = _CONTEXT.Process(target=_run, args=(program.name, str(program.parent), str(log), dict(environment)))
+    def __init__(self, command: Sequence[str], folder: Path, log: Path, environment: Mapping[str, str]) -> None:
+        self._process = _CONTEXT.Process(target=_run, args=(list(command), str(folder), str(log), dict(environment)))
         self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid

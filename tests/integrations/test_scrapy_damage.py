@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Any
 
+from click.testing import CliRunner
 from crawler import Crawler
 from crawls import State
 from damage import HELD, MEMORIES, PAGES, SHARED, Damage
 from misbehaving_site import MisbehavingSite
 
+from optimal_frontier.cli import main
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.put_aside import read_put_aside
 from optimal_frontier.state.rows import ACTIVE, RETIRED
@@ -86,10 +86,7 @@ def test_a_crawl_goes_on_beside_damage_of_all_kinds(crawl: Crawler, site: Misbeh
 def run_check(state: State, *options: str) -> Any:
     """What ``optimal-frontier check --json`` says."""
     where = ["--redis-url", state.connection.spec.display, "--namespace", state.namespace.name]
-    command = [sys.executable, "-m", "optimal_frontier.cli", *where, "check", "--json", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(CliRunner().invoke(main, [*where, "check", "--json", *options], catch_exceptions=False).stdout)
 
 
 def test_no_other_scheme_becomes_a_page(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
