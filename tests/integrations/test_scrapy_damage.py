@@ -51,7 +51,7 @@ def damage_pages(state: State, site: MisbehavingSite) -> dict[str, bytes]:
 
 def test_a_crawl_goes_on_beside_damage_of_all_kinds(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     """Sound pages are visited all the time, damaged ones are put aside once and named, held, or go on; and are mended."""
-    with crawl(SPIDER % (SOUND + len(DAMAGES)), of_MIN_INTERVAL=0.3, of_MAX_INTERVAL=1.0, of_CRAWL_RATE=200) as running:
+    with crawl(SPIDER % (SOUND + len(DAMAGES)), of_MIN_INTERVAL=0.2, of_MAX_INTERVAL=0.5, of_CRAWL_RATE=200) as running:
         running.until(lambda: state.counts.get("fetched", 0) >= SOUND + len(DAMAGES) and state.plan)
         damaged = damage_pages(state, site)
         running.until(lambda: state.counts.get("set_aside", 0) >= len(PAGES) - 2)
