@@ -71,6 +71,8 @@ class Play:
         Least seconds between two round trips.
     delay : float
         Seconds by which a round trip comes late.
+    is_prompt : bool
+        Whether each fetch has a round trip of its own that tells of it; otherwise that of the next fetch does.
     """
 
     def __init__(self, store: TimedNamespace, settings: FrontierSettings, site: Site = silent, want: int = 50) -> None:
@@ -85,6 +87,7 @@ class Play:
         self._plan_at = 0.0
         self._is_planned = False
         self.period = self.delay = 0.0
+        self.is_prompt = False
         self.look_s = exchange.LOOK_S
         self.now = store.now()
         self.run_by(settings)
@@ -181,10 +184,10 @@ class Play:
             self.handouts.append(self.now)
             self._ended.append((self.judged(handout), Lease.of(handout)))
         wait, rate = float(outcome.wait or 0.0), self.dispatcher.settings.crawl_rate
-        if held or (outcome.handouts and rate is None):
+        if held or (outcome.handouts and (rate is None or self.is_prompt)):
             wait = _SOON_S
         elif outcome.handouts:
-            # Observations go with the next fetch: the budget has none before.
+            # The budget has no other fetch before.
             wait = max(min(wait, 1.0 / rate), _SOON_S)
         else:
             wait += self.delay
