@@ -32,12 +32,15 @@ example-short: install
 # What holds a real crawl to the clock comes last, when the machine is free.
 test: install
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m 'not timing'
-	$(VENV)/bin/python -m pytest -n 2 --dist load -m timing tests
+	$(VENV)/bin/python -m pytest -n 2 --dist load -m timing $$(grep -rl --include='test_*.py' 'pytest\.mark\.timing' tests)
 
 # The oldest Scrapy that setup.cfg admits, with what pip chooses beside it.
-test-oldest:
+.venv-oldest/installed: setup.cfg pyproject.toml
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --editable '.[test]' 'scrapy==2.13.4'
+	touch $@
+
+test-oldest: .venv-oldest/installed
 	.venv-oldest/bin/python -m pytest $(PARALLEL) tests/integrations/test_scrapy_endings.py tests/integrations/test_scrapy_pages.py
 
 lint: install

@@ -29,6 +29,8 @@ from optimal_frontier.state.scripts import source
 START = 2_000_000_000.0
 #: The one place where scripts ask for the time, and what stands there in tests.
 _ASKS, _ASKS_US = "call('TIME')", "call('LRANGE', P .. 'clock', 0, 1)"
+#: The script that sets it.
+_SETS_CLOCK = "redis.call('DEL', KEYS[1] .. 'clock') redis.call('RPUSH', KEYS[1] .. 'clock', ARGV[1], ARGV[2])"
 
 
 def page_of(name: str) -> bytes:
@@ -56,6 +58,9 @@ def stored_state(kept: bytes) -> PartitionState:
 class TimedNamespace(Namespace):
     """A namespace with its own hands on the clock, and short names for what tests do."""
 
+    #: Partitions that do not know the time yet.
+    _late: frozenset[int] = frozenset()
+
     def start(self, partitions: int = 1) -> TimedNamespace:
         self.open(spider="test", partitions=partitions)
         for k in range(self.partitions):
@@ -65,10 +70,22 @@ class TimedNamespace(Namespace):
 
     def set_time(self, at: float) -> None:
         """Set the clock of all partitions, seconds since the epoch."""
-        seconds, micros = divmod(round(at * 1e6), 1_000_000)
-        for k in range(self.partitions):
-            self.commands([["DEL", self.key("clock", k)], ["RPUSH", self.key("clock", k), seconds, micros]], partition=k)
-        self._micros = float(seconds * 1_000_000 + micros)
+        self.set_time_of_calls(at)
+        super().run(self._clocks(self._late))
+
+    def set_time_of_calls(self, at: float) -> None:
+        """The same, without a round trip: partitions learn of it with their next script, and other connections not before."""
+        self._micros = float(round(at * 1e6))
+        self._late = frozenset(range(self.partitions))
+
+    def run(self, calls: Sequence[Call]) -> list[Any]:
+        clocks = self._clocks({call.partition for call in calls})
+        return super().run([*clocks, *calls])[len(clocks) :]
+
+    def _clocks(self, partitions: Iterable[int]) -> list[Call]:
+        late = self._late.intersection(partitions)
+        self._late -= late
+        return [Call(k, "clock", divmod(int(self._micros), 1_000_000)) for k in sorted(late)]
 
     def now(self, partition: int = 0) -> float:
         return self._micros / 1e6
@@ -160,8 +177,8 @@ class TimedNamespace(Namespace):
     def _load(self, client: Any, names: Iterable[str]) -> None:
         loaded = self.connection.scripts_of(client)
         for name in sorted(set(names) - loaded):
-            text = source(name)
-            assert text.count(_ASKS) == 1
+            text = _SETS_CLOCK if name == "clock" else source(name)
+            assert text.count(_ASKS) == (name != "clock")
             self._digests[name] = str(client.script_load(text.replace(_ASKS, _ASKS_US)))
             loaded.add(name)
 

@@ -143,6 +143,11 @@ class Neighbourhoods:
             self.bins.grow(groups)
             self._remake_all()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the clock of any page may run otherwise than the calendar."""
+        return bool(self.gates.is_open.any() or self.rhythm_gates.is_open.any())
+
     def advance(self, now: float) -> None:
         """Move on to the bin of a time: old bins are left behind, and the rhythm is learned from the visits since the last bin."""
         if self.bins.advance(now):

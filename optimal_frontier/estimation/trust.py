@@ -21,11 +21,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
-import numpy as np
 import scipy  # scipy.special is imported at its first use: it takes 0.2 s
-from numpy.typing import NDArray
 
 #: u below this is sudden: the false alarm of one check.
 SUDDEN: Final = 0.01
@@ -39,8 +37,6 @@ SURE: Final = 0.95
 KEPT: Final = 0.975
 #: A change rate beyond so many changes per interval is no longer told apart.
 _MOST_CHANGES: Final = 700.0
-
-_Number = TypeVar("_Number", float, NDArray[np.float64])
 
 
 def is_lie(interval: float, age: float, changed: bool, rate: float) -> bool:
@@ -72,18 +68,8 @@ def is_lie(interval: float, age: float, changed: bool, rate: float) -> bool:
     return math.expm1(-expected * age / interval) >= SUDDEN * math.expm1(-expected)
 
 
-def are_lies(
-    intervals: NDArray[np.float64], ages: NDArray[np.float64], changed: NDArray[np.bool_], rates: NDArray[np.float64]
-) -> NDArray[np.bool_]:
-    """`is_lie` of many visits, (n,); False where an age is NaN."""
-    expected = np.minimum(rates * intervals, _MOST_CHANGES)
-    with np.errstate(invalid="ignore"):
-        sudden = np.expm1(-expected * ages / intervals) >= SUDDEN * np.expm1(-expected)
-        return np.where(changed, (ages > (1.0 + SLACK) * intervals) | sudden, ages < (1.0 - SLACK) * intervals)
-
-
-def fade(total: _Number, lies: _Number, checks: _Number, lying: _Number) -> tuple[_Number, _Number]:
-    """Return faded counts of checks and lies after more checks, > 0 of them, so many of which were lies; floats or arrays.
+def fade(total: float, lies: float, checks: float, lying: float) -> tuple[float, float]:
+    """Return faded counts of checks and lies after more checks, > 0 of them, so many of which were lies.
 
     Examples
     --------

@@ -107,29 +107,26 @@ def crawl_until(crawl: Crawl, belief: Any, learn: Learn, end: int) -> None:
     """Make the visits of all slots before number ``end``."""
     queue = [(score, page) for page, score in enumerate(crawl.score.tolist()) if score < math.inf]
     heapq.heapify(queue)
-    count = crawl.count
-    while count[SLOT] < end:
-        slot = count[SLOT]
-        wanted = min(count[BATCH], end - slot)
-        taken = hand_out(crawl, queue, crawl.slots[slot], wanted)
-        for place in range(len(taken)):
-            page, at = taken[place], crawl.slots[slot + place]
-            crawl.pages[count[MADE]] = page
-            crawl.times[count[MADE]] = at
-            count[MADE] += 1
-            ring = count[TAIL] % len(crawl.away)
-            crawl.away[ring] = page
-            crawl.until[ring] = slot + place + count[FLIGHT]
-            count[TAIL] += 1
-            crawl.score[page], crawl.fetched[page] = math.inf, at
-        count[SLOT] = slot + max(1, len(taken))
-        while count[HEAD] < count[TAIL] and crawl.until[count[HEAD] % len(crawl.until)] <= count[SLOT]:
-            page = crawl.away[count[HEAD] % len(crawl.away)]
-            count[HEAD] += 1
-            if crawl.fetched[page] < crawl.gone[page]:
+    count, slots, gone, fetched = crawl.count, crawl.slots, crawl.gone, crawl.fetched
+    away, until, room = crawl.away, crawl.until, len(crawl.away)
+    batch, flight, slot, made, head, tail = count[BATCH], count[FLIGHT], count[SLOT], count[MADE], count[HEAD], count[TAIL]
+    while slot < end:
+        taken = hand_out(crawl, queue, slots[slot], min(batch, end - slot))
+        for place, page in enumerate(taken, slot):
+            crawl.pages[made], crawl.times[made] = page, slots[place]
+            made += 1
+            away[tail % room], until[tail % room] = page, place + flight
+            tail += 1
+            crawl.score[page], fetched[page] = math.inf, slots[place]
+        slot += max(1, len(taken))
+        while head < tail and until[head % room] <= slot:
+            page = away[head % room]
+            head += 1
+            if fetched[page] < gone[page]:
                 heapq.heappush(queue, (come_back(crawl, belief, learn, page), page))
             else:
-                crawl.b[page] = crawl.fetched[page]  # the visit that found the page gone
+                crawl.b[page] = fetched[page]  # the visit that found the page gone
+    count[SLOT], count[MADE], count[HEAD], count[TAIL] = slot, made, head, tail
     for score, page in queue:
         crawl.score[page] = score
 
@@ -183,40 +180,39 @@ def due(crawl: Crawl, page: int) -> float:
 
 def hand_out(crawl: Crawl, queue: list[tuple[float, int]], now: float, wanted: int) -> list[int]:
     """Return the pages to fetch now, best first; all others are back in the queue, each where it is to be looked at next."""
-    ready = [(0.0, 0)]
-    passed = [(0.0, 0)]
-    ready.clear()
-    passed.clear()
+    b, a, s, e, longest, price = crawl.b, crawl.a, crawl.s, crawl.e, crawl.l, crawl.price
+    hosts, opens, soon, log_price = crawl.host, crawl.opens, now + _MOMENT, price[LOG_PRICE]
+    ready: list[tuple[float, int]] = []
+    passed: list[tuple[float, int]] = []
     most = candidates(wanted)
-    while len(queue) > 0 and len(ready) < most and len(passed) < _PASSED * most:
+    while queue and len(ready) < most and len(passed) < _PASSED * most:
         score, page = heapq.heappop(queue)
-        host = crawl.host[page]
-        if crawl.opens[host] > now + _MOMENT:
+        since, shortest, host = b[page], e[page], hosts[page]
+        if opens[host] > soon:
             # A page that is due takes the next place in the line of its host.
-            if score <= now + _MOMENT:
-                score = max(crawl.turn[host], crawl.opens[host])
+            if score <= soon:
+                score = max(crawl.turn[host], opens[host])
                 crawl.turn[host] = score + crawl.pause[host] / crawl.count[LANES]
             passed.append((score, page))
-        elif crawl.b[page] + crawl.e[page] > now + _MOMENT:
-            passed.append((max(score, crawl.b[page] + crawl.e[page]), page))
+        elif since + shortest > soon:
+            passed.append((max(score, since + shortest), page))
         else:
-            wait = crawl.a[page] + crawl.s[page] * crawl.price[LOG_PRICE]
-            ready.append((-rank(now - crawl.b[page], wait, crawl.s[page], crawl.e[page], crawl.l[page]), page))
+            slope = s[page]
+            ready.append((-rank(now - since, a[page] + slope * log_price, slope, shortest, longest[page]), page))
     ready.sort()
-    taken = [0]
-    taken.clear()
+    taken: list[int] = []
     for negative, page in ready:
-        host = crawl.host[page]
-        if len(taken) < wanted and crawl.opens[host] <= now + _MOMENT:
+        host = hosts[page]
+        if len(taken) < wanted and opens[host] <= soon:
             taken.append(page)
-            if crawl.pause[host] > 0.0:
-                on_time = now - crawl.opens[host] < crawl.pause[host]
-                crawl.opens[host] = (crawl.opens[host] if on_time else now) + crawl.pause[host]
-            wait = crawl.a[page] + crawl.s[page] * crawl.price[LOG_PRICE]
-            if moves_price(-negative, wait, crawl.s[page], crawl.e[page], crawl.l[page]):
-                crawl.price[LOG_PRICE] = log_price_after(crawl.price[LOG_PRICE], -negative, crawl.price[STEP])
+            pause = crawl.pause[host]
+            if pause > 0.0:
+                on_time = now - opens[host] < pause
+                opens[host] = (opens[host] if on_time else now) + pause
+            if moves_price(-negative, a[page] + s[page] * price[LOG_PRICE], s[page], e[page], longest[page]):
+                price[LOG_PRICE] = log_price_after(price[LOG_PRICE], -negative, price[STEP])
         else:
-            passed.append((due(crawl, page), page))
+            heapq.heappush(queue, (due(crawl, page), page))
     for entry in passed:
         heapq.heappush(queue, entry)
     return taken

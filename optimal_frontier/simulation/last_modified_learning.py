@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.estimation.last_modified import FIRST_WEIGHT, update_with_age, update_with_first_age
-from optimal_frontier.estimation.trust import SURE, are_lies, fade, rare_lies
+from optimal_frontier.estimation.last_modified import FIRST_WEIGHT, update_one_with_age, update_one_with_first_age
+from optimal_frontier.estimation.trust import Trust, is_lie
 from optimal_frontier.scheduling.planning import PRIOR_SHAPE
 from optimal_frontier.simulation.learners import Seen
-from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.worlds import Realised
 
 #: Share of the hosts that lie in `with_liars`.
@@ -55,51 +55,41 @@ class LastModified:
         #: Host of each page: not the world's, as who lies has nothing to do with who changes often.
         self.host = np.arange(len(world)) % hosts
         self.lie = np.where(np.arange(hosts) < round(liars * hosts), np.arange(hosts) % len(LIES), -1)
-        #: Faded counts of checks and lies by host, at visits without a change and with one.
-        self.checks, self.lies = np.zeros((2, hosts)), np.zeros((2, hosts))
+        self.trust = [Trust()] * hosts
         self.trusted = np.full(hosts, not is_checked)
         self._rng = np.random.default_rng(3)
 
     def learn(self, seen: Seen) -> None:
-        """Take in visits."""
-        pages, intervals = seen.pages, seen.intervals
-        known = self.shape[pages] > 0
-        a, b = np.where(known, self.shape[pages], PRIOR_SHAPE), np.where(known, self.time[pages], self.prior_time)
-        told = self.told(seen)
-        believed = np.where(self.trusted[self.host[pages]], told, np.nan)
-        shape, time = update_with_age(a, b, intervals, believed, seen.changed)
-        # What was said at the first visit still stands at the first bit, unless that is a change.
-        before = np.where(~known & ~seen.changed & (believed >= intervals), believed - intervals, np.nan)
-        self.shape[pages], self.time[pages] = update_with_first_age(shape, time, before, weight=self.first_weight)
-        if self.is_checked:
-            self._check(seen, told, a / b)
+        """Take in a visit."""
+        page, interval, changed = seen.page, seen.interval, seen.changed
+        shape, time = float(self.shape[page]), float(self.time[page])
+        is_first_bit = shape <= 0.0
+        if is_first_bit:
+            shape, time = PRIOR_SHAPE, self.prior_time
+        host, age, rate = int(self.host[page]), self.told(seen), shape / time
+        is_believed = bool(self.trusted[host]) and not math.isnan(age)
+        shape, time = update_one_with_age(shape, time, interval, age if is_believed else None, changed)
+        if is_believed and is_first_bit and not changed and age >= interval:
+            # What was said at the first visit still stands at the first bit, unless that is a change.
+            shape, time = update_one_with_first_age(shape, time, age - interval, self.first_weight)
+        self.shape[page], self.time[page] = shape, time
+        if self.is_checked and not math.isnan(age):
+            self.trust[host] = self.trust[host].after(changed, is_lie(interval, age, changed, rate))
+            self.trusted[host] = self.trust[host].is_earned
 
-    def told(self, seen: Seen) -> Floats:
-        """Return what the pages say their ages are."""
-        lie, told = self.lie[self.host[seen.pages]], seen.ages.copy()
-        told[lie == 0] = 0.0
-        told[lie == 1] = _RANDOM_ROUNDS * self.prior_time * self._rng.random(np.count_nonzero(lie == 1))
-        told[lie == 2] = seen.until[lie == 2] + _RANDOM_ROUNDS * self.prior_time
-        deployed = seen.until % (_DEPLOY_ROUNDS * self.prior_time)
-        told[lie == 3] = np.fmin(told, deployed)[lie == 3]
-        return told
-
-    def _check(self, seen: Seen, told: Floats, rates: Floats) -> None:
-        lies = are_lies(seen.intervals, told, seen.changed, rates)
-        for changed in (0, 1):
-            counted = (seen.changed == changed) & ~np.isnan(told)
-            checks = self._by_host(seen.pages[counted], np.ones(np.count_nonzero(counted)))
-            lying = self._by_host(seen.pages[counted], lies[counted].astype(np.float64))
-            now = checks > 0
-            total, wrong = fade(self.checks[changed][now], self.lies[changed][now], checks[now], lying[now])
-            self.checks[changed][now], self.lies[changed][now] = total, wrong
-        for host in np.unique(self.host[seen.pages]).tolist():
-            unchanged, moved = self.checks[0][host], self.lies[0][host]
-            changed_, wrong_ = self.checks[1][host], self.lies[1][host]
-            self.trusted[host] = rare_lies(changed_, wrong_) >= SURE and rare_lies(unchanged, moved) >= 1.0 - SURE
-
-    def _by_host(self, pages: Ints, values: Floats) -> Floats:
-        return np.asarray(np.bincount(self.host[pages], weights=values, minlength=len(self.trusted)), dtype=np.float64)
+    def told(self, seen: Seen) -> float:
+        """Return what the page says its age is."""
+        lie = LIES[kind] if (kind := self.lie[self.host[seen.page]]) >= 0 else ""
+        if lie == "now":
+            return 0.0
+        if lie == "random":
+            return float(_RANDOM_ROUNDS * self.prior_time * self._rng.random())
+        if lie == "frozen":
+            return seen.at + _RANDOM_ROUNDS * self.prior_time
+        if lie == "deploy":
+            deployed = seen.at % (_DEPLOY_ROUNDS * self.prior_time)
+            return deployed if math.isnan(seen.age) else min(seen.age, deployed)
+        return seen.age
 
 
 def with_liars(world: Realised) -> LastModified:

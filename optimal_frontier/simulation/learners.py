@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-import numpy as np
-
-from optimal_frontier.simulation.ragged import Floats, Ints
+from optimal_frontier.simulation.ragged import Floats
 
 
 @dataclass(frozen=True)
@@ -29,32 +27,28 @@ class Bits:
     has_neighbourhoods: bool = False
 
 
-@dataclass(frozen=True)
-class Seen:
-    """One visit to each of some pages.
+class Seen(NamedTuple):
+    """One visit to a page.
 
     Attributes
     ----------
-    pages : ndarray of int (m,)
-        Which; each at most once.
-    since, until : ndarray (m,)
-        When each was visited before, and now.
-    changed : ndarray of bool (m,)
-        Whether it had changed.
-    ages : ndarray (m,)
+    page : int
+        Which.
+    interval : float
+        Time since the visit before.
+    at : float
+        When it was.
+    changed : bool
+        Whether the page had changed.
+    age : float
         How long ago it last changed; NaN where that is not known.
     """
 
-    pages: Ints
-    since: Floats
-    until: Floats
-    changed: np.ndarray
-    ages: Floats
-
-    @property
-    def intervals(self) -> Floats:
-        """Time between the two visits."""
-        return self.until - self.since
+    page: int
+    interval: float
+    at: float
+    changed: bool
+    age: float
 
 
 class Learner(Protocol):
@@ -75,4 +69,4 @@ class Learner(Protocol):
         """Of the posteriors."""
 
     def learn(self, seen: Seen) -> None:
-        """Take in visits."""
+        """Take in a visit."""

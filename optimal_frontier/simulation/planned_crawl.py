@@ -365,8 +365,7 @@ class PlannedCrawl:
         """Let a learner that is not compiled take in a bit."""
         assert not isinstance(self.learner, Bits)  # as `run` looked
         at = float(self.crawl.fetched[page])
-        pages, until = np.array([page]), np.array([at])
-        self.learner.learn(Seen(pages, until - interval, until, np.array([bool(changed)]), self.world.ages(pages, until)))
+        self.learner.learn(Seen(page, interval, at, changed, self.world.age(page, at)))
         estimate = int(belief.how[believing.ESTIMATE])
         if estimate == believing.MEDIAN:
             return float(median_one(float(self.learner.shape[page]), float(self.learner.time[page])))

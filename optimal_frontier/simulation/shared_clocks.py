@@ -83,6 +83,9 @@ class SharedClocks:
                 self.groups[pages], self.host[pages], until - interval, until, changed, shape, time, np.ones(len(pages), np.bool_)
             )
             self.neighbourhoods.fold(batch)
+        self.neighbourhoods.advance(now)
+        if not (self.neighbourhoods.is_open or self.shift.any()):
+            return
         crawl, log_price = self.crawl, float(self.crawl.price[crawling.LOG_PRICE])
         rows = np.flatnonzero((crawl.s > 0.0) & np.isfinite(crawl.score) & (crawl.checked == 0))
         b, e, longest = crawl.b[rows], crawl.e[rows], crawl.l[rows]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -99,26 +101,22 @@ class Realised:
         changes = self.drawn.changes
         return np.asarray(changes.after(pages, until) > changes.after(pages, since))
 
-    def ages(self, pages: Ints, at: Floats) -> Floats:
-        """Return how long ago pages changed, as they would say themselves: the time since the last change before each time.
+    def age(self, page: int, at: float) -> float:
+        """Return how long ago a page changed, as it would say itself: the time since the last change before a time.
 
         Changes begin to be drawn at time 0. How long before that a page last changed has the distribution of the time until its first
         change, so it is taken from that of another page, its neighbour, in proportion to the two mean times between changes. NaN where the
         neighbour never changed: not known.
         """
-        changes = self.drawn.changes
-        latest = changes.after(pages, at) - 1
-        inside = latest >= changes.starts[pages]
-        found = np.full(len(pages), np.nan)
-        found[inside] = at[inside] - changes.times[latest[inside]]
-        outside = pages[~inside]
-        if not len(outside):
-            return found
-        other = (outside + 1) % len(self)
+        times, starts = self.drawn.changes.times, self.drawn.changes.starts
+        latest = bisect_right(times, at, int(starts[page]), int(starts[page + 1])) - 1
+        if latest >= starts[page]:
+            return float(at - times[latest])
+        other = (page + 1) % len(self)
+        if starts[other] == starts[other + 1]:
+            return math.nan
         rates = self.known_rates(0.0)
-        first = np.append(changes.times, np.nan)[np.where(changes.counts[other] > 0, changes.starts[other], -1)]
-        found[~inside] = at[~inside] + first * rates[other] / rates[outside]
-        return found
+        return float(at + times[starts[other]] * rates[other] / rates[page])
 
     def fresh_time(self, pages: Ints, fetched: Floats, begin: Floats, end: Floats) -> Floats:
         """Return for how long copies are current between two times.

@@ -54,6 +54,8 @@ def unsound(heads: np.ndarray) -> dict[int, str]:
     {2: 'has an unknown state', 1: 'has an importance that is not above 0'}
     """
     found: dict[int, str] = {}
+    if not len(heads) or is_sound(heads).all():
+        return found
     for message, broken in faults_of(heads):
         for at in np.flatnonzero(broken).tolist() if broken.any() else ():
             found.setdefault(at, message)

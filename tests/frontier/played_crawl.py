@@ -34,7 +34,7 @@ from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT
 _TAG = 1
 #: Shape of posteriors that stand for known change rates.
 _KNOWN = 1e6
-#: Seconds from a handout to its observation.
+#: Least seconds from a handout to its observation.
 _SOON_S = 1e-4
 Floats = np.ndarray
 #: Number of a page and time (s after START) -> number of its edition, or None where nothing is to be learned.
@@ -71,6 +71,8 @@ class Play:
         Least seconds between two round trips.
     delay : float
         Seconds by which a round trip comes late.
+    is_prompt : bool
+        Whether each fetch has a round trip of its own that tells of it; otherwise that of the next fetch does.
     """
 
     def __init__(self, store: TimedNamespace, settings: FrontierSettings, site: Site = silent, want: int = 50) -> None:
@@ -85,6 +87,7 @@ class Play:
         self._plan_at = 0.0
         self._is_planned = False
         self.period = self.delay = 0.0
+        self.is_prompt = False
         self.look_s = exchange.LOOK_S
         self.now = store.now()
         self.run_by(settings)
@@ -138,7 +141,7 @@ class Play:
 
     def set_time(self, at: float) -> None:
         self.now = round(at * 1e6) / 1e6
-        self.store.set_time(at)
+        self.store.set_time_of_calls(at)
 
     def until(self, seconds: float, settings: FrontierSettings | None = None) -> None:
         """Go on until so many seconds after START."""
@@ -174,13 +177,20 @@ class Play:
         # As the courier does.
         ended, held = with_links(self._ended, self._new, self.dispatcher.published, self.settings)
         work = Exchange(pages=self._new, ended=ended, want=self.want, looks_again=self._is_planned)
-        self._new, self._ended, self._is_planned = [], held, False
+        self._new, self._ended, self._is_planned = [], list(held), False
         outcome = self.dispatcher.exchange(work)
         for handout in outcome.handouts:
             self.visits[self.numbers[handout.page]].append(self.now)
             self.handouts.append(self.now)
             self._ended.append((self.judged(handout), Lease.of(handout)))
-        wait = _SOON_S if outcome.handouts or held else float(outcome.wait or 0.0) + self.delay
+        wait, rate = float(outcome.wait or 0.0), self.dispatcher.settings.crawl_rate
+        if held or (outcome.handouts and (rate is None or self.is_prompt)):
+            wait = _SOON_S
+        elif outcome.handouts:
+            # The budget has no other fetch before.
+            wait = max(min(wait, 1.0 / rate), _SOON_S)
+        else:
+            wait += self.delay
         return max(wait, self.period)
 
     def judged(self, handout: Handout) -> Observation:

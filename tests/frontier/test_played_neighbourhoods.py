@@ -74,6 +74,7 @@ def test_staleness_falls_where_pages_change_together(space, redis_socket) -> Non
 def test_a_planner_that_is_killed_loses_nothing_but_a_look(space) -> None:
     """Another one takes over what was stored with the last plan, and the visits since; then it knows and does the same."""
     play = Sections(space)
+    play.is_prompt = True
     play.until(700.0)
     old = play.planner
     planned = float(space.hash("plan")["time"])

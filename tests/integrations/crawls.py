@@ -131,7 +131,7 @@ class Crawl:
                 command = [sys.executable, *arguments, "program.py"]
                 self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=environment, start_new_session=True)
             else:
-                self.process = ForkedProgram(folder / "program.py", self.log_path, environment)
+                self.process = ForkedProgram(["program.py"], folder, self.log_path, environment)
 
     @property
     def log(self) -> str:
@@ -154,12 +154,14 @@ class Crawl:
         """Wait until ``what`` holds; the crawl must not end before."""
         give_up = time.monotonic() + patience_s
         while True:
+            asked = time.monotonic()
             value = what()
             if value:
                 return value
             assert self.process.poll() is None, f"the crawl ended\n{self.log}"
             assert time.monotonic() < give_up, f"waited {patience_s} s in vain\n{self.log}"
-            time.sleep(0.02)
+            # What takes long to ask would take the crawl's processor.
+            time.sleep(min(max(0.02, 3.0 * (time.monotonic() - asked)), 0.2))
 
     def wait(self, patience_s: float = PATIENCE_S) -> int:
         """Wait for the end; return the exit code."""
@@ -210,7 +212,7 @@ class State:
 
     def place(self, request: str | Request) -> Place | None:
         """Return where a page is kept, by any of its names, or None if it is not known."""
-        self.namespace.open(create=False)
+        self._open()
         url = request if isinstance(request, str) else request.url
         return follow(self.namespace, self.namespace.partition_of(host_of(url)), self.identity(request)[:PAGE_BYTES])
 
@@ -230,12 +232,17 @@ class State:
 
     def words(self, host: str) -> HostWords:
         """Return what is known of a host's own word; of one that is not known yet nothing is."""
-        self.namespace.open(create=False)
+        self._open()
         k = self.namespace.partition_of(host)
         number = self.namespace.command("HGET", self.key("hosts", k), host, partition=k)
         if number is None:
             return NOTHING_SAID
         return HostWords.unpack(self.namespace.command("HGET", self.key("hosts:words", k), number, partition=k))
+
+    def _open(self) -> None:
+        """Read once how many partitions there are, as soon as it is known: tests ask again and again."""
+        if not self.namespace.run_id:
+            self.namespace.open(create=False)
 
     def key(self, name: str, partition: int = 0) -> str:
         """Return the full name of a key."""

@@ -6,8 +6,6 @@ import contextlib
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked_programs import ForkedProgram
 from misbehaving_site import MisbehavingSite
 from plain_frontera import PlainState
 
@@ -58,7 +57,7 @@ class Processes:
 
     def __init__(self, folder: Path, seed: str) -> None:
         self.folder = folder
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._running: dict[str, ForkedProgram] = {}
         self.commands = {
             "broker": ["-m", "frontera.contrib.messagebus.zeromq.broker", "--config", "workers"],
             "db": ["-m", "optimal_frontier.integrations.frontera.db_worker", "--config", "workers"],
@@ -69,10 +68,7 @@ class Processes:
 
     def start(self, name: str) -> None:
         """Start a process."""
-        with (self.folder / f"{name}.log").open("ab") as log:
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]]), "PYTHONUNBUFFERED": "1"}
-            command = [sys.executable, *self.commands[name]]
-            self._running[name] = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, env=environment)
+        self._running[name] = ForkedProgram(self.commands[name], self.folder, self.folder / f"{name}.log", os.environ)
 
     def kill(self, name: str) -> None:
         """End a process at once."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Any
 
+from click.testing import CliRunner
 from crawler import Crawler
 from crawls import State
 from damage import HELD, MEMORIES, PAGES, SHARED, Damage
 from misbehaving_site import MisbehavingSite
 
+from optimal_frontier.cli import main
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.put_aside import read_put_aside
 from optimal_frontier.state.rows import ACTIVE, RETIRED
@@ -51,7 +51,7 @@ def damage_pages(state: State, site: MisbehavingSite) -> dict[str, bytes]:
 
 def test_a_crawl_goes_on_beside_damage_of_all_kinds(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     """Sound pages are visited all the time, damaged ones are put aside once and named, held, or go on; and are mended."""
-    with crawl(SPIDER % (SOUND + len(DAMAGES)), of_MIN_INTERVAL=0.3, of_MAX_INTERVAL=1.0, of_CRAWL_RATE=200) as running:
+    with crawl(SPIDER % (SOUND + len(DAMAGES)), of_MIN_INTERVAL=0.2, of_MAX_INTERVAL=0.5, of_CRAWL_RATE=200) as running:
         running.until(lambda: state.counts.get("fetched", 0) >= SOUND + len(DAMAGES) and state.plan)
         damaged = damage_pages(state, site)
         running.until(lambda: state.counts.get("set_aside", 0) >= len(PAGES) - 2)
@@ -86,10 +86,7 @@ def test_a_crawl_goes_on_beside_damage_of_all_kinds(crawl: Crawler, site: Misbeh
 def run_check(state: State, *options: str) -> Any:
     """What ``optimal-frontier check --json`` says."""
     where = ["--redis-url", state.connection.spec.display, "--namespace", state.namespace.name]
-    command = [sys.executable, "-m", "optimal_frontier.cli", *where, "check", "--json", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(CliRunner().invoke(main, [*where, "check", "--json", *options], catch_exceptions=False).stdout)
 
 
 def test_no_other_scheme_becomes_a_page(crawl: Crawler, site: MisbehavingSite, state: State) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from crawler import crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
+
+from optimal_frontier.cli import main
 
 HOSTS = [f"127.0.0.{n}" for n in range(1, 21)]
 SPIDER = """
@@ -37,7 +38,8 @@ def site() -> Iterator[MisbehavingSite]:
 
 def status(redis_socket: str, namespace: str) -> str:
     words = ["--redis-url", f"unix://{redis_socket}", "--namespace", namespace, "status"]
-    done = subprocess.run([sys.executable, "-m", "optimal_frontier.cli", *words], capture_output=True, text=True, check=True)
+    done = CliRunner().invoke(main, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
     return done.stdout
 
 

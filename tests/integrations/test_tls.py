@@ -119,4 +119,4 @@ def test_neither_speaks_to_the_other_without_tls(port: int, keys: Path, tmp_path
         real_server(binary_of("redis"), tmp_path, {"port": free_port()}) as plain,
         pytest.raises(StateUnavailableError, match="does it speak TLS"),
     ):
-        connect(parse_redis_url(url_of(plain, ssl_ca_certs=keys / "ca.pem", socket_connect_timeout=1), tmp_path))
+        connect(parse_redis_url(url_of(plain, ssl_ca_certs=keys / "ca.pem", socket_timeout=1), tmp_path))

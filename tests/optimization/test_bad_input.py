@@ -5,8 +5,10 @@ Never a warning (pytest makes them errors), an exception of numpy's or Python's 
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -327,14 +329,35 @@ def works_or_is_refused(function: Function, replaced: dict[str, Any]) -> None:
     assert re.search(rf"\b({'|'.join(function.arguments)}|minimum rates)\b", message)
 
 
-@pytest.mark.parametrize("way", WAYS)
+def each(argument: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test with each of some values of an argument, as one test: there are thousands of cases, and each is shorter than a test is."""
+
+    def of(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def all_of_them(**given: Any) -> None:
+            for value in values:
+                try:
+                    test(**given, **{argument: value})
+                except BaseException as error:
+                    error.add_note(f"{argument}: {value!r}")
+                    raise
+
+        signature = inspect.signature(test)
+        others = [parameter for name, parameter in signature.parameters.items() if name != argument]
+        all_of_them.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        return all_of_them
+
+    return of
+
+
+@each("way", WAYS)
 @pytest.mark.parametrize(("name", "argument"), PAGES)
 def test_the_same_numbers_held_in_another_way_give_the_same_answer(name, argument, way):
     """And what the caller owns stays as it was."""
     function = FUNCTIONS[name]
     given = WAYS[way](function.arguments[argument])
     if given is None:
-        pytest.skip("not whole numbers")
+        return
     before = [np.array(value, copy=True) for value in [given, *function.arguments.values()]]
     answer = function(**{argument: given})
     np.testing.assert_allclose(numbers_of(answer), numbers_of(function()), rtol=1e-12, atol=1e-12)
@@ -343,7 +366,7 @@ def test_the_same_numbers_held_in_another_way_give_the_same_answer(name, argumen
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 
 
-@pytest.mark.parametrize("entry", ENTRIES)
+@each("entry", ENTRIES)
 @pytest.mark.parametrize(("name", "argument"), PAGES)
 def test_a_bad_entry_is_named_with_its_index(name, argument, entry):
     function = FUNCTIONS[name]
@@ -357,7 +380,7 @@ def test_a_bad_entry_is_named_with_its_index(name, argument, entry):
         refused(function, argument, 1, replaced)
 
 
-@pytest.mark.parametrize("whole", WHOLES)
+@each("whole", WHOLES)
 @pytest.mark.parametrize(("name", "argument"), PAGES)
 def test_what_is_no_number_per_page_is_refused_by_name(name, argument, whole):
     """Where lengths differ, the message may name another argument that does not fit."""
@@ -371,7 +394,7 @@ def test_what_is_no_number_per_page_is_refused_by_name(name, argument, whole):
     refused(function, argument, None, replaced, tuple(function.arguments) if lengths else ())
 
 
-@pytest.mark.parametrize("number", NO_NUMBERS)
+@each("number", NO_NUMBERS)
 @pytest.mark.parametrize(("name", "argument"), NUMBERS)
 def test_what_is_no_number_is_refused_by_name(name, argument, number):
     function = FUNCTIONS[name]
@@ -383,7 +406,7 @@ def test_what_is_no_number_is_refused_by_name(name, argument, number):
         refused(function, argument, None, replaced)
 
 
-@pytest.mark.parametrize("way", ONES)
+@each("way", ONES)
 @pytest.mark.parametrize(("name", "argument"), [*NUMBERS, *((n, a) for n, a in PAGES if a in FUNCTIONS[n].scalar_too)])
 def test_a_number_held_in_another_way_is_the_same_number(name, argument, way):
     function = FUNCTIONS[name]
@@ -391,7 +414,7 @@ def test_a_number_held_in_another_way_is_the_same_number(name, argument, way):
     np.testing.assert_allclose(*answers, rtol=1e-6 if way == "float32" else 1e-12)
 
 
-@pytest.mark.parametrize("extreme", EXTREMES)
+@each("extreme", EXTREMES)
 @pytest.mark.parametrize(("name", "argument"), PAGES)
 def test_extremes_work_or_are_refused(name, argument, extreme):
     """With everything else as it is: bounds that cross, and minima that do not fit, are errors that say so."""
@@ -400,8 +423,8 @@ def test_extremes_work_or_are_refused(name, argument, extreme):
     works_or_is_refused(function, replaced)
 
 
-@pytest.mark.parametrize("extreme", EXTREMES)
-@pytest.mark.parametrize("other", EXTREMES)
+@each("extreme", EXTREMES)
+@each("other", EXTREMES)
 @pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if len(function.pages) > 1])
 def test_extremes_of_two_arguments_work_or_are_refused(name, extreme, other):
     function = FUNCTIONS[name]
@@ -409,7 +432,7 @@ def test_extremes_of_two_arguments_work_or_are_refused(name, extreme, other):
     works_or_is_refused(function, replaced)
 
 
-@pytest.mark.parametrize("number", [1e308, np.finfo(float).max, 1e150, 1e-150, 1e-300, 5e-324])
+@each("number", [1e308, np.finfo(float).max, 1e150, 1e-150, 1e-300, 5e-324])
 @pytest.mark.parametrize(("name", "argument"), NUMBERS)
 def test_extreme_numbers_work_or_are_refused(name, argument, number):
     function = FUNCTIONS[name]

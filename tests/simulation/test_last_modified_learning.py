@@ -15,10 +15,13 @@ from optimal_frontier.simulation.learners import Seen
 SMALL = synthetic_world("A", pages=200)
 
 
+def ages_of(world, at):
+    return np.array([world.age(page, at) for page in range(len(world))])
+
+
 def test_an_age_is_the_time_since_the_last_change():
     world = SMALL.realise(50.0, 1)
-    pages, at = np.arange(200), np.full(200, 30.0)
-    ages = world.ages(pages, at)
+    ages = ages_of(world, 30.0)
     for page in range(200):
         row = world.drawn.changes.times[world.drawn.changes.starts[page] : world.drawn.changes.starts[page + 1]]
         if (row <= 30.0).any():
@@ -31,7 +34,7 @@ def test_an_age_is_the_time_since_the_last_change():
 def test_ages_at_the_start_are_distributed_as_the_times_to_the_first_change(process):
     """The process looks the same backwards in time; NaN are few, and the longest, where the horizon is long."""
     world = synthetic_world("A", process, pages=4000).realise(2000.0, 2)
-    ages = world.ages(np.arange(4000), np.zeros(4000))
+    ages = ages_of(world, 0.0)
     ahead = world.drawn.changes.next_time(np.arange(4000), np.zeros(4000))
     assert np.isnan(ages).mean() < 0.05
     for level in (0.1, 0.3, 0.5):
@@ -48,15 +51,15 @@ def test_it_learns_as_a_live_crawl_does():
     shapes, trust = dict.fromkeys(range(20), (1.0, world.importance.size / world.budget)), Trust()
     at, last, used = 6.0, np.zeros(20), 0
     while at < 99.0:
-        page = np.array([int(at * 7) % 20])
-        since, until = last[page], np.array([at])
+        page = int(at * 7) % 20
+        interval, age = at - last[page], world.age(page, at)
+        (changed,) = world.changed(np.array([page]), np.array([last[page]]), np.array([at]))
+        seen = Seen(page, interval, at, changed, age)
         last[page], at = at, at + 0.25
-        seen = Seen(page, since, until, world.changed(page, since, until), world.ages(page, until))
-        (interval,), (age,), (changed,) = seen.intervals, seen.ages, seen.changed
-        shape, time = shapes[int(page[0])]
+        shape, time = shapes[page]
         posterior = RatePosterior(shape, time)
         posterior.update(interval, changed)
-        is_first = learner.shape[page[0]] == 0
+        is_first = learner.shape[page] == 0
         learner.learn(seen)
         if not np.isnan(age):
             if trust.is_earned and changed:
@@ -69,8 +72,8 @@ def test_it_learns_as_a_live_crawl_does():
             trust = trust.after(bool(changed), is_lie(interval, age, bool(changed), shape / time))
         else:
             expected = (posterior.shape, posterior.time)
-        assert (learner.shape[page[0]], learner.time[page[0]]) == pytest.approx(expected, rel=1e-12)
-        shapes[int(page[0])] = expected
+        assert (learner.shape[page], learner.time[page]) == pytest.approx(expected, rel=1e-12)
+        shapes[page] = expected
     assert used > 20
 
 
@@ -94,7 +97,9 @@ def test_liars_are_not_believed_for_long(lie):
     pages, last, trusted = np.arange(200), np.zeros(200), []
     for at in range(4, 300, 4):
         until = at + rng.random(200)
-        learner.learn(Seen(pages, last, until, world.changed(pages, last, until), world.ages(pages, until)))
+        changed = world.changed(pages, last, until)
+        for page in range(200):
+            learner.learn(Seen(page, until[page] - last[page], until[page], changed[page], world.age(page, until[page])))
         trusted.append(learner.trusted.mean())
         last = until
     assert np.mean(trusted) < (0.2 if LIES[lie] == "deploy" else 0.02)

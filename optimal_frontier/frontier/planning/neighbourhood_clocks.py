@@ -284,7 +284,7 @@ class NeighbourhoodClocks:
     def is_open(self) -> bool:
         """Whether the clock of any host is another than the calendar."""
         clocks = self._clocks
-        return clocks is not None and bool(clocks.gates.is_open.any() or clocks.rhythm_gates.is_open.any())
+        return clocks is not None and clocks.is_open
 
     def stirred(self, pages: Pages) -> NDArray[np.bool_]:
         """Tell of each page whether a change was seen in its directory or pattern since `calm`."""
