@@ -16,9 +16,14 @@ from pathlib import Path
 import pytest
 import redis
 from clocked_namespace import ClockedNamespace, open_namespace
+from hypothesis import settings
 from judged_crawl import JudgedCrawl
 
 from optimal_frontier.state.embedded import EmbeddedServer
+
+# No example of a property test fails because the machine is busy. The rest is hypothesis' own: with CI set its profile for that.
+settings.register_profile("untimed", settings(), deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)

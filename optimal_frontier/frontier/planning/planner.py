@@ -206,7 +206,8 @@ class Planner:
         made = self._terms(live, (solved, moved), sets, now)
         if self._is_as_planned(previous, now) and crawl.planned_pages:
             # Where it was not set already; what is queued is looked at soon enough.
-            made = {k: t._replace(log_price=log_price_towards(t.log_price, solved.log_price)) for k, t in made.items()}
+            rounds = (now - float(previous["time"])) * crawl.budget.revisits / crawl.planned_pages
+            made = {k: t._replace(log_price=log_price_towards(t.log_price, solved.log_price, rounds)) for k, t in made.items()}
             sets = dict.fromkeys(sets, True)
         self._is_writing = True
         work = {k: self._moved(k, terms, now) for k, terms in made.items()}
