@@ -23,6 +23,7 @@ from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.rows import ACTIVE, CHECKED, HELD, HUB, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row
+from optimal_frontier.state.scanning import BATCH
 from optimal_frontier.state.soundness import sound_rows
 from optimal_frontier.state.source_lessons import NOTHING_KNOWN, Record, is_ping
 from optimal_frontier.state.source_records import read_sources
@@ -220,7 +221,8 @@ def take_in(namespace: Namespace, pages: Mapping[int, Sequence[NewPage]], terms_
     counted: Counter[str] = Counter()
     told = Told([], [], 0)
     for partition, some in pages.items():
-        _take_in(namespace, partition, some, terms_of(partition), known, (told, counted))
+        for at in range(0, len(some), BATCH):
+            _take_in(namespace, partition, some[at : at + BATCH], terms_of(partition), known, (told, counted))
     stored = [value for name in ("signals", "signals_moved") if counted[name] for value in (name, counted[name])]
     if stored:
         namespace.run([Call(0, "count", stored)])

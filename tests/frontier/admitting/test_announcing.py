@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from clocked_namespace import START, ClockedNamespace, fingerprint, page_of, settings_of
 
 from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, SignalVisit
+from optimal_frontier.frontier.admitting import announcing
 from optimal_frontier.frontier.admitting.announcing import MOST_FIRST, Told, take_in
 from optimal_frontier.frontier.judging.source_worths import lesson_of, record_in, source_of
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.memory import MOST_SOURCES, Signals
-from optimal_frontier.state.messages import RELEASE, Announcement, Handout
+from optimal_frontier.state.messages import PAGE_BYTES, RELEASE, Announcement, Handout
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import ACTIVE, CHECKED, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL
 from optimal_frontier.state.source_lessons import NOTHING_KNOWN, NUMBERS, Lesson, Record
@@ -342,6 +345,24 @@ def test_damage_of_one_page_costs_no_other_its_word(store: ClockedNamespace) -> 
     assert [new.page for new in told.unknown] == [fingerprint(name)[:12] for name in ("h/0", "h/1")]
     assert told.moved == 2
     assert signals(store, "h/2") == signals(store, "h/3") == 1
+
+
+def test_no_command_carries_more_pages_than_a_batch(store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many words have gathered, as in an outage."""
+    known_pages(store, 10)
+    monkeypatch.setattr(announcing, "BATCH", 4)
+    sizes: list[int] = []
+    run = store.commands
+
+    def noted(rows: Iterable[Sequence[Any]], **of: Any) -> list[Any]:
+        rows = list(rows)
+        sizes.extend(sum(isinstance(part, bytes) and len(part) == PAGE_BYTES for part in row) for row in rows)
+        return run(rows, **of)
+
+    monkeypatch.setattr(store, "commands", noted)
+    assert tell(store, *(f"h/{n}" for n in range(10)), by=None).again == []
+    assert max(sizes) == 4
+    assert all(store.remembered(f"h/{n}").lastmod is not None for n in range(10))
 
 
 def test_words_are_taken_in_once_after_an_outage(store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
