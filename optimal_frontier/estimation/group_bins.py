@@ -18,6 +18,8 @@ from optimal_frontier.errors import InvalidProblemError
 Sums = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
+#: Shortest and longest bins of a crawl, seconds.
+BIN_S: Final = (0.125, 2.0**22)
 #: Bins of time that are remembered.
 BINS: Final = 32
 #: The sums of a bin: changes attributed to the group, changes expected, visits that ended in it, and those of them that saw a change.
@@ -143,7 +145,7 @@ def fault_of_group(packed: bytes, now: float) -> str:
     if len(packed) != size:
         return f"has {len(packed)} bytes, expected {size}"
     newest, bin_s = _HEADER.unpack_from(packed)
-    if not (0.0 < bin_s < math.inf and math.frexp(bin_s)[0] == 0.5 and 0 <= newest * bin_s <= now + bin_s):
+    if not (BIN_S[0] <= bin_s <= BIN_S[1] and math.frexp(bin_s)[0] == 0.5 and 0 <= newest * bin_s <= now + bin_s):
         return "is of bins that cannot be"
     sums = np.frombuffer(packed, _PACKED, offset=_HEADER.size)
     return "" if bool(((sums >= 0) & np.isfinite(sums)).all()) else "has sums that no visits can have left"

@@ -144,9 +144,9 @@ class Neighbourhoods:
             self._remake_all()
 
     @property
-    def is_open(self) -> bool:
-        """Whether the clock of any page may run otherwise than the calendar."""
-        return bool(self.gates.is_open.any() or self.rhythm_gates.is_open.any())
+    def runs(self) -> NDArray[np.bool_]:
+        """Of which hosts the clocks of pages run otherwise than the calendar, (hosts,)."""
+        return np.asarray(self.gates.is_open | self.rhythm_gates.is_open)
 
     def advance(self, now: float) -> None:
         """Move on to the bin of a time: old bins are left behind, and the rhythm is learned from the visits since the last bin."""

@@ -18,7 +18,6 @@ A visit with z > 0 came late, so the price was too low: ``L += clip(z, -step, st
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 #: The head of the queue that is looked at for n visits is ``n + FURTHER`` pages; four times as many gain nothing.
@@ -27,8 +26,6 @@ FURTHER: Final = 3
 STARVED: Final = 1.0
 #: Visits come as planned if their rate differs by no more than this share from the budget.
 AS_PLANNED: Final = 0.1
-#: Rounds in which the price comes nearer to the planned one by a factor e.
-PLAN_ROUNDS: Final = 4.0
 #: Gain of the feedback, and that of a crawl of less than `FEW_PAGES` pages, where every single page shows in the price.
 GAIN: Final = 1.0
 GAIN_OF_FEW: Final = 0.5
@@ -91,7 +88,7 @@ def moves_price(ranked: float, wait: float, slope: float, shortest: float, longe
 
 
 def is_as_planned(rate: float, budget: float) -> bool:
-    """Tell whether visits come at the rate that was planned, both per second: then plans hold the price (`log_price_towards`).
+    """Tell whether visits come at the rate that was planned, both per second: then a plan sets the price (`log_price_towards`).
 
     What a plan finds has no noise. What visits make of the price has, and each time that it is too high some pages are given up; but
     where the bandwidth is another than the planned one, visits alone know.
@@ -104,25 +101,25 @@ def is_as_planned(rate: float, budget: float) -> bool:
     return abs(rate - budget) <= AS_PLANNED * budget
 
 
-def log_price_towards(log_price: float, planned: float, rounds: float) -> float:
+def log_price_towards(log_price: float, planned: float, moved: float = 0.0) -> float:
     """Return the log price after a plan that found another one, while visits come as planned (`is_as_planned`).
 
-    It goes towards the plan's within `PLAN_ROUNDS`. A plan counts with the mean rates of pages; where changes come together, the price
-    that visits find moves around its own by what the clocks of neighbourhoods make due, and has to be free to.
+    Down it goes by a twentieth at most: what falls due at once comes in a burst, behind which pinned pages wait.
 
     Parameters
     ----------
     log_price, planned : float
         The price that visits have found, and the plan's.
-    rounds : float
-        Since the last plan. A round is the time in which the budget visits every page once.
+    moved : float
+        Share of the pages whose deadlines move with the clocks of their neighbourhoods. A plan counts with mean rates, and does not know
+        what these make due: as far as they run, the price is left to the visits.
 
     Examples
     --------
-    >>> round(log_price_towards(2.0, 1.0, rounds=0.4), 3), round(log_price_towards(2.0, 1.0, rounds=40.0), 3)
-    (1.905, 1.0)
+    >>> log_price_towards(2.0, 1.0), log_price_towards(2.0, 2.5), log_price_towards(2.0, 2.5, moved=0.8)
+    (1.95, 2.5, 2.1)
     """
-    return planned + (log_price - planned) * math.exp(-rounds / PLAN_ROUNDS)
+    return log_price + (1.0 - moved) * (max(planned, log_price - 0.05) - log_price)
 
 
 def log_price_after(log_price: float, ranked: float, step: float) -> float:

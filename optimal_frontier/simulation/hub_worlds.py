@@ -314,9 +314,7 @@ class _HubCrawl:
         if self.planned is None:
             crawl.price[crawling.LOG_PRICE] = solved
         elif is_as_planned((len(self.visits) - made - (firsts - before)) / (now - since), revisits):
-            crawl.price[crawling.LOG_PRICE] = log_price_towards(
-                float(crawl.price[crawling.LOG_PRICE]), solved, (now - since) * revisits / len(known)
-            )
+            crawl.price[crawling.LOG_PRICE] = log_price_towards(float(crawl.price[crawling.LOG_PRICE]), solved)
         self.planned = (now, firsts, len(self.visits))
         log_price = float(crawl.price[crawling.LOG_PRICE])
         wait, slope = waits_with_discovery(log_price, importance, rate, discovery)

@@ -274,11 +274,11 @@ class PlannedCrawl:
             crawl.shortest[known], crawl.longest[known] = 1.0 / most, 1.0 / least
         crawl.price[crawling.STRETCH] = stretch = max(1.0, float(least.sum()) / budget)
         found = self._solve(known, choice.change_rate, least / stretch, np.maximum(most / stretch, least / stretch))
-        rounds = (now - self._planned[0]) * budget / len(known)
         if not self._has_price:
             crawl.price[crawling.LOG_PRICE] = found
         elif self._spends(now, budget):
-            crawl.price[crawling.LOG_PRICE] = log_price_towards(crawl.price[crawling.LOG_PRICE], found, rounds)
+            moved = 0.0 if self.clocks is None else self.clocks.running(known)
+            crawl.price[crawling.LOG_PRICE] = log_price_towards(crawl.price[crawling.LOG_PRICE], found, moved)
         log_price = crawl.price[crawling.LOG_PRICE]
         wait, slope = waits_at_price(log_price + crawl.host_price[crawl.host[known]], crawl.importance[known], choice.change_rate)
         longest = crawl.longest[known] * stretch

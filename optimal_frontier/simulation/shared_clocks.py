@@ -13,7 +13,7 @@ import numpy as np
 
 from optimal_frontier.estimation.neighbourhoods import Neighbourhoods, VisitBatch, bin_length
 from optimal_frontier.simulation import believing, crawling
-from optimal_frontier.simulation.ragged import Floats
+from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.sites import Sites
 
 #: Time between two looks, in rounds (the time in which the budget visits every page once) ...
@@ -73,6 +73,10 @@ class SharedClocks:
         self.shift[page] = 0.0
         return believing.learn_bit(belief, page, interval, changed)
 
+    def running(self, pages: Ints) -> float:
+        """Return the share of some pages whose clocks are not the calendar."""
+        return float(np.mean(self.neighbourhoods.runs[self.host[pages]]))
+
     def look(self, now: float) -> None:
         """Learn from the visits since the last look, and move deadlines."""
         self.next_look = (now + self.every) * (1.0 - 1e-12)
@@ -84,7 +88,7 @@ class SharedClocks:
             )
             self.neighbourhoods.fold(batch)
         self.neighbourhoods.advance(now)
-        if not (self.neighbourhoods.is_open or self.shift.any()):
+        if not (self.neighbourhoods.runs.any() or self.shift.any()):
             return
         crawl, log_price = self.crawl, float(self.crawl.price[crawling.LOG_PRICE])
         rows = np.flatnonzero((crawl.s > 0.0) & np.isfinite(crawl.score) & (crawl.checked == 0))

@@ -253,7 +253,7 @@ class _PricedCrawl:
         recall, false_rate = (np.array(values) for values in zip(*worth, strict=True))
         found = solve_signals(importance, rate, recall, false_rate, self.world.world.budget, start=self.multiplier or None)
         solved = math.log(found.multiplier)
-        self.log_price = log_price_towards(self.log_price, solved, 1.0 / _PLANS_A_ROUND) if self.multiplier else solved
+        self.log_price = log_price_towards(self.log_price, solved) if self.multiplier else solved
         self.multiplier = found.multiplier
         wait, slope = signalled_waits(self.log_price, importance, rate, recall, false_rate)
         free = np.isfinite(wait) & (slope > 0.0)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import struct
 
 import numpy as np
 import pytest
 
 from optimal_frontier.errors import InvalidProblemError
-from optimal_frontier.estimation.group_bins import BINS, EXPECTED, fault_of_group
+from optimal_frontier.estimation.group_bins import BINS, EXPECTED, GroupBins, fault_of_group
 from optimal_frontier.estimation.neighbourhoods import NO_GROUP, SHARE, STRENGTH, Neighbourhoods, VisitBatch, fault_of_host
 
 BIN_S = 64.0
@@ -285,6 +286,16 @@ def test_damage_of_what_is_stored_is_told(at: int) -> None:
     assert fault_of_group(group, now - 10 * BIN_S)
     assert fault_of_group(group[1:], now)
     assert fault_of_host(host[1:])
+
+
+@pytest.mark.parametrize("power", [-1000, -70, -4, 23, 900])
+def test_bins_that_no_crawl_has_are_damage(power: int) -> None:
+    group = GroupBins(BIN_S)
+    group.grow(1)
+    group.sums[EXPECTED, 0] = 1.0
+    packed = group.pack(np.array([0]))[0]
+    assert not fault_of_group(packed, BIN_S)
+    assert fault_of_group(struct.pack("<qd", 0, 2.0**power) + packed[16:], 1e9)
 
 
 def test_people_read_how_many_siblings_changed_of_late() -> None:

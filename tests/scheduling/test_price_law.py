@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from optimal_frontier.optimization.response import marginal_share
 from optimal_frontier.scheduling.numbers import numbers_at, wait_at_price
-from optimal_frontier.scheduling.price_law import PLAN_ROUNDS, candidates, log_price_after, log_price_towards, price_step, rank
+from optimal_frontier.scheduling.price_law import candidates, log_price_after, log_price_towards, price_step, rank
 
 
 @given(st.floats(0.01, 100.0), st.floats(1e-3, 10.0), st.floats(0.02, 0.6), st.floats(-0.02, 0.02))
@@ -44,15 +44,11 @@ def test_a_visit_moves_the_price_by_its_rank_and_no_more_than_a_step(log_price, 
     assert moved == pytest.approx(ranked if abs(ranked) <= step else math.copysign(step, ranked), abs=1e-12 + 1e-9 * step)
 
 
-@given(st.floats(-50.0, 50.0), st.floats(-50.0, 50.0), st.lists(st.floats(0.0, 10.0), min_size=1, max_size=20))
-def test_plans_draw_the_price_as_far_in_a_time_however_many_there_are(log_price, planned, pauses):
-    """As if one plan came at the end: a crawl that plans every minute is no more bound to its plans than one that plans every day."""
-    drawn = log_price
-    for rounds in pauses:
-        drawn = log_price_towards(drawn, planned, rounds)
-    assert drawn == pytest.approx(log_price_towards(log_price, planned, sum(pauses)), abs=1e-9)
-    assert min(log_price, planned) - 1e-9 <= drawn <= max(log_price, planned) + 1e-9
-    assert log_price_towards(1.0, 0.0, PLAN_ROUNDS) == pytest.approx(math.exp(-1.0))
+@given(st.floats(-50.0, 50.0), st.floats(-50.0, 50.0), st.floats(0.0, 1.0))
+def test_a_plan_draws_the_price_as_far_as_no_clocks_run(log_price, planned, moved):
+    """Downwards in small steps."""
+    drawn = log_price_towards(log_price, planned, moved)
+    assert drawn - log_price == pytest.approx((1.0 - moved) * max(planned - log_price, -0.05), abs=1e-12)
 
 
 def test_the_step_is_the_gain_over_the_response():

@@ -109,6 +109,10 @@ class ClockKeeper:
             self._quiet = 0
         return read
 
+    def running(self, k: int) -> float:
+        """Return the share of the pages of a partition whose clocks are another than the calendar."""
+        return self.clocks[k].running(self.crawl.tables[k].pages) if k in self.clocks else 0.0
+
     def place(self, k: int, at: Ints, now: float) -> None:
         """Note of these pages how far their clocks are ahead."""
         pages, clocks = self.crawl.tables[k].pages, self.clocks[k]

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.estimation.group_bins import fault_of_group
+from optimal_frontier.estimation.group_bins import BIN_S, fault_of_group
 from optimal_frontier.estimation.neighbourhoods import BINS_A_ROUND, NO_GROUP, Neighbourhoods, VisitBatch, bin_length, fault_of_host
 from optimal_frontier.frontier.planning.page_columns import Pages
 from optimal_frontier.frontier.planning.priors import Priors
@@ -54,8 +54,6 @@ _PART_BINS: Final = 0.125
 _PART_VISITS: Final = 4096
 #: The length of bins follows that of a round when it is off by more than so many powers of two.
 _OFF: Final = 0.75
-#: Bounds on the length of bins, seconds.
-_BIN_S: Final = (0.125, 2.0**22)
 _HASH: Final = np.uint64(0x9E3779B97F4A7C15)
 
 Floats = NDArray[np.float64]
@@ -284,7 +282,15 @@ class NeighbourhoodClocks:
     def is_open(self) -> bool:
         """Whether the clock of any host is another than the calendar."""
         clocks = self._clocks
-        return clocks is not None and clocks.is_open
+        return clocks is not None and bool(clocks.runs.any())
+
+    def running(self, pages: Pages) -> float:
+        """Return the share of the pages whose clocks are another than the calendar; of a large table by some of them."""
+        clocks = self._clocks
+        if clocks is None or not self.is_open or not pages.count:
+            return 0.0
+        some = self._hosts.of(pages["host"][:: 1 + pages.count // FEW].astype(np.uint64))
+        return float(np.mean(clocks.runs[some] & (some >= 0)))
 
     def stirred(self, pages: Pages) -> NDArray[np.bool_]:
         """Tell of each page whether a change was seen in its directory or pattern since `calm`."""
@@ -302,7 +308,7 @@ class NeighbourhoodClocks:
             return found
         of_host = pages["host"][at]
         host = self._hosts.of(of_host.astype(np.uint64))
-        some = np.flatnonzero((clocks.gates.is_open | clocks.rhythm_gates.is_open)[np.maximum(host, 0)] & (host >= 0))
+        some = np.flatnonzero(clocks.runs[np.maximum(host, 0)] & (host >= 0))
         if not len(some):
             return found
         since = np.minimum(pages["b"][at[some]] / 1e6, now)
@@ -394,7 +400,7 @@ def _bin_of(round_s: float) -> float:
 
 
 def _bounded(bin_s: float) -> float:
-    return min(max(bin_s, _BIN_S[0]), _BIN_S[1])
+    return min(max(bin_s, BIN_S[0]), BIN_S[1])
 
 
 def _places(keys: Keys, bits: int) -> Ints:

@@ -206,8 +206,7 @@ class Planner:
         made = self._terms(live, (solved, moved), sets, now)
         if self._is_as_planned(previous, now) and crawl.planned_pages:
             # Where it was not set already; what is queued is looked at soon enough.
-            rounds = (now - float(previous["time"])) * crawl.budget.revisits / crawl.planned_pages
-            made = {k: t._replace(log_price=log_price_towards(t.log_price, solved.log_price, rounds)) for k, t in made.items()}
+            made = {k: self._towards(k, terms, solved.log_price) for k, terms in made.items()}
             sets = dict.fromkeys(sets, True)
         self._is_writing = True
         work = {k: self._moved(k, terms, now) for k, terms in made.items()}
@@ -276,6 +275,11 @@ class Planner:
     def release(self) -> None:
         """Let another planner take over at once."""
         self.lock.release()
+
+    def _towards(self, k: int, terms: Terms, planned: float) -> Terms:
+        """Return the terms of a partition at a price that the plan's has drawn."""
+        moved = 0.0 if self.keeper is None else self.keeper.running(k)
+        return terms._replace(log_price=log_price_towards(terms.log_price, planned, moved))
 
     def _is_as_planned(self, previous: Mapping[str, str], now: float) -> bool:
         """Tell whether revisits came at the rate that the last plan counted with, see `price_law.is_as_planned`."""

@@ -38,6 +38,24 @@ def test_hosts_whose_pages_are_gone_are_dropped(crawl: Crawl) -> None:
     assert made.gates.evidence[1 - number] == 5.0
 
 
+def test_pages_are_told_whose_clocks_run(crawl: Crawl) -> None:
+    """By the gates of their hosts; a host that no visit was learned from is on the calendar."""
+    space, clocks = crawl.namespace, NeighbourhoodClocks(crawl.namespace, 0)
+    assert clocks.running(pages_of([5])) == 0.0, "nothing was loaded"
+    fence = int(space.run([Call(0, "take_planner_lock", ["planner", 10_000])])[0])
+    clocks.load(100.0)
+    made = clocks._clocks
+    assert made is not None
+    made.grow(0, 1)
+    shut = made.pack_host(0)
+    made.gates.set(0, 5.0)
+    space.run(store_calls(0, fence, "", {}, {5: made.pack_host(0), 6: shut}, []))
+    clocks.load(100.0)
+    assert clocks.running(pages_of([5, 5, 5, 6, 9])) == 0.6
+    assert clocks.running(pages_of([4_294_967_295, 6])) == 0.0
+    assert clocks.running(pages_of(500_000 * [6] + 500_000 * [5])) == 0.5, "of a large table some are looked at"
+
+
 def pages_of(hosts: list[int]) -> Pages:
     pages = Pages.none()
     pages.append(len(hosts), host=np.array(hosts, np.uint32))
