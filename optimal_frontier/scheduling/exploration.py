@@ -225,11 +225,6 @@ def uniform_rate(pages: int, budget: float) -> float:
     return LOAD * budget / max(pages, 1)
 
 
-def learning_rate(pages: int, budget: float) -> float:
-    """Return the least revisit rate that keeps Lemma 2's condition: `LEARNING_SHARE` of the budget, shared out evenly."""
-    return LEARNING_SHARE * uniform_rate(pages, budget)
-
-
 def epsilon(number: int) -> float:
     """Return the probability that a page is explored in a phase, 1 being the first."""
     return min(1.0, EPSILON / number)
