@@ -13,7 +13,7 @@ from optimal_frontier.estimation import update_posterior, watch_habits
 from optimal_frontier.estimation.bursts import are_bursty, follow_many
 from optimal_frontier.estimation.quantile import posterior_median
 from optimal_frontier.optimization.response import marginal_share
-from optimal_frontier.scheduling.exploration import learning_rate
+from optimal_frontier.scheduling.exploration import LEARNING_SHARE, uniform_rate
 from optimal_frontier.scheduling.numbers import Numbers, deadline, waits_at_price
 from optimal_frontier.scheduling.price_law import candidates, log_price_after, rank
 from optimal_frontier.simulation import (
@@ -94,7 +94,7 @@ def test_no_page_is_left_alone_for_good(exploration):
     """Lemma 2: whatever visits are worth, intervals stay below a bound, however long the crawl."""
     realised = synthetic_world("A", pages=20).realise(4500.0, seed=1)
     visits = planned_visits(realised, Exploring(exploration), Bits(), 4500.0, 45.0, np.random.default_rng(1))
-    bound = 1.1 / learning_rate(20, realised.budget)
+    bound = 1.1 / (LEARNING_SHARE * uniform_rate(20, realised.budget))
     for page in range(20):
         times = np.append(visits.times[visits.pages == page], 4500.0)
         assert np.diff(times).max() <= bound, page
