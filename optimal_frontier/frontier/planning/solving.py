@@ -209,7 +209,8 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
     is_free = free_pages(problem, pages, rates, (low, high))
     log_price = math.log(multiplier) if multiplier > 0 else low_price(np.log(value[(rates > 0) & (value > 0)]))
     freshness = freshness_of(problem, pages, rates, pinned)
-    is_wanted = (rates < high) & (change_rate > 0)
+    # One that is at its upper bound but for rounding is worth more than its host asks.
+    is_wanted = (rates < high * (1 - _ROUNDING)) & ((change_rate > 0) | (pages.discovery > 0))
     if problem.timed is not None:
         is_wanted[problem.timed.rows] = False
     extra = extra_prices(problem.host, rates, is_wanted, value, problem.limit, log_price)

@@ -204,3 +204,21 @@ def test_pages_that_exploration_holds_are_counted():
     assert held.held == 1
     assert held.rates[3] == pytest.approx(0.005)
     assert held.feasible
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_hosts_at_their_limits_have_the_prices_at_which_memoryless_visits_spend_these(seed):
+    """Of pages at their upper bounds some are there but for rounding: their worth, which may be any, is no price."""
+    rng, n, hosts = np.random.default_rng(seed), 400, 6
+    low = 10 ** rng.uniform(-6, -1, n)
+    importance, change_rate = 10 ** rng.uniform(-2, 2, n), 10 ** rng.uniform(-6, 1, n)
+    high, host = np.maximum(low, 10 ** rng.uniform(-4, 0, n)), rng.integers(0, hosts, n)
+    limit = np.bincount(host, high, hosts) * rng.uniform(0.1, 0.6, hosts)
+    problem = problem_of(importance, change_rate, min_rate=low, max_rate=high, host=host, limit=limit, policy="poisson")
+    plan = solve(problem, 0.9 * limit.sum())
+    price = np.exp(plan.log_price + plan.extra)[host]
+    asked = np.bincount(host, np.clip(np.sqrt(importance * change_rate / price) - change_rate, low, high), hosts)
+    full = plan.extra > 0
+    assert full.any()
+    least = np.bincount(host, low, hosts)
+    assert asked[full] == pytest.approx(np.maximum(limit, least)[full], rel=1e-2)
