@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optimal_frontier.errors import ConvergenceError
 from optimal_frontier.estimation import posterior_median
 from optimal_frontier.frontier.planning.solving import Problem, solve
 from optimal_frontier.optimization import freshness_periodic, freshness_poisson, solve_periodic
@@ -222,3 +223,20 @@ def test_hosts_at_their_limits_have_the_prices_at_which_memoryless_visits_spend_
     assert full.any()
     least = np.bincount(host, low, hosts)
     assert asked[full] == pytest.approx(np.maximum(limit, least)[full], rel=1e-2)
+
+
+@pytest.mark.parametrize("limit", [None, np.full(5, 3.0)])
+@pytest.mark.parametrize("policy", ["periodic", "poisson"])
+def test_a_plan_is_made_though_the_fast_solver_gives_up(monkeypatch, limit, policy):
+    problem = world(300, host=np.arange(300) % 5, limit=limit, policy=policy)
+    plan = solve(problem, 12.0)
+
+    def gives_up(*_: object, **__: object) -> None:
+        raise ConvergenceError("the host prices did not settle")
+
+    for name in ("solve_periodic", "solve_poisson_bounded"):
+        monkeypatch.setattr(f"optimal_frontier.frontier.planning.solving.{name}", gives_up)
+    other = solve(problem, 12.0)
+    assert other.log_price == pytest.approx(plan.log_price, abs=1e-6)
+    assert other.extra == pytest.approx(plan.extra, abs=1e-6)
+    assert other.freshness == pytest.approx(plan.freshness, rel=1e-6)
