@@ -5,6 +5,7 @@ The planner solves with it for the crawl, and `curve` for budgets that the crawl
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from optimal_frontier.errors import ConvergenceError
 from optimal_frontier.frontier.planning.host_prices import extra_prices, marginal_values
 from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.optimization import freshness_periodic, freshness_poisson, solve_periodic
@@ -177,25 +179,11 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
     importance, change_rate = pages.importance, pages.change_rate
 
     def steady(least: Floats, most: Floats) -> tuple[Floats, float, float]:
-        if problem.discovery is not None:
-            return solve_discovering(pages, Limits(least, most, problem.host, problem.limit), budget, start)
-        if problem.policy == "poisson":
-            found = solve_poisson_bounded(
-                importance, change_rate, budget, least, most, None if problem.limit is None else problem.host, problem.limit
-            )
-        else:
-            found = solve_periodic(
-                importance,
-                change_rate,
-                budget,
-                problem.objective,
-                min_rate=least,
-                max_rate=most,
-                host=None if problem.limit is None else problem.host,
-                host_max_rate=problem.limit,
-                start=start if start > 0 else None,
-            )
-        return found.rates, found.multiplier, found.unused
+        if problem.discovery is None:
+            # Of the faster solvers one may give up on hosts whose spending is all kinks.
+            with contextlib.suppress(ConvergenceError):
+                return _without_hubs(pages, Limits(least, most, problem.host, problem.limit), budget, start)
+        return solve_discovering(pages, Limits(least, most, problem.host, problem.limit), budget, start)
 
     if problem.timed is None:
         rates, multiplier, unused = steady(low, high)
@@ -209,7 +197,8 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
     is_free = free_pages(problem, pages, rates, (low, high))
     log_price = math.log(multiplier) if multiplier > 0 else low_price(np.log(value[(rates > 0) & (value > 0)]))
     freshness = freshness_of(problem, pages, rates, pinned)
-    is_wanted = (rates < high) & (change_rate > 0)
+    # One that is at its upper bound but for rounding is worth more than its host asks.
+    is_wanted = (rates < high * (1 - _ROUNDING)) & ((change_rate > 0) | (pages.discovery > 0))
     if problem.timed is not None:
         is_wanted[problem.timed.rows] = False
     extra = extra_prices(problem.host, rates, is_wanted, value, problem.limit, log_price)
@@ -229,6 +218,26 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
         given_up(problem, pages, log_price + (extra[problem.host] if problem.limit is not None else 0.0)),
         float(least.sum()),
     )
+
+
+def _without_hubs(pages: Discovering, limits: Limits, budget: float, start: float) -> tuple[Floats, float, float]:
+    """Return what `solve_discovering` does, of pages of which none yields new ones."""
+    if pages.policy == "poisson":
+        host = None if limits.most is None else limits.host
+        memoryless = solve_poisson_bounded(pages.importance, pages.change_rate, budget, limits.low, limits.high, host, limits.most)
+        return memoryless.rates, memoryless.multiplier, memoryless.unused
+    found = solve_periodic(
+        pages.importance,
+        pages.change_rate,
+        budget,
+        pages.objective,
+        min_rate=limits.low,
+        max_rate=limits.high,
+        host=None if limits.most is None else limits.host,
+        host_max_rate=limits.most,
+        start=start if start > 0 else None,
+    )
+    return found.rates, found.multiplier, found.unused
 
 
 def own_bounds(problem: Problem, minima: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:

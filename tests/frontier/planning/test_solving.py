@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optimal_frontier.errors import ConvergenceError
 from optimal_frontier.estimation import posterior_median
 from optimal_frontier.frontier.planning.solving import Problem, solve
 from optimal_frontier.optimization import freshness_periodic, freshness_poisson, solve_periodic
@@ -204,3 +205,38 @@ def test_pages_that_exploration_holds_are_counted():
     assert held.held == 1
     assert held.rates[3] == pytest.approx(0.005)
     assert held.feasible
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_hosts_at_their_limits_have_the_prices_at_which_memoryless_visits_spend_these(seed):
+    """Of pages at their upper bounds some are there but for rounding: their worth, which may be any, is no price."""
+    rng, n, hosts = np.random.default_rng(seed), 400, 6
+    low = 10 ** rng.uniform(-6, -1, n)
+    importance, change_rate = 10 ** rng.uniform(-2, 2, n), 10 ** rng.uniform(-6, 1, n)
+    high, host = np.maximum(low, 10 ** rng.uniform(-4, 0, n)), rng.integers(0, hosts, n)
+    limit = np.bincount(host, high, hosts) * rng.uniform(0.1, 0.6, hosts)
+    problem = problem_of(importance, change_rate, min_rate=low, max_rate=high, host=host, limit=limit, policy="poisson")
+    plan = solve(problem, 0.9 * limit.sum())
+    price = np.exp(plan.log_price + plan.extra)[host]
+    asked = np.bincount(host, np.clip(np.sqrt(importance * change_rate / price) - change_rate, low, high), hosts)
+    full = plan.extra > 0
+    assert full.any()
+    least = np.bincount(host, low, hosts)
+    assert asked[full] == pytest.approx(np.maximum(limit, least)[full], rel=1e-2)
+
+
+@pytest.mark.parametrize("limit", [None, np.full(5, 3.0)])
+@pytest.mark.parametrize("policy", ["periodic", "poisson"])
+def test_a_plan_is_made_though_the_fast_solver_gives_up(monkeypatch, limit, policy):
+    problem = world(300, host=np.arange(300) % 5, limit=limit, policy=policy)
+    plan = solve(problem, 12.0)
+
+    def gives_up(*_: object, **__: object) -> None:
+        raise ConvergenceError("the host prices did not settle")
+
+    for name in ("solve_periodic", "solve_poisson_bounded"):
+        monkeypatch.setattr(f"optimal_frontier.frontier.planning.solving.{name}", gives_up)
+    other = solve(problem, 12.0)
+    assert other.log_price == pytest.approx(plan.log_price, abs=1e-6)
+    assert other.extra == pytest.approx(plan.extra, abs=1e-6)
+    assert other.freshness == pytest.approx(plan.freshness, rel=1e-6)
