@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 NAMESPACE = "chaos"
@@ -87,7 +88,8 @@ class Crawler:
         self._environment = {**os.environ, "CRAWLER": name, "REDIS_URL": redis_url, "START": start}
         self._process: subprocess.Popen[bytes] | None = None
         self.log = folder / f"{name}.log"
-        self.is_stopped = False
+        #: Since when it runs without a break, monotonic seconds.
+        self.since = 0.0
 
     def start(self) -> None:
         """Start it, unless it runs."""
@@ -97,7 +99,7 @@ class Crawler:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "scrapy", "crawl", "chaos"], cwd=self.folder, stdout=log, stderr=log, env=self._environment
             )
-        self.is_stopped = False
+        self.since = time.monotonic()
 
     @property
     def is_running(self) -> bool:
@@ -108,7 +110,7 @@ class Crawler:
         """Send it a signal, if it runs."""
         if self._process is not None and self.is_running:
             self._process.send_signal(number)
-            self.is_stopped = number == signal.SIGSTOP
+            self.since = time.monotonic()
 
     def kill(self) -> None:
         """End it at once."""

@@ -36,6 +36,8 @@ from optimal_frontier.state.rows import Row, split_tail
 DELAY_S, RATE_OF_ONE = 0.25, 25.0
 #: Seconds in which all pages have to be found after the last trouble, beyond what the budget takes; in which nothing may stand still.
 REST_S, STANDSTILL_S = 60.0, 10.0
+#: Seconds that a crawler takes at most to start, or to wake up, on a busy machine.
+START_S = 20.0
 #: A crawler that ran, and ended because of what Redis said. At a start without Redis it may.
 _GAVE_UP = re.compile(r"\[optimal_frontier\.frontier\.dispatching\.courier\] CRITICAL: (.*)")
 #: What Scrapy logs of a host that fails, with a traceback.
@@ -73,6 +75,8 @@ async def run(plan: Plan, folder: Path) -> int:
         supervisor = asyncio.create_task(_supervise(crawlers))
         made = await trouble(world, plan.seconds, plan.only)
         found = await _found(world, plan.pages, REST_S + 2 * plan.pages / rate)
+        while time.monotonic() < max(crawler.since for crawler in crawlers) + START_S:
+            await asyncio.sleep(1)
         rested = time.monotonic()
         await asyncio.sleep(STANDSTILL_S)
         fetching = {fetch.crawler for fetch in site.fetches if fetch.at > rested}

@@ -149,9 +149,10 @@ async def flush_scripts(world: World) -> None:
 
 async def set_clock(world: World) -> None:
     """Ahead or back by an hour, for a while."""
-    world.set_clock(world.rng.choice([3600, -3600]))
+    before = world.ahead
+    world.set_clock(before + world.rng.choice([3600, -3600]))
     await asyncio.sleep(8)
-    world.set_clock(0)
+    world.set_clock(before)
 
 
 async def pause_planner(world: World) -> None:

@@ -67,10 +67,14 @@ class World:
         self._servers += 1
         return f"data-{self._servers}"
 
+    @property
+    def ahead(self) -> int:
+        """How far ahead the server's clock is, seconds."""
+        return int(self.server.client.hget(_AHEAD_KEY, "ahead") or 0)
+
     def set_clock(self, ahead: int) -> None:
         """Set the server's clock so many seconds ahead: nobody may set the machine's. What it deletes by the clock goes with it."""
-        client = self.server.client
-        by = 1000 * (ahead - int(client.hget(_AHEAD_KEY, "ahead") or 0))
+        client, by = self.server.client, 1000 * (ahead - self.ahead)
         client.hset(_AHEAD_KEY, "ahead", ahead)
         for key in client.scan_iter(f"{NAMESPACE}:*", count=1000):
             left = client.pttl(key)
