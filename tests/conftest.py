@@ -5,6 +5,7 @@ Tests share the server and keep apart by `namespace`; nothing is ever flushed.
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import socket
@@ -15,10 +16,14 @@ from pathlib import Path
 
 import pytest
 import redis
+import redis.utils
 from clocked_namespace import ClockedNamespace, open_namespace
 from judged_crawl import JudgedCrawl
 
 from optimal_frontier.state.embedded import EmbeddedServer
+
+# redis-py 8 reads its version from its metadata for every connection: a third of what it takes to open a namespace.
+redis.utils.get_lib_version = functools.cache(redis.utils.get_lib_version)
 
 
 @pytest.fixture(scope="session", autouse=True)
