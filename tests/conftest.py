@@ -5,6 +5,7 @@ Tests share the server and keep apart by `namespace`; nothing is ever flushed.
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import socket
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import redis
+import redis.utils
 from clocked_namespace import ClockedNamespace, open_namespace
 from hypothesis import settings
 from judged_crawl import JudgedCrawl
@@ -24,6 +26,8 @@ from optimal_frontier.state.embedded import EmbeddedServer
 # No example of a property test fails because the machine is busy. The rest is hypothesis' own: with CI set its profile for that.
 settings.register_profile("untimed", settings(), deadline=None)
 settings.load_profile("untimed")
+# redis-py 8 reads its version from its metadata for every connection: a third of what it takes to open a namespace.
+redis.utils.get_lib_version = functools.cache(redis.utils.get_lib_version)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from scrapy.settings import default_settings
 
-#: Imported once: all that a crawl imports by and by, 0.7 s of processor time. The reactor is not among them: each process installs its own,
-#: and none of them starts a thread.
+#: Imported once: all that a crawl imports by and by, 0.7 s of processor time. The reactor is not among them, as each process installs its
+#: own; nor is what imports it, as the handler of FTP does in some versions. None of them starts a thread.
 PRELOADED = [
     "scrapy.crawler",
     "scrapy.core.downloader.handlers.http11",
@@ -32,7 +32,7 @@ PRELOADED = [
         {
             path.rpartition(".")[0]
             for name, components in vars(default_settings).items()
-            if name.endswith("_BASE") and isinstance(components, dict)
+            if name.endswith("_BASE") and name != "DOWNLOAD_HANDLERS_BASE" and isinstance(components, dict)
             for path in (*components, *components.values())
             if isinstance(path, str) and path.startswith("scrapy.")
         }
