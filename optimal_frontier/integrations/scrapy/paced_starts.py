@@ -56,7 +56,7 @@ class PacedStarts:
         turn = self._courier.use_turn(host)
         if turn is None:
             try:
-                turn = await self._take_turn(host)
+                turn = await self._take_turn(host, is_patient=_asks_robots_txt(request))
             except IgnoreRequest:
                 self._give_back(request)
                 raise
@@ -85,13 +85,13 @@ class PacedStarts:
         if lease is not None and lease.request is request:
             lease.is_given_back = True
 
-    async def _take_turn(self, host: str) -> float:
-        """Wait for the turn, unless that is long, and return its name."""
+    async def _take_turn(self, host: str, *, is_patient: bool) -> float:
+        """Wait for the turn, unless that is long, and return its name. ``is_patient``: however long the answer takes."""
         turn, asked = self._courier.take_turn(host), time.monotonic()
         try:
             while not turn.at:
                 await pause(_LOOK_S)
-                if is_closing(self._crawler.engine) or time.monotonic() > asked + _ANSWER_S:
+                if is_closing(self._crawler.engine) or (time.monotonic() > asked + _ANSWER_S and not is_patient):
                     raise IgnoreRequest(f"{host} has given no turn")
             while (left := turn.at - time.monotonic()) > 0:
                 if is_closing(self._crawler.engine) or left > max(_LONGEST_S, 2 * self._courier.pause_s):
@@ -103,3 +103,8 @@ class PacedStarts:
             return turn.awaited
         finally:
             turn.is_wanted = False
+
+
+def _asks_robots_txt(request: Any) -> bool:
+    """Tell whether Scrapy asks for robots.txt: would that fail, it took all pages of the host for allowed, for as long as it runs."""
+    return bool(request.meta.get("dont_obey_robotstxt")) and request.url.endswith("/robots.txt")

@@ -1,0 +1,78 @@
+"""The last look before a request is sent, without a network: who waits for a turn, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+
+from optimal_frontier.frontier.dispatching.work import Turn
+from optimal_frontier.integrations.scrapy import paced_starts
+from optimal_frontier.integrations.scrapy.paced_starts import PacedStarts
+
+
+class SlowCourier:
+    """Gives turns when it is told to, as one whose Redis is away for a while."""
+
+    pause_s = 0.1
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self.started: list[str] = []
+
+    def use_turn(self, host: str) -> None:
+        return None
+
+    def take_turn(self, host: str) -> Turn:
+        self.turns.append(Turn(host))
+        return self.turns[-1]
+
+    def note_start(self, host: str, turn: float, is_never: bool = False) -> None:
+        self.started.append(host)
+
+
+@pytest.fixture
+def courier(monkeypatch: pytest.MonkeyPatch) -> SlowCourier:
+    monkeypatch.setattr(paced_starts, "_ANSWER_S", 0.0)
+    monkeypatch.setattr(paced_starts, "pause", lambda seconds: asyncio.sleep(0.0))
+    return SlowCourier()
+
+
+def crawler(closing: object = None) -> SimpleNamespace:
+    return SimpleNamespace(engine=SimpleNamespace(slot=SimpleNamespace(closing=closing), _slot=SimpleNamespace(closing=closing)))
+
+
+def test_robots_txt_is_asked_however_long_its_turn_is_not_given(courier: SlowCourier) -> None:
+    """Scrapy takes a robots.txt that could not be fetched for none, and would fetch what it forbids until the process ends."""
+
+    async def run() -> None:
+        starts = PacedStarts(crawler(), courier)  # type: ignore[arg-type]  # what it needs of one
+        asked = asyncio.create_task(starts.before(Request("http://h/robots.txt", meta={"dont_obey_robotstxt": True})))
+        for _ in range(50):
+            await asyncio.sleep(0.0)
+        assert not asked.done()
+        courier.turns[0].at = 1e-9  # long ago
+        await asked
+        for _ in range(20):
+            await asyncio.sleep(0.0)
+
+    asyncio.run(run())
+    assert courier.started == ["h"]
+
+
+@pytest.mark.parametrize(
+    "request_", [Request("http://h/page"), Request("http://h/robots.txt"), Request("http://h/a", meta={"dont_obey_robotstxt": True})]
+)
+def test_other_requests_are_not_sent_when_no_turn_is_given(courier: SlowCourier, request_: Request) -> None:
+    with pytest.raises(IgnoreRequest, match="h has given no turn"):
+        asyncio.run(PacedStarts(crawler(), courier).before(request_))  # type: ignore[arg-type]
+    assert not courier.turns[0].is_wanted
+
+
+def test_robots_txt_is_not_waited_for_when_the_spider_closes(courier: SlowCourier) -> None:
+    request = Request("http://h/robots.txt", meta={"dont_obey_robotstxt": True})
+    with pytest.raises(IgnoreRequest):
+        asyncio.run(PacedStarts(crawler(closing=object()), courier).before(request))  # type: ignore[arg-type]
