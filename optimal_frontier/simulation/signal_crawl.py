@@ -126,7 +126,7 @@ class _PricedCrawl:
         self.believed = [source.believed() for source in self.sources]
         changes = world.world.drawn.changes
         self.changes, self.next_change, self.ends = changes.times.tolist(), changes.starts[:-1].tolist(), changes.starts[1:].tolist()
-        # When pages were visited, the signals since then, and by how much these bring the next visit nearer.
+        # When pages were visited, the signals since then, and by how much these brought the next visit nearer.
         self.b, self.signals, self.nearer = [0.0] * n, [0] * n, [0.0] * n
         self.a, self.s, self.beta = [math.inf] * n, [0.0] * n, [0.0] * n
         self.checked, self.known = [False] * n, [False] * n
@@ -164,8 +164,14 @@ class _PricedCrawl:
         if self.policy in _DEAF or at - self.b[page] <= self.delay:
             return
         self.signals[page] += 1
-        self.nearer[page] = self._nearer(page, at)
-        self.score[page] = self._due(page)
+        if self._due(page) > at:
+            self.nearer[page] = self._at_once(page, at)
+            self.score[page] = self._due(page)
+
+    def _at_once(self, page: int, now: float) -> float:
+        """By how much its signals bring the visit of a page nearer, to now at most: what they say in one moment came not late."""
+        wait = self.a[page] + self.s[page] * self.log_price
+        return min(self._nearer(page, now), max(wait - (now - self.b[page]), 0.0))
 
     def _nearer(self, page: int, now: float) -> float:
         """By how much the signals of a page bring its visit nearer; those of a source that is learned by what they are in so much time."""
@@ -182,7 +188,7 @@ class _PricedCrawl:
 
     def _rank(self, page: int, now: float) -> tuple[float, bool]:
         wait = self.a[page] + self.s[page] * self.log_price
-        # On the clock of doubt, which runs ahead with every signal.
+        # On the clock of doubt, which signals put forward.
         ranked = rank(now - self.b[page] + self.nearer[page], wait, self.s[page], 0.0, self.longest + self.nearer[page])
         return ranked, moves_price(ranked, wait, self.s[page], 0.0, self.longest + self.nearer[page])
 
@@ -260,9 +266,9 @@ class _PricedCrawl:
         self.step = price_step(len(rate), float((slope[free] / wait[free]).sum()))
         for page, (at, by) in enumerate(zip(wait.tolist(), slope.tolist(), strict=True)):
             self.beta[page] = evidence(self.rate[page], *worth[page]) / unannounced(self.rate[page], [worth[page][0]])
-            self.nearer[page] = self._nearer(page, now)
             if not self.checked[page]:
                 self.a[page], self.s[page] = at - by * self.log_price, by
+            self.nearer[page] = self._at_once(page, now)
             self.score[page] = self._due(page)
 
     def _fit_priors(self) -> None:

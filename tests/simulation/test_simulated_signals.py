@@ -36,6 +36,13 @@ def test_who_listens_comes_near_the_optimum_and_the_greedy_policy_of_the_paper()
     assert found["learned"]["recall"] == pytest.approx(0.6, abs=0.15)
 
 
+def test_sources_that_tell_of_nearly_all_changes_do_not_drive_up_the_price() -> None:
+    """Most visits answer a signal there. What it says comes in one moment: such a page is not late, and the price was not too low."""
+    found = means(SignalWorld(pages=120, sources=3, recall=0.9, false=0.1), ("known", "learned", "greedy-ncis"))
+    assert found["known"]["freshness"] > 0.97 * found["greedy-ncis"]["freshness"]
+    assert found["learned"]["freshness"] > 0.96 * found["greedy-ncis"]["freshness"]
+
+
 @pytest.mark.parametrize("false", [{}, {"false": 12.0, "false_by": "readings"}])
 def test_sources_that_lie_or_always_say_now_cost_next_to_nothing(false) -> None:
     found = means(SignalWorld(pages=120, sources=3, recall=0.0, **false), ("without", "learned"))
