@@ -37,7 +37,7 @@ DELAY_S, RATE_OF_ONE = 0.25, 25.0
 #: Seconds in which all pages have to be found after the last trouble, beyond what the budget takes; in which nothing may stand still.
 REST_S, STANDSTILL_S = 60.0, 10.0
 #: Seconds that a crawler takes at most to start, or to wake up, on a busy machine.
-START_S = 20.0
+START_S = 40.0
 #: A crawler that ran, and ended because of what Redis said. At a start without Redis it may.
 _GAVE_UP = re.compile(r"\[optimal_frontier\.frontier\.dispatching\.courier\] CRITICAL: (.*)")
 #: What Scrapy logs of a host that fails, with a traceback.
@@ -75,8 +75,7 @@ async def run(plan: Plan, folder: Path) -> int:
         supervisor = asyncio.create_task(_supervise(crawlers))
         made = await trouble(world, plan.seconds, plan.only)
         found = await _found(world, plan.pages, REST_S + 2 * plan.pages / rate)
-        while time.monotonic() < max(crawler.since for crawler in crawlers) + START_S:
-            await asyncio.sleep(1)
+        await _started(crawlers, site)
         rested = time.monotonic()
         await asyncio.sleep(STANDSTILL_S)
         fetching = {fetch.crawler for fetch in site.fetches if fetch.at > rested}
@@ -133,6 +132,14 @@ async def _supervise(crawlers: list[Crawler]) -> None:
         for crawler in crawlers:
             if not crawler.is_running:
                 crawler.start()
+
+
+async def _started(crawlers: list[Crawler], site: Site) -> None:
+    """Wait until all have fetched since they were started last, or have had the time to."""
+    while not all(any(fetch.crawler == one.name and fetch.at > one.since for fetch in site.fetches) for one in crawlers):
+        if time.monotonic() > max(one.since for one in crawlers) + START_S:
+            break
+        await asyncio.sleep(1)
 
 
 async def _found(world: World, pages: int, patience_s: float) -> int:

@@ -21,6 +21,7 @@ RULES = [{"pattern": "/news", "update_times": [200, (650, 1.0)], "period": PERIO
 
 def started(space, pages: int = 20, news: int = 1, importance: float = 30.0, **values: object) -> tuple[Play, list[int]]:
     play = Play(space, parse(**({"RULES": RULES} | values)))
+    play.look_s = 20.0  # nobody else is there, whose pages it would have to look for
     play.add(pages)
     return play, [play.add_page(f"n{i % 7}/news/{i}", importance=importance) for i in range(news)]
 
@@ -132,7 +133,6 @@ def test_probabilities_are_learned_from_bits_and_change_what_is_bought(space):
     terms = {"CRAWL_RATE": 0.05, "RULES": rules, "RESOLVE_INTERVAL": 500, "NEIGHBOURHOODS": False}
     play, (news,) = started(space, pages=4, importance=3.0, **terms)
     play.site = lambda page, now: int(np.searchsorted(at, now)) if page == news else None
-    play.look_s = 20.0  # nobody else is there, whose pages it would have to look for
     play.until(30_000.0)
     raw = space.command("HGET", space.key("memory"), play.added[news].page)
     betas = Memory.unpack(raw).betas
