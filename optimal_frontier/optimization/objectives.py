@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.optimization.problem import Floats
 from optimal_frontier.optimization.response import caught_share
 from optimal_frontier.validation import page_values
+
+#: Stands for 0 where it is divided by: its inverse is a number, and so small a ratio leaves a copy fresh.
+_LEAST: Final = 1e-300
 
 
 def _checked(importance: ArrayLike, change_rate: ArrayLike, rates: ArrayLike) -> tuple[Floats, Floats, Floats]:
@@ -67,10 +72,14 @@ def freshness_periodic(importance: ArrayLike, change_rate: ArrayLike, rates: Arr
     0.632121
     """
     weights, changes, visits = _checked(importance, change_rate, rates)
-    with np.errstate(divide="ignore", over="ignore"):
-        ratio = np.divide(changes, visits, out=np.where(changes > 0, np.inf, 0.0), where=visits > 0)
-    fresh = np.divide(caught_share(ratio), ratio, out=np.ones_like(ratio), where=ratio > 0)
-    return float(np.sum(weights * fresh))
+    return float(np.sum(weights * fresh_share(changes, visits)))
+
+
+def fresh_share(change_rate: Floats, rates: Floats) -> Floats:
+    """Share of time in which the copy of each page is fresh under evenly spaced visits; arguments, (n,), are not checked."""
+    with np.errstate(over="ignore"):
+        ratio = np.maximum(change_rate / np.maximum(rates, _LEAST), _LEAST)
+    return np.asarray(caught_share(ratio) / ratio)
 
 
 def changes_periodic(importance: ArrayLike, change_rate: ArrayLike, rates: ArrayLike) -> float:

@@ -340,7 +340,9 @@ class Planner:
 
         def moved(start: int) -> NDArray[np.uint32]:
             some = pages.some(slice(start, start + BLOCK))
-            look = some["fresh"] | is_displaced(some, terms, now) | is_repriced[some["host"]] | everything
+            look = some["fresh"] | is_displaced(some, terms, now) | everything
+            if is_repriced.any():
+                look |= is_repriced[some["host"]]
             if crawl.priors_moved:
                 look |= (some["shape"] <= 0) & (some["visits"] > 0)
             chosen = start + np.flatnonzero(look)

@@ -19,6 +19,7 @@ from optimal_frontier.frontier.planning.host_prices import extra_prices, margina
 from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.optimization import freshness_periodic, freshness_poisson, solve_periodic
 from optimal_frontier.optimization.discovering import Discovering, Limits, discovering_waits, discovery_values, solve_discovering
+from optimal_frontier.optimization.objectives import fresh_share
 from optimal_frontier.optimization.poisson_bounded import solve_poisson_bounded
 from optimal_frontier.scheduling.numbers import MOST_SLOPE
 from optimal_frontier.scheduling.planning import fit_beside, fit_minima
@@ -244,9 +245,11 @@ def own_bounds(problem: Problem, minima: Floats) -> tuple[Floats, Floats, NDArra
     """Return the bounds of the crawl on the rates of pages whose minima were made to fit, and which pages are pinned."""
     low = np.where(minima < 1 / _FAR, 0.0, minima)
     pinned = problem.min_rate >= problem.max_rate
+    most = problem.max_rate
+    if not 1 / _FAR <= most.min(initial=1.0) <= most.max(initial=1.0) <= _FAR:
+        most = np.where(most > _FAR, np.inf, np.where(most < 1 / _FAR, 0.0, most))
     # A pinned page stays pinned when its minimum had to be scaled down.
-    most = np.where(problem.max_rate > _FAR, np.inf, np.where(problem.max_rate < 1 / _FAR, 0.0, problem.max_rate))
-    return low, np.where(pinned, low, most), pinned
+    return low, np.where(pinned, low, most) if pinned.any() else most, pinned
 
 
 def asked_beside(problem: Problem, low: Floats, high: Floats) -> Floats:
@@ -256,7 +259,8 @@ def asked_beside(problem: Problem, low: Floats, high: Floats) -> Floats:
 
 def most_beside(problem: Problem, low: Floats, high: Floats, pinned: NDArray[np.bool_]) -> Floats:
     """Return the highest rates when exploration has raised the least ones to ``low``."""
-    return np.where(pinned, low, low if problem.is_even else np.maximum(low, high))
+    most = low if problem.is_even else np.maximum(low, high)
+    return np.where(pinned, low, most) if pinned.any() else most
 
 
 def known_pages(problem: Problem) -> Discovering:
@@ -329,7 +333,7 @@ def freshness_of(problem: Problem, pages: Discovering, rates: Floats, pinned: ND
     """Return the sum of importance x expected freshness at these rates."""
     importance, change_rate = pages.importance, pages.change_rate
     if problem.timed is None and problem.policy == "periodic":
-        return freshness_periodic(importance, change_rate, rates)
+        return float(np.sum(importance * fresh_share(change_rate, rates)))
     apart = np.zeros(len(rates), bool)
     total = 0.0
     if problem.timed is not None:
