@@ -13,11 +13,12 @@ from optimal_frontier.detection.noisy_sections import Noise, noise_of
 from optimal_frontier.estimation import RatePosterior, posterior_median
 from optimal_frontier.estimation.bursts import LEAST_VARIANCE, REJECTED, Bursts
 from optimal_frontier.estimation.change_points import ALARM
+from optimal_frontier.estimation.signal_sources import LEAST_PRECISION
 from optimal_frontier.estimation.trust import Trust
 from optimal_frontier.estimation.validator_trust import ValidatorTrust
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.judging.gone import is_held
-from optimal_frontier.frontier.judging.heard import LEAST_PRECISION, SILENCE, Heard, heard_of
+from optimal_frontier.frontier.judging.heard import SILENCE, Heard, heard_of
 from optimal_frontier.frontier.judging.hubs import worth_of, yield_of
 from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
 from optimal_frontier.frontier.judging.outcomes import CAUSES

@@ -10,8 +10,8 @@ import click
 from optimal_frontier.cli.output import NOTHING, duration, number, printable, show_json, show_table
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
 from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.estimation.signal_sources import LEAST_PRECISION
 from optimal_frontier.frontier.admitting.pinged import check_source, check_url
-from optimal_frontier.frontier.judging.heard import LEAST_PRECISION
 from optimal_frontier.frontier.judging.source_worths import source_of
 from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.state.pings import write_pings

@@ -44,6 +44,8 @@ MEMORY: Final = 500.0
 MISTAKEN: Final = 0.02
 #: Least share of the signals that is false: what is known of a source is never so sure that one signal more would make no difference.
 LEAST_FALSE: Final = 0.02
+#: A source whose signals are true less often than this is as good as none: neither its signals nor its silence count.
+LEAST_PRECISION: Final = 0.05
 #: Signals that what is assumed of the rate of signals counts as much as, for a page.
 UNHEARD: Final = 3.0
 #: Chance that a source of any kind signals at random.

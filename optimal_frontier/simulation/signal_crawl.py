@@ -12,7 +12,7 @@ import numpy as np
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.estimation.sibling_priors import sibling_priors
-from optimal_frontier.estimation.signal_sources import SignalSource, SignalVisit
+from optimal_frontier.estimation.signal_sources import LEAST_PRECISION, SignalSource, SignalVisit
 from optimal_frontier.estimation.signalled import update_signalled
 from optimal_frontier.optimization import solve_signals
 from optimal_frontier.optimization.signal_response import many_joined, responses, signals_of
@@ -176,7 +176,7 @@ class _PricedCrawl:
     def _nearer(self, page: int, now: float) -> float:
         """By how much the signals of a page bring its visit nearer; those of a source that is learned by what they are in so much time."""
         signals = self.signals[page]
-        if not signals or not self.sources:
+        if not signals or not self.sources or not self.beta[page]:
             return signals * self.beta[page]
         believed, rate = self.believed[self.source[page]], self.rate[page]
         false_rate = believed.false_rate_after(rate, signals, now - self.b[page])
@@ -215,13 +215,14 @@ class _PricedCrawl:
         return changed
 
     def _worth(self, page: int) -> tuple[float, float]:
-        """Recall and false rate, as they are believed."""
+        """Recall and false rate, as they are believed; of a source that is as good as none 0 both."""
         if self.policy in _DEAF:
             return 0.0, 0.0
         if not self.sources:
             return float(self.world.recall[page]), float(self.world.false_rate[page])
-        of = self.source[page]
-        return self.believed[of].recall, self.believed[of].false_rate(self.rate[page])
+        believed, rate = self.believed[self.source[page]], self.rate[page]
+        counts = believed.precision(rate) >= LEAST_PRECISION
+        return (believed.recall, believed.false_rate(rate)) if counts else (0.0, 0.0)
 
     def _visit(self, page: int, now: float) -> None:
         interval, changed = now - self.b[page], self._take_changes(page, now)

@@ -10,13 +10,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from optimal_frontier.estimation.signal_sources import SignalVisit
+from optimal_frontier.estimation.signal_sources import LEAST_PRECISION, SignalVisit
 from optimal_frontier.frontier.judging.source_worths import Source
 from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.state.memory import Signals
 
-#: A source whose signals are true less often than this is as good as none: neither its signals nor its silence count.
-LEAST_PRECISION: Final = 0.05
 #: From this share of true signals on a source may bring back a retired page, and put forward one whose deadline is no matter of doubt.
 CONVINCING: Final = 0.5
 

@@ -7,8 +7,8 @@ import math
 import pytest
 from handed_out import AT, NEW, OLD, again, context, handed, judged, planned, visit, wait_of
 
-from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, SignalVisit
-from optimal_frontier.frontier.judging.heard import LEAST_PRECISION, SILENCE, heard_of
+from optimal_frontier.estimation.signal_sources import KINDS, LEAST_PRECISION, SignalSource, SignalVisit
+from optimal_frontier.frontier.judging.heard import SILENCE, heard_of
 from optimal_frontier.frontier.judging.judge import Context, is_news
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.source_worths import lesson_of, record_in, source_of
