@@ -98,6 +98,7 @@ def outcome(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
         cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(folder / "cache")}
         settings = {"of_CRAWL_RATE": 150, "of_MAX_INTERVAL": 1.0, "of_MIN_INTERVAL": 0.1}
         with crawler(folder, honest, redis_socket, namespace)(spider, **settings, **cache) as running:
+            running.until(lambda: honest.count("/page/0") > 20 and honest.count("/page/1") > 20)
             running.until(lambda: not found.trust("liar").is_believed)
             since = len(liar.fetches)
             running.until(lambda: len(liar.fetches) >= since + LAST + 5 and honest.count("/moving/0") > 2 and len(rotating.statuses) > 30)

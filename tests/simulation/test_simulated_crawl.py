@@ -10,7 +10,7 @@ import pytest
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.scheduling.exploration import learning_rate
+from optimal_frontier.scheduling.exploration import LEARNING_SHARE, uniform_rate
 from optimal_frontier.simulation import POLICY_NAMES, Exploring, Nutch, simulate, synthetic_world
 from optimal_frontier.simulation.interval_rules import RULES
 from optimal_frontier.simulation.learners import Bits
@@ -132,7 +132,7 @@ def test_no_page_is_left_alone_for_good(exploration):
     realised = synthetic_world("A", pages=20).realise(9000.0, seed=1)
     planner = Exploring(exploration)
     visits = planned_visits(realised, planner, Bits(), 9000.0, 45.0, np.random.default_rng(1))
-    bound = 1.05 / learning_rate(20, realised.budget)
+    bound = 1.05 / (LEARNING_SHARE * uniform_rate(20, realised.budget))
     for page in range(20):
         times = visits.times[visits.pages == page]
         intervals = np.diff(times)

@@ -146,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a DB worker until it gets SIGINT or SIGTERM."""
     parser = argparse.ArgumentParser(prog="python -m optimal_frontier.integrations.frontera.db_worker", description="Frontera's DB worker.")
     parser.add_argument("--config", required=True, help="Module with Frontera's settings and ours.")
-    levels = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+    levels = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
     parser.add_argument("--log-level", "-L", default="INFO", type=str.upper, choices=levels, help="INFO unless given.")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=given.log_level, format="%(asctime)s %(name)s %(levelname)s %(message)s")

@@ -20,6 +20,8 @@ from twisted.python.failure import Failure
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
+#: Called when a request was sent.
+Sent = Callable[[], None]
 
 #: Seconds between two looks whether the engine runs.
 _ENGINE_START_S: Final = 0.02
@@ -182,19 +184,19 @@ async def pause(seconds: float) -> None:
         await maybe_deferred_to_future(over)
 
 
-def look_before_downloads(downloader: Any, before: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+def look_before_downloads(downloader: Any, before: Callable[[Any], Coroutine[Any, Any, Sent | None]]) -> None:
     """Have ``before`` run, and waited for, between the slots of a downloader and the network; what it raises is the request's failure.
 
-    Each look is for one request that is sent: Twisted would send one again by itself, at once and unseen, when a connection that was kept
-    open is lost before the answer. That is left to Scrapy's retries.
+    What it returns is called when the request is sent, which may be long after if there is no connection yet; and such a request is
+    sent once: Twisted would send one again by itself, at once and unseen, when a connection that was kept open is lost before the
+    answer. That is left to Scrapy's retries. None: none of both.
     """
-    handlers = downloader.handlers
+    handlers, starts = downloader.handlers, _Starts()
     if hasattr(handlers, "download_request_async"):
         download = handlers.download_request_async
 
         async def after_look(request: Any) -> Any:
-            await before(request)
-            _send_once(handlers, request)
+            starts.expect(handlers, request, await before(request))
             return await download(request)
 
         handlers.download_request_async = after_look
@@ -202,15 +204,55 @@ def look_before_downloads(downloader: Any, before: Callable[[Any], Coroutine[Any
     download_request = handlers.download_request
 
     async def look_first(request: Any, *arguments: Any) -> Any:
-        await before(request)
-        _send_once(handlers, request)
+        starts.expect(handlers, request, await before(request))
         return await maybe_deferred_to_future(download_request(request, *arguments))
 
     handlers.download_request = lambda request, *arguments: deferred_from_coro(look_first(request, *arguments))
 
 
-def _send_once(handlers: Any, request: Any) -> None:
-    """Have the handler of a request send it once."""
-    pool: Any = getattr(handlers._get_handler(urlparse_cached(request).scheme), "_pool", None)
-    if getattr(pool, "retryAutomatically", False):
-        pool.retryAutomatically = False
+class _Starts:
+    """Calls back when a request is sent: it asks the pool of its handler for a connection, right after it was expected."""
+
+    def __init__(self) -> None:
+        self._expected: Sent | None = None
+        self._pools: list[Any] = []
+
+    def expect(self, handlers: Any, request: Any, sent: Sent | None) -> None:
+        """Take note that a request is handed to its handler next."""
+        self._give_up(self._expected)
+        self._expected = sent
+        if sent is None:
+            return
+        pool: Any = getattr(handlers._get_handler(urlparse_cached(request).scheme), "_pool", None)
+        if hasattr(pool, "getConnection") and pool not in self._pools:
+            pool.retryAutomatically = False
+            pool.getConnection = self._watching(pool.getConnection)
+            self._pools.append(pool)
+        # A handler of another kind asks for none.
+        call_later(0.0, lambda: self._give_up(sent))
+
+    def _watching(self, get_connection: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def get(key: Any, endpoint: Any) -> Any:
+            sent, self._expected = self._expected, None
+            connection = get_connection(key, endpoint)
+            return connection if sent is None else connection.addBoth(_and_then, sent)
+
+        return get
+
+    def _give_up(self, sent: Sent | None) -> None:
+        if sent is not None and self._expected is sent:
+            self._expected = None
+            _after_rounds(sent)
+
+
+def _and_then(connection: Any, sent: Sent) -> Any:
+    _after_rounds(sent)
+    return connection
+
+
+def _after_rounds(sent: Sent, rounds: int = 2) -> None:
+    """Call ``sent`` when the loop has come round so often: with a connection a request is written in the first one or the second."""
+    if rounds:
+        call_later(0.0, lambda: _after_rounds(sent, rounds - 1))
+    else:
+        sent()

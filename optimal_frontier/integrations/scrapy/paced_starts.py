@@ -7,13 +7,14 @@ from memory) takes one. A host that paces is told when each fetch begins, in whi
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, Final
 
 from scrapy.exceptions import IgnoreRequest
 
 from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.hosts import host_of
-from optimal_frontier.integrations.scrapy.compatibility import call_later, is_closing, pause
+from optimal_frontier.integrations.scrapy.compatibility import Sent, is_closing, pause
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.state.scripts import LONGEST_TURN_S
 
@@ -22,8 +23,6 @@ _LOOK_S: Final = 0.005
 #: Longest wait for Redis to give one, seconds, and for the turn itself: a second less, as one that is further off was not taken.
 _ANSWER_S: Final = 30.0
 _LONGEST_S: Final = LONGEST_TURN_S - 1.0
-#: Rounds of the loop in which a request is on its way from here to the network: the fifth writes it to a connection that is new.
-_ROUNDS: Final = 6
 
 
 class PacedStarts:
@@ -41,8 +40,8 @@ class PacedStarts:
         self._crawler = crawler
         self._courier = courier
 
-    async def before(self, request: Any) -> None:
-        """Wait for the turn of a request's host; called right before it is sent.
+    async def before(self, request: Any) -> Sent | None:
+        """Wait for the turn of a request's host; called right before it is sent. Return what is to be called when it was.
 
         Raises
         ------
@@ -51,7 +50,7 @@ class PacedStarts:
         """
         self._check(request)
         if self._courier.pause_s <= 0 or not request.url.startswith(("http://", "https://")):
-            return
+            return None
         host = host_of(request.url)
         turn = self._courier.use_turn(host)
         if turn is None:
@@ -61,14 +60,7 @@ class PacedStarts:
                 self._give_back(request)
                 raise
             self._check(request)
-        self._note_sent(host, turn, _ROUNDS)
-
-    def _note_sent(self, host: str, turn: float, rounds: int) -> None:
-        """Say that a fetch has begun when the loop has come round so often."""
-        if rounds:
-            call_later(0.0, lambda: self._note_sent(host, turn, rounds - 1))
-        else:
-            self._courier.note_start(host, turn)
+        return partial(self._courier.note_start, host, turn)
 
     def _check(self, request: Any) -> None:
         lease: Lease | None = request.meta.get(LEASE)
