@@ -34,8 +34,9 @@ def test_waiting_spider_is_idle(crawl: Crawler, site: MisbehavingSite, state: St
     """
     rules = [{"pattern": ".", "interval": 60}]
     with crawl(spider, of_RULES=rules, of_RESOLVE_INTERVAL=60, of_MIN_INTERVAL=1, **more) as running:
+        running.until(lambda: site.fetches)
+        settled = site.fetches[0].at + 15.5
         running.until(lambda: state.at(site.url("/static/0")).get("visits") and state.plan)
-        settled = time.monotonic() + 15.5
         running.until(lambda: time.monotonic() > settled)
         before, began = _cpu_s(running.process.pid), time.monotonic()
         running.until(lambda: time.monotonic() > began + 6)
