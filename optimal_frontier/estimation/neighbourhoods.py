@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -67,8 +66,7 @@ _PACKED_AT_ONCE: Final = 16_384
 #: Rows from which on their bins are added up faster one bin after the other.
 _MANY: Final = 64
 #: A packed host begins with the evidence of its gates, and when its rhythm began to be learned.
-_HOST: Final = struct.Struct("<ddd")
-_HOST_ROW: Final = np.dtype([("gates", "<f8", 3), ("sums", "<f4", (2, HOURS))])
+_HOST: Final = np.dtype([("gates", "<f8", 3), ("sums", "<f4", (2, HOURS))])
 
 
 @dataclass(frozen=True)
@@ -246,7 +244,7 @@ class Neighbourhoods:
 
     def pack_hosts(self, hosts: Ints) -> list[bytes]:
         """Return what `pack_host` does of each of some hosts."""
-        rows = np.zeros(len(hosts), _HOST_ROW)
+        rows = np.zeros(len(hosts), _HOST)
         for at, gates in enumerate((self.gates.evidence, self.rhythm_gates.evidence, self.rhythms.begun)):
             rows["gates"][:, at] = gates[hosts]
         for at, sums in enumerate((self.rhythms.attributed, self.rhythms.expected)):
@@ -262,13 +260,13 @@ class Neighbourhoods:
         InvalidProblemError
             The bytes are no host.
         """
-        if len(packed) != _HOST.size + 8 * HOURS:
-            raise InvalidProblemError(f"host: expected {_HOST.size + 8 * HOURS} bytes, got {len(packed)}")
-        *evidences, self.rhythms.begun[host] = _HOST.unpack_from(packed)
+        if len(packed) != _HOST.itemsize:
+            raise InvalidProblemError(f"host: expected {_HOST.itemsize} bytes, got {len(packed)}")
+        row = np.frombuffer(packed, _HOST)[0]
+        *evidences, self.rhythms.begun[host] = row["gates"].tolist()
         for gates, evidence in zip((self.gates, self.rhythm_gates), evidences, strict=True):
             gates.set(host, evidence)
-        sums = np.frombuffer(packed, "<f4", 2 * HOURS, _HOST.size)
-        self.rhythms.attributed[host], self.rhythms.expected[host] = sums[:HOURS], sums[HOURS:]
+        self.rhythms.attributed[host], self.rhythms.expected[host] = row["sums"]
         self.rhythms.refresh(np.array([host]))
 
     @property
@@ -396,10 +394,10 @@ def bin_length(round_s: float) -> float:
 
 def fault_of_host(packed: bytes) -> str:
     """Return what is wrong with what is stored of a host; empty: nothing."""
-    if len(packed) != _HOST.size + 8 * HOURS:
-        return f"has {len(packed)} bytes, expected {_HOST.size + 8 * HOURS}"
-    *evidence, begun = _HOST.unpack_from(packed)
-    sums = np.frombuffer(packed, "<f4", 2 * HOURS, _HOST.size)
+    if len(packed) != _HOST.itemsize:
+        return f"has {len(packed)} bytes, expected {_HOST.itemsize}"
+    row = np.frombuffer(packed, _HOST)[0]
+    (*evidence, begun), sums = row["gates"].tolist(), row["sums"]
     sound = all(map(math.isfinite, evidence)) and not math.isnan(begun) and bool(((sums >= 0.0) & np.isfinite(sums)).all())
     return "" if sound else "has numbers that no visits can have left"
 

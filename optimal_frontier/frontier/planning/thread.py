@@ -45,7 +45,7 @@ class PlannerThread:
         self._thread.start()
 
     def stop(self, timeout_s: float = 10.0) -> None:
-        """End the thread, after the plan that it is making; one that takes longer than this is left as it is."""
+        """End the thread, after the plan that it is making; one that takes longer than this is given up, and waited for as long again."""
         self._stop.set()
         if self._thread.ident is None:
             return

@@ -54,11 +54,14 @@ class PacedStarts:
         host = host_of(request.url)
         turn = self._courier.use_turn(host)
         if turn is None:
-            try:
-                turn = await self._take_turn(host, is_patient=_asks_robots_txt(request))
-            except IgnoreRequest:
-                self._give_back(request)
-                raise
+            while turn is None:
+                try:
+                    turn = await self._take_turn(host)
+                except IgnoreRequest:
+                    if not _asks_robots_txt(request) or is_closing(self._crawler.engine):
+                        self._give_back(request)
+                        raise
+                    await pause(1.0)
             self._check(request)
         return partial(self._courier.note_start, host, turn)
 
@@ -77,13 +80,13 @@ class PacedStarts:
         if lease is not None and lease.request is request:
             lease.is_given_back = True
 
-    async def _take_turn(self, host: str, *, is_patient: bool) -> float:
-        """Wait for the turn, unless that is long, and return its name. ``is_patient``: however long the answer takes."""
+    async def _take_turn(self, host: str) -> float:
+        """Wait for the turn, unless that is long, and return its name."""
         turn, asked = self._courier.take_turn(host), time.monotonic()
         try:
             while not turn.at:
                 await pause(_LOOK_S)
-                if is_closing(self._crawler.engine) or (time.monotonic() > asked + _ANSWER_S and not is_patient):
+                if is_closing(self._crawler.engine) or time.monotonic() > asked + _ANSWER_S:
                     raise IgnoreRequest(f"{host} has given no turn")
             while (left := turn.at - time.monotonic()) > 0:
                 if is_closing(self._crawler.engine) or left > max(_LONGEST_S, 2 * self._courier.pause_s):
