@@ -17,6 +17,8 @@ from optimal_frontier.state.visit_log import KEPT_ENTRIES, VISIT
 
 #: Pages of a shut host that come up at one of its turns, to be ranked.
 RIVALS: Final = 4
+#: Pages of the queue that one dispatch looks at, about: it takes no longer than that.
+MOST_LOOKED_AT: Final = 128
 #: Seconds until a turn of a host that is taken ahead of its time, at most: nobody waits for a later one.
 LONGEST_TURN_S: Final = 180
 
@@ -51,6 +53,7 @@ CONSTANTS: Final = {
     "SPARE": FURTHER,
     "STARVED": STARVED,
     "RIVALS": RIVALS,
+    "MOST_LOOKED_AT": MOST_LOOKED_AT,
     "LONGEST_TURN": LONGEST_TURN_S,
     "TIMED": TIMED,
     "SIGNALLED": SIGNALLED,

@@ -19,7 +19,7 @@ local discovery, L, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE
 if run > 0 and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
 local is_spared = run > 0 and call('EXISTS', P .. 'grace') == 1
 -- Pages looked at beyond one a request, and in all about; pages of a shut host at one of its turns; microseconds by which a host may catch up.
-local SPARE, MOST, RIVALS, CATCH_UP = ${SPARE}, 128, ${RIVALS}, 20000
+local SPARE, MOST, RIVALS, CATCH_UP = ${SPARE}, ${MOST_LOOKED_AT}, ${RIVALS}, 20000
 -- A page whose update time has come, or that was pinged, goes before pages worth the price times e or less.
 local TIMED, SIGNALLED, AT_ITS_TIME, COLUMN, FLAGS, FLAGS_AT = ${TIMED}, ${SIGNALLED}, 1, 1024, '<Bdffff', ${STATE_AT} + 1
 local is_first_pass, kept, share = share >= 1 and call('EXISTS', P .. 'f') == 1, 0, share % 1
