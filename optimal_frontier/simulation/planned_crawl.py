@@ -301,18 +301,20 @@ class PlannedCrawl:
         pinned = crawl.shortest[known] >= crawl.longest[known]
         shortest = np.where(pinned, longest, np.minimum(shortest, longest))
         shift = np.zeros(len(known)) if self.clocks is None else self.clocks.shift[known]
-        b, a, s = crawl.b[known], crawl.a[known] + shift, crawl.s[known]
+        b = crawl.b[known]
         with np.errstate(invalid="ignore"):
-            old = np.minimum(np.maximum(a + s * log_price, crawl.e[known]), crawl.l[known])
-            new = np.minimum(np.maximum(wait, shortest), longest)
+            old = np.minimum(np.maximum(crawl.a[known] + crawl.s[known] * log_price, crawl.e[known]), crawl.l[known])
+            new = np.minimum(np.maximum(wait - shift, shortest), longest)
             moved = ~(np.abs(new - old) <= NEGLIGIBLE * new) & ~((new == old) & np.isinf(new))
+        # What the clocks have made late is for looks to put in order.
+        moved &= (shift == 0.0) | (b + np.maximum(old, new) > now)
         out = self.crawl.away[np.arange(crawl.count[crawling.HEAD], crawl.count[crawling.TAIL]) % len(crawl.away)]
         moved = (moved | needed) & ~np.isin(known, out) & (crawl.checked[known] == 0)
         self.rewritten += int(np.count_nonzero(moved))
         rows = known[moved]
-        later = np.where(pinned, wait, np.maximum(wait, now - b + shift)) if isinstance(self.planner, Pricing) else wait
+        later = np.where(pinned, wait, np.maximum(wait - shift, now - b)) if isinstance(self.planner, Pricing) else wait - shift
         with np.errstate(invalid="ignore"):
-            new_a = np.where(np.isinf(wait), np.inf, later - shift - slope * log_price)
+            new_a = np.where(np.isinf(wait), np.inf, later - slope * log_price)
         crawl.a[rows] = np.where(pinned, longest, new_a)[moved]
         crawl.s[rows] = np.where(pinned, 0.0, slope)[moved]
         crawl.e[rows], crawl.l[rows] = shortest[moved], longest[moved]

@@ -12,6 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.estimation.neighbourhoods import Neighbourhoods, VisitBatch, bin_length
+from optimal_frontier.scheduling.clocked import NOTICEABLE, SPREAD_ROUNDS, on_clock
+from optimal_frontier.scheduling.numbers import waits_at_price
 from optimal_frontier.simulation import believing, crawling
 from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.sites import Sites
@@ -20,8 +22,8 @@ from optimal_frontier.simulation.sites import Sites
 LOOK_ROUNDS: Final = 1.0 / 64.0
 #: ... and fewest visits between them: a look costs as much as some visits.
 FEWEST_VISITS: Final = 4
-#: A deadline stays where it is if it would move by less than this share of the wait.
-NOTICEABLE: Final = 0.05
+#: Looks ahead of which a deadline is written.
+AHEAD: Final = 2.0
 
 
 class SharedClocks:
@@ -60,6 +62,7 @@ class SharedClocks:
         self.neighbourhoods = Neighbourhoods(bin_length(even / day * 86_400.0) * day / 86_400.0, day, sites.groups.shape[1])
         self.neighbourhoods.grow(int(counts.sum()), int(self.host.max()) + 1)
         self.shift: Floats = np.zeros(len(self.host))
+        self.even = even
         self.every, self.rewritten = max(LOOK_ROUNDS, FEWEST_VISITS / len(self.host)) * even, 0
         self.next_look = 0.0
         self._visits: list[tuple[int, float, float, bool, float, float]] = []
@@ -92,15 +95,17 @@ class SharedClocks:
             return
         crawl, log_price = self.crawl, float(self.crawl.price[crawling.LOG_PRICE])
         rows = np.flatnonzero((crawl.s > 0.0) & np.isfinite(crawl.score) & (crawl.checked == 0))
+        rows = rows[self.neighbourhoods.runs[self.host[rows]] | (self.shift[rows] != 0.0)]
         b, e, longest = crawl.b[rows], crawl.e[rows], crawl.l[rows]
         shift = self.neighbourhoods.elapsed(self.groups[rows], self.host[rows], b, now) - (now - b)
-        wait = crawl.a[rows] + crawl.s[rows] * log_price
-        moved = shift - self.shift[rows]
-        old = b + np.minimum(np.maximum(wait, e), longest)
-        new = b + np.minimum(np.maximum(wait - moved, e), longest)
-        needed = (np.minimum(old, new) <= now + 2.0 * self.every) & (np.abs(new - old) > NOTICEABLE * (wait + self.shift[rows]))
+        rate = self.belief.rate[rows]
+        wait, slope = waits_at_price(log_price + crawl.host_price[crawl.host[rows]], crawl.importance[rows], rate)
+        due, slope = on_clock(wait, slope, rate, now - b, shift, e, SPREAD_ROUNDS * self.even)
+        old = np.minimum(np.maximum(crawl.a[rows] + crawl.s[rows] * log_price, e), longest)
+        new = np.minimum(np.maximum(due, e), longest)
+        needed = (b + np.minimum(old, new) <= now + AHEAD * self.every) & (np.abs(new - old) > NOTICEABLE * slope)
         rows = rows[needed]
-        crawl.a[rows] -= moved[needed]
+        crawl.a[rows], crawl.s[rows] = (due - slope * log_price)[needed], slope[needed]
         self.shift[rows] = shift[needed]
-        crawl.score[rows] = new[needed]
+        crawl.score[rows] = (b + new)[needed]
         self.rewritten += len(rows)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from optimal_frontier.simulation import believing
+from optimal_frontier.simulation import believing, crawling
 from optimal_frontier.simulation.learners import Bits
 from optimal_frontier.simulation.planned_crawl import PlannedCrawl
 from optimal_frontier.simulation.policies import PLANNERS
@@ -94,12 +94,14 @@ def test_looks_keep_to_bounds_and_to_pages_whose_deadline_is_near() -> None:
     made = crawl_of(NEIGHBOURLY, "median", "live", 100.0, 5)
     clocks, crawl = made.clocks, made.crawl
     assert clocks is not None
-    now = float(crawl.slots[-1])
-    before, shift, score = crawl.a.copy(), clocks.shift.copy(), crawl.score.copy()
-    crawl.e[:] = np.minimum(30.0, crawl.l)
+    now = float(crawl.slots[-1]) + 2.0 * clocks.every
+    before, score = crawl.a.copy(), crawl.score.copy()
+    crawl.e[:] = np.minimum(3.0, crawl.l)
     clocks.look(now)
     written = np.flatnonzero(crawl.a != before)
-    assert crawl.a[written] + clocks.shift[written] == pytest.approx((before + shift)[written])
+    assert len(written) > 2
+    due = crawl.a[written] + crawl.s[written] * crawl.price[crawling.LOG_PRICE]
+    assert crawl.score[written] == pytest.approx(crawl.b[written] + np.clip(due, crawl.e[written], crawl.l[written]))
     assert (crawl.score[written] >= crawl.b[written] + crawl.e[written] - 1e-9).all()
     untouched = np.setdiff1d(np.arange(len(score)), written)
     assert np.array_equal(crawl.score[untouched], score[untouched])

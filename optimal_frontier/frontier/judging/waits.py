@@ -235,6 +235,19 @@ def change_rate_of(row: Row, published: Published) -> float | None:
     return None if prior is None else median_one(*prior)
 
 
+def change_rates_of(rows: NDArray[np.void], published: Published) -> Floats:
+    """Return the believed change rates (1/s) of many pages: `change_rate_of` for rows as `numbers_of_rows` takes them; 0 for None."""
+    shape, time = rows["shape"].astype(np.float64), rows["time"].astype(np.float64)
+    known = shape > 0.0
+    rate: Floats = rows["median"].copy() if "median" in (rows.dtype.names or ()) else np.full(len(rows), np.nan)
+    unknown = np.flatnonzero(known & np.isnan(rate))
+    rate[unknown] = posterior_median(shape[unknown], time[unknown])
+    patterns, at = np.unique(rows["pattern"][~known], return_inverse=True)
+    priors = [published.prior_of(pattern) for pattern in patterns.tolist()]
+    rate[~known] = np.array([0.0 if prior is None else median_one(*prior) for prior in priors])[at]
+    return rate
+
+
 @lru_cache(maxsize=64)
 def _median(shape: float, time: float) -> float:
     """The same few are asked for several times while a visit is judged."""
@@ -287,14 +300,7 @@ def _waits(rows: NDArray[np.void], terms: Terms, yielded: Floats | None) -> tupl
     published, settings = terms.published, terms.settings
     if terms.log_price == -math.inf:
         return np.zeros(len(rows)), np.zeros(len(rows))
-    shape, time = rows["shape"].astype(np.float64), rows["time"].astype(np.float64)
-    known = shape > 0.0
-    rate = rows["median"].copy() if "median" in (rows.dtype.names or ()) else np.full(len(rows), np.nan)
-    unknown = np.flatnonzero(known & np.isnan(rate))
-    rate[unknown] = posterior_median(shape[unknown], time[unknown])
-    patterns, at = np.unique(rows["pattern"][~known], return_inverse=True)
-    priors = [published.prior_of(pattern) for pattern in patterns.tolist()]
-    rate[~known] = np.array([0.0 if prior is None else median_one(*prior) for prior in priors])[at]
+    rate = change_rates_of(rows, published)
     log_price: Floats | float = terms.log_price
     if published.host_prices:
         hosts, at = np.unique(rows["host"], return_inverse=True)

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.errors import StateUnavailableError
-from optimal_frontier.frontier.judging.waits import goes_by_price
+from optimal_frontier.frontier.judging.waits import Terms, goes_by_price
 from optimal_frontier.frontier.planning.crawl_pages import BLOCK, CrawlPages
 from optimal_frontier.frontier.planning.neighbourhood_clocks import NeighbourhoodClocks
 from optimal_frontier.frontier.planning.rewriting import GOES_BY, Moved, shifted_pages
+from optimal_frontier.scheduling.clocked import SPREAD_ROUNDS
 from optimal_frontier.state.clocks import VisitsRead
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import HUB
@@ -60,12 +61,15 @@ class ClockKeeper:
     ----------
     clocks : dict of int to NeighbourhoodClocks
         By partition.
+    terms : dict of int to Terms
+        By partition, of the last plan.
     """
 
     def __init__(self, namespace: Namespace, crawl: CrawlPages) -> None:
         self.namespace = namespace
         self.crawl = crawl
         self.clocks: dict[int, NeighbourhoodClocks] = {}
+        self.terms: dict[int, Terms] = {}
         self._looks = 0
         # Looks in a row that found no visit.
         self._quiet = 0
@@ -117,7 +121,7 @@ class ClockKeeper:
         """Note of these pages how far their clocks are ahead."""
         pages, clocks = self.crawl.tables[k].pages, self.clocks[k]
         pages["shift"][at] = 0.0
-        if not clocks.is_open:
+        if not clocks.is_open or self.crawl.settings.policy == "poisson":
             return
         some = pages.some(at, GOES_BY)
         at = at[goes_by_price(some) & (some["flags"] & HUB == 0)]  # type: ignore[arg-type]  # columns by name will do
@@ -152,10 +156,11 @@ class ClockKeeper:
                 self.place(k, start + np.flatnonzero(stirred[start : start + BLOCK]), now)
         clocks.calm()
         seen = self._unlooked.pop(k, 0)
-        if not stirs:
+        if not stirs or k not in self.terms:
             return None
         most = max(_FEW_WRITTEN, int(_MOST_WRITTEN * seen))
-        return shifted_pages(pages, log_price, now, _AHEAD * self.look_s, most)
+        terms = self.terms[k]._replace(log_price=log_price)
+        return shifted_pages(pages, terms, now, _AHEAD * self.look_s, SPREAD_ROUNDS * self.crawl.priors.default_time, most)
 
     def store(self, k: int, fence: int) -> bool:
         """Store what was learned since the last plan; False if another planner has taken over."""

@@ -208,6 +208,8 @@ class Planner:
             # Where it was not set already; what is queued is looked at soon enough.
             made = {k: self._towards(k, terms, solved.log_price) for k, terms in made.items()}
             sets = dict.fromkeys(sets, True)
+        if self.keeper is not None:
+            self.keeper.terms = made
         self._is_writing = True
         work = {k: self._moved(k, terms, now) for k, terms in made.items()}
         queued = sum(len(at) + len(timed) for at, timed in work.values())
@@ -267,7 +269,8 @@ class Planner:
             done = [int(reply) for at in range(0, len(calls), _AT_ONCE) for reply in self.namespace.run(calls[at : at + _AT_ONCE])]
             if min(done) < 0:
                 return written
-            self.crawl.tables[k].pages["a"][moved[k].at] = rows["a"]
+            for name in ("a", "s"):
+                self.crawl.tables[k].pages[name][moved[k].at] = rows[name]
             self.keeper.settle(k, moved[k].at)
             written += sum(done)
         return written

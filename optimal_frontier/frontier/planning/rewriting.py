@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.frontier.judging.waits import Terms, goes_by_price, numbers_of_rows
+from optimal_frontier.frontier.judging.waits import Terms, change_rates_of, goes_by_price, numbers_of_rows
 from optimal_frontier.frontier.planning.page_columns import Pages
+from optimal_frontier.scheduling.clocked import NOTICEABLE, on_clock
 from optimal_frontier.scheduling.numbers import ManyNumbers, deadlines
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import NUMBERS_BYTES
@@ -142,38 +143,44 @@ def written_rows(pages: Pages, at: NDArray[Any]) -> Iterator[NDArray[Any]]:
         yield rows
 
 
-def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float, most: int) -> Moved:
+def shifted_pages(pages: Pages, terms: Terms, now: float, ahead: float, spread: float, most: int) -> Moved:
     """Choose the pages whose deadline the clocks of their neighbourhoods have moved since it was written, and move it.
 
     Parameters
     ----------
     pages : Pages
         As they are known; ``shift`` is what the clocks say now, ``written`` what is in the numbers.
-    log_price : float
-        By which the partition dispatches.
+    terms : Terms
+        The price by which the partition dispatches now, and the last plan.
     now : float
         Server's time, seconds since the epoch.
     ahead : float
         Only pages are written that are due within so many seconds, by the old deadline or the new one: the others are looked at again.
+    spread : float
+        Slope of the pages that are late, seconds, see `clocked.on_clock`.
     most : int
         How many at most: those that are due first.
     """
+    log_price = terms.log_price
     moves = np.flatnonzero(pages["shift"] != pages["written"])
     a, s, e, longest, b, shift, written = (pages[name][moves].astype(np.float64) for name in _SHIFTED)
-    since = now - b / 1e6
     with np.errstate(invalid="ignore"):
+        # By the numbers as they stand, which pages may be due soon.
         wait = a + s * log_price
-        other = np.maximum(wait - (shift - written), since)
-        latest = np.maximum(e, longest)
-        was, becomes = (np.minimum(np.maximum(values, e), latest) for values in (wait, other))
-        left = np.minimum(was, becomes) - since
-        # What is due is due.
-        is_moved = (left < ahead) & (np.maximum(was, becomes) > since) & (np.abs(becomes - was) > MOVED * was) & np.isfinite(a)
-    chosen = np.flatnonzero(is_moved)
-    chosen = chosen[goes_by_price(pages.some(moves[chosen], GOES_BY))]  # type: ignore[arg-type]  # columns by name will do
+        soon = np.minimum(np.maximum(np.minimum(wait, wait - (shift - written)), e), longest) < now - b / 1e6 + ahead
+    moves = moves[soon & np.isfinite(a)]
+    moves = moves[goes_by_price(pages.some(moves, GOES_BY))]  # type: ignore[arg-type]  # columns by name will do
+    some = pages.take(moves)
+    old, since = (some["a"] + some["s"].astype(np.float64) * log_price), now - some["b"] / 1e6
+    plain = numbers_of_rows(some, np.ascontiguousarray(some["id"]), terms, -np.inf)
+    rate, shift = change_rates_of(some, terms.published), some["shift"].astype(np.float64)
+    wait, slope = on_clock(plain.a + plain.s * log_price, plain.s, rate, since, shift, plain.e, spread)
+    was, becomes = (np.minimum(np.maximum(values, plain.e), plain.l) for values in (old, wait))
+    left = np.minimum(was, becomes) - since
+    chosen = np.flatnonzero((left < ahead) & (np.abs(becomes - was) > NOTICEABLE * slope) & np.isfinite(wait))
     if len(chosen) > most:
         chosen = np.sort(chosen[np.argpartition(left[chosen], most)[:most]])
-    numbers = ManyNumbers(other[chosen] - s[chosen] * log_price, s[chosen], e[chosen], longest[chosen])
+    numbers = ManyNumbers(*(values[chosen] for values in (wait - slope * log_price, slope, plain.e, plain.l)))
     moves = moves[chosen]
     return Moved(moves, _written(pages["id"][moves], pages["b"][moves], numbers))
 
