@@ -30,7 +30,8 @@ _INTERNAL_ENDS: Final = (
 #: What `inet_aton` takes for an IPv4 address: one to four numbers, decimal, octal or hexadecimal.
 _NUMERIC: Final = re.compile(r"(?:0[xX][0-9a-fA-F]+|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]*|[0-9]*)){0,3}\.?")
 _LONGEST_SHOWN: Final = 300
-_CREDENTIALS: Final = re.compile(r"\A([a-zA-Z][a-zA-Z0-9+.-]*:)?//[^/?#]*@")
+#: What stands in front of a host, in any text: also in one that is no URL, or in JSON with escaped slashes.
+_CREDENTIALS: Final = re.compile(r"((?:\\?/|\\){2})[^/\\?#\s'\"]*@")
 
 #: What is wrong with an address, as `refusal_of` says it, and as it is counted.
 SCHEME, CREDENTIALS, PRIVATE, UNREADABLE = "scheme", "credentials", "private", "unreadable"
@@ -89,7 +90,18 @@ def shown(url: str) -> str:
     >>> shown("http://user:secret@a.example/x?y=@z")
     'http://a.example/x?y=@z'
     """
-    return _CREDENTIALS.sub(lambda found: f"{found[1] or ''}//", url)[:_LONGEST_SHOWN]
+    return without_passwords(url)[:_LONGEST_SHOWN]
+
+
+def without_passwords(text: str) -> str:
+    """Return a text for people and logs without the user names and passwords of URLs in it.
+
+    Examples
+    --------
+    >>> without_passwords("got 'http//user:secret@a.example/', not http://b.example/@c")
+    "got 'http//a.example/', not http://b.example/@c"
+    """
+    return _CREDENTIALS.sub(r"\1", text)
 
 
 def refusal_of(url: str, schemes: Collection[str]) -> str:
