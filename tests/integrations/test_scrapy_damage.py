@@ -106,9 +106,7 @@ def test_no_other_scheme_becomes_a_page(crawl: Crawler, site: MisbehavingSite, s
     assert state.counts["trapped_scheme"] >= 8
 
 
-def test_a_page_leads_to_no_other_private_host_and_no_password_is_stored(
-    crawl: Crawler, site: MisbehavingSite, state: State
-) -> None:
+def test_a_page_leads_to_no_other_private_host_and_no_password_is_stored(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     """The crawl begins at localhost only, which leads to this machine under other names, and nowhere else that the public cannot reach."""
     port = site.url("").rpartition(":")[2]
     spider = f"""
