@@ -40,5 +40,9 @@ class StateUnavailableError(StateError):
     """Redis cannot be reached, or went away; what is stored there is untouched."""
 
 
+class StateForbiddenError(StateError):
+    """The user that Redis knows us by lacks a permission."""
+
+
 class SchemaMismatchError(StateError):
     """Redis holds state of another schema, another spider, or another type under one of our keys; it is left untouched."""

@@ -16,6 +16,7 @@ from optimal_frontier.cli.import_command import import_pages
 from optimal_frontier.cli.metrics_command import metrics
 from optimal_frontier.cli.migrate_command import migrate
 from optimal_frontier.cli.noise_command import noise
+from optimal_frontier.cli.output import printable
 from optimal_frontier.cli.page_command import page
 from optimal_frontier.cli.pages_command import pages
 from optimal_frontier.cli.ping_commands import ping, sources
@@ -42,7 +43,7 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except OptimalFrontierError as error:
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            click.echo(f"optimal-frontier: {' | '.join(lines)}", err=True)
+            click.echo(printable(f"optimal-frontier: {' | '.join(lines)}"), err=True)
             ctx.exit(_exit_code(error))
 
 

@@ -16,6 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from optimal_frontier.frontier.admitting.addresses import without_passwords
+
 #: Columns where standard output is no terminal: nothing is cut off there.
 _PIPE_WIDTH: Final = 10_000
 _UNITS: Final = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
@@ -55,14 +57,14 @@ def show_table(names: Sequence[str], rows: Iterable[Sequence[str]], *, left: int
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with what would steer a terminal made visible.
+    """Return ``text`` with what would steer a terminal made visible, and without the passwords of URLs.
 
     Examples
     --------
-    >>> printable("a\\x1b[2Jb")
-    'a\\\\x1b[2Jb'
+    >>> printable("a\\x1b[2Jb"), printable("http://user:secret@a.example/")
+    ('a\\\\x1b[2Jb', 'http://a.example/')
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in without_passwords(text))
 
 
 def number(value: float | None, digits: int = 4) -> str:

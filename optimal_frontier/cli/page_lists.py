@@ -144,7 +144,7 @@ def page_url(text: str) -> str:
     Raises
     ------
     RejectedLineError
-        It is not http or https, or has no usable host or port.
+        It is not http or https, has no usable host or port, or has a user name or a password.
     """
     from scrapy import Request
 
@@ -156,6 +156,8 @@ def page_url(text: str) -> str:
         host = ""
     if not _HOST.fullmatch(host) or parts.scheme not in ("http", "https"):
         raise RejectedLineError(f"expected a URL, http://host/path or https://host/path, got {text[:200]!r}")
+    if "@" in parts.netloc:
+        raise RejectedLineError(f"expected a URL without a user name and a password, got {text[:200]!r}")
     return url
 
 

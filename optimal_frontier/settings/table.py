@@ -188,7 +188,7 @@ TABLE: Final = (
     Setting("SOURCE_LIMITS", asdict(SourceLimits()), parse_source_limits, "how much of a source is read; what is beyond is left out"),
     Setting("SOURCE_HOSTS", [], parse_source_hosts, "hosts that any source may name, beside those that it speaks for; * for all"),
     Setting("SCHEMES", ["http", "https"], parse_schemes, "schemes of URLs that may be pages"),
-    Setting("PRIVATE_LINKS", False, flag, "whether links and sources of public hosts may lead to private, loopback and link-local hosts"),
+    Setting("PRIVATE_LINKS", False, flag, "whether links, sources and redirects may lead to private hosts of another kind than the page"),
     Setting("CALLBACKS", None, parse_callbacks, "callbacks that stored requests may name; None: what the spider's own methods look like"),
     Setting("URL_KEYS", [], parse_url_keys, "Redis keys (list, set, zset) whose URLs or JSON objects are taken in while the crawl runs"),
     Setting("CLOSE_AFTER", None, _close_after, "close the spider when every page was fetched this many times; None: run on"),

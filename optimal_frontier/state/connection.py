@@ -22,7 +22,7 @@ from redis.connection import parse_url
 from redis.credentials import UsernamePasswordCredentialProvider
 from redis.retry import Retry
 
-from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError, StateUnavailableError
+from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError, StateForbiddenError, StateUnavailableError
 from optimal_frontier.state.cluster_nodes import CLUSTER_SCHEMES, Node, answering, cluster_client, name_of, nodes_of, refused_options
 from optimal_frontier.state.scripts import commands_at
 
@@ -325,9 +325,9 @@ def _translate(exc: Exception, spec: ConnectionSpec, key: str) -> StateError:
     # A code may stand anywhere: Redis before 7 wraps the errors of commands that a script calls.
     codes = set(re.findall(r"\b[A-Z]{3,}\b", text))
     if isinstance(exc, redis_errors.NoPermissionError) or "NOPERM" in codes:
-        return StateError(f"{where}: the user lacks a permission: {text}")
+        return StateForbiddenError(f"{where}: the user lacks a permission: {text}")
     if "user executing the script" in text or "ACL failure in script" in text:
-        return StateError(f"{where}: the user lacks a permission: {_refused_in_script(text)}")
+        return StateForbiddenError(f"{where}: the user lacks a permission: {_refused_in_script(text)}")
     if isinstance(exc, redis_errors.AuthenticationError) or codes & {"NOAUTH", "WRONGPASS"}:
         return StateUnavailableError(f"wrong password or user for {spec.display} (OPTIMAL_FRONTIER_REDIS_URL): {text}")
     if isinstance(exc, redis_errors.AuthenticationWrongNumberOfArgsError):

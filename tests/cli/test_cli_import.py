@@ -51,6 +51,7 @@ def test_every_format_gives_the_same_pages(name, data):
         ("a.csv", b"http://a b.example/", "expected a URL"),
         ("a.csv", b"http://[::1/", "expected a URL"),
         ("a.csv", b",2", "expected a URL"),
+        ("a.csv", b"http://user:secret@a.example/", "expected a URL without a user name and a password"),
         ("a.csv", b"http://a.example/,zero", "expected an importance above 0, got 'zero'"),
         ("a.csv", b"http://a.example/,0", "expected an importance above 0"),
         ("a.csv", b"http://a.example/,-1", "expected an importance above 0"),
@@ -81,6 +82,17 @@ def test_urls_are_written_as_scrapy_writes_them():
     (_, row), (_, other) = read("http://bücher.example/ä b\nhttp://[::1]:8000/x\n".encode())
     assert row.url == Request("http://bücher.example/ä b").url
     assert other.url == "http://[::1]:8000/x"
+
+
+@pytest.mark.parametrize("command", ["import -", "page", "force", "forget", "reparse", "importance 2", "ping"])
+@pytest.mark.parametrize("url", ["http://user:secret@a.example/", "http//user:secret@a.example/", "http://:secret@[/"])
+def test_a_password_is_neither_taken_nor_shown(run, ask, store, command, url):
+    assert run("import", "-", input=A).exit_code == 0
+    result = run(*command.split(), input=url) if command.endswith("-") else run(*command.split(), url)
+    assert result.exit_code in (1, 2)
+    assert "a.example" in result.output or "[" in result.output
+    assert "secret" not in result.output
+    assert [row["url"] for row in ask("pages")] == [A]
 
 
 def test_good_lines_are_stored_and_broken_ones_listed(run, ask, tmp_path, store):

@@ -106,8 +106,8 @@ def test_no_other_scheme_becomes_a_page(crawl: Crawler, site: MisbehavingSite, s
     assert state.counts["trapped_scheme"] >= 8
 
 
-def test_a_public_page_leads_to_no_private_host_and_no_password_is_stored(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
-    """The crawl begins at localhost only, by name; what it is asked to follow from a public host, by a redirect, is refused."""
+def test_a_page_leads_to_no_other_private_host_and_no_password_is_stored(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """The crawl begins at localhost only, which leads to this machine under other names, and nowhere else that the public cannot reach."""
     port = site.url("").rpartition(":")[2]
     spider = f"""
         class Tester(Base):
@@ -117,11 +117,15 @@ def test_a_public_page_leads_to_no_private_host_and_no_password_is_stored(crawl:
             def parse(self, response):
                 note(url=response.url)
                 yield Request("http://10.0.0.1:{port}/static/3")
+                yield Request("http://169.254.169.254/latest/")
+                yield Request("http://127.0.0.1:{port}/static/5")
                 yield Request("http://user:secret@localhost:{port}/static/4")
     """
+    site.answers["/static/5"] = (302, "", {"Location": "http://169.254.169.254/redirected"})
     with crawl(spider, LOG_LEVEL="DEBUG", DOWNLOAD_TIMEOUT=1) as running:
-        running.until(lambda: state.counts.get("trapped_credentials", 0) >= 2)
+        running.until(lambda: state.counts.get("trapped_credentials", 0) >= 2 and state.counts.get("trapped_private", 0) >= 3)
         running.stop()
+    assert {host.decode() for host in state.namespace.command("HKEYS", state.key("hosts"))} == {f"localhost:{port}", f"127.0.0.1:{port}"}
     assert "secret" not in running.log
     stored = state.namespace.command("HVALS", state.key("pages"))
     assert not any(b"secret" in value for value in stored)

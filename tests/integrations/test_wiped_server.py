@@ -6,6 +6,7 @@ import signal
 import time
 from itertools import pairwise
 
+import pytest
 from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
@@ -20,9 +21,23 @@ LINKED = """
 """
 
 
-def test_a_crawl_goes_on_from_its_start_when_the_server_has_lost_everything(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+#: The same with the start of Scrapy's own spiders: their requests have dont_filter.
+UNFILTERED = (
+    LINKED
+    + """
+        async def start(self):
+            for path in self.paths:
+                yield Request(SITE + path, dont_filter=True)
+    """
+)
+
+
+@pytest.mark.parametrize("spider", [LINKED, UNFILTERED], ids=["filtered", "dont_filter"])
+def test_a_crawl_goes_on_from_its_start_when_the_server_has_lost_everything(
+    crawl: Crawler, site: MisbehavingSite, state: State, spider: str
+) -> None:
     """All pages are found again, one line says so, and a second crawler may join."""
-    with crawl(LINKED, of_MIN_INTERVAL=5) as running:
+    with crawl(spider, of_MIN_INTERVAL=5) as running:
         running.until(lambda: state.counts.get("fetched") == 13)
         keys = state.namespace.command("KEYS", state.key("")[: -len("{0}:")] + "*")
         assert keys

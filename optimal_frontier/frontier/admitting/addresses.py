@@ -1,4 +1,4 @@
-"""Which addresses may become pages: their scheme, no passwords in them, and no private hosts behind the word of a public one.
+"""Which addresses may become pages: their scheme, no passwords in them, and no private hosts behind the word of others.
 
 Nothing is looked up. A host is private by what its URL says: an IP address in any spelling that a resolver takes, or a name that no public
 host has. A public name whose DNS entry is a private address is not found out here.
@@ -15,10 +15,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 #: Names that are never public: RFC 6761, 6762, 8375, ICANN's reserved ``internal``, and what home routers and offices use.
-_PRIVATE_ENDS: Final = (
-    "localhost",
+_INTERNAL_ENDS: Final = (
     "local",
-    "localdomain",
     "internal",
     "intranet",
     "private",
@@ -32,44 +30,53 @@ _PRIVATE_ENDS: Final = (
 #: What `inet_aton` takes for an IPv4 address: one to four numbers, decimal, octal or hexadecimal.
 _NUMERIC: Final = re.compile(r"(?:0[xX][0-9a-fA-F]+|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]*|[0-9]*)){0,3}\.?")
 _LONGEST_SHOWN: Final = 300
-_CREDENTIALS: Final = re.compile(r"\A([a-zA-Z][a-zA-Z0-9+.-]*:)?//[^/?#]*@")
+#: What stands in front of a host, in any text: also in one that is no URL, or in JSON with escaped slashes.
+_CREDENTIALS: Final = re.compile(r"((?:\\?/|\\){2})[^/\\?#\s'\"]*@")
 
 #: What is wrong with an address, as `refusal_of` says it, and as it is counted.
 SCHEME, CREDENTIALS, PRIVATE, UNREADABLE = "scheme", "credentials", "private", "unreadable"
+#: Private hosts by who reaches them: the machine itself, its cable (where clouds keep their secrets), the network that it is in.
+LOOPBACK, LINK_LOCAL, INTERNAL = "loopback", "link-local", "internal"
 
 
 @lru_cache(maxsize=4096)
-def is_private(name: str) -> bool:
-    """Tell whether a host name, or the text of an IP address, is one that the public cannot reach.
+def reach_of(name: str) -> str:
+    """Return who reaches a host name, or the text of an IP address: `LOOPBACK`, `LINK_LOCAL`, `INTERNAL`; empty: the public.
 
     Examples
     --------
-    >>> [is_private(name) for name in ("example.org", "8.8.8.8", "2001:4860:4860::8888")]
-    [False, False, False]
-    >>> [is_private(name) for name in ("localhost", "redis", "db.internal", "127.1", "2130706433", "0x7f.1", "169.254.169.254")]
-    [True, True, True, True, True, True, True]
-    >>> is_private("::ffff:10.0.0.1"), is_private("fe80::1"), is_private("")
-    (True, True, True)
+    >>> [reach_of(name) for name in ("example.org", "8.8.8.8", "2001:4860:4860::8888")]
+    ['', '', '']
+    >>> [reach_of(name) for name in ("localhost", "127.1", "2130706433", "0x7f.1", "::1", "0.0.0.0")] == 6 * ["loopback"]
+    True
+    >>> [reach_of(name) for name in ("redis", "db.internal", "::ffff:10.0.0.1", "169.254.169.254", "fe80::1", "")]
+    ['internal', 'internal', 'internal', 'link-local', 'link-local', 'internal']
     """
     name = name.lower().rstrip(".").partition("%")[0]
     if ":" in name or _NUMERIC.fullmatch(name):
-        return _is_private_address(name)
-    return "." not in name or name.endswith(tuple(f".{end}" for end in _PRIVATE_ENDS))
+        return _reach_of_address(name)
+    if name == "localhost" or name.endswith((".localhost", ".localdomain")):
+        return LOOPBACK
+    return INTERNAL if "." not in name or name.endswith(tuple(f".{end}" for end in _INTERNAL_ENDS)) else ""
 
 
-def _is_private_address(text: str) -> bool:
+def _reach_of_address(text: str) -> str:
     try:
         address: ipaddress.IPv4Address | ipaddress.IPv6Address
         address = ipaddress.IPv6Address(text) if ":" in text else ipaddress.IPv4Address(socket.inet_aton(text))
     except (ValueError, OSError):
-        return True  # it is none, and no name either
+        return INTERNAL  # it is none, and no name either
     if isinstance(address, ipaddress.IPv6Address):
         # Addresses that carry another one: mapped, 6to4, Teredo, NAT64.
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo and address.teredo[1])
         if address in _NAT64:
             inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         address = inner or address
-    return not address.is_global or address.is_multicast
+    if address.is_loopback or address.is_unspecified:  # Linux takes 0.0.0.0 for itself
+        return LOOPBACK
+    if address.is_link_local:
+        return LINK_LOCAL
+    return "" if address.is_global and not address.is_multicast else INTERNAL
 
 
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
@@ -83,7 +90,18 @@ def shown(url: str) -> str:
     >>> shown("http://user:secret@a.example/x?y=@z")
     'http://a.example/x?y=@z'
     """
-    return _CREDENTIALS.sub(lambda found: f"{found[1] or ''}//", url)[:_LONGEST_SHOWN]
+    return without_passwords(url)[:_LONGEST_SHOWN]
+
+
+def without_passwords(text: str) -> str:
+    """Return a text for people and logs without the user names and passwords of URLs in it.
+
+    Examples
+    --------
+    >>> without_passwords("got 'http//user:secret@a.example/', not http://b.example/@c")
+    "got 'http//a.example/', not http://b.example/@c"
+    """
+    return _CREDENTIALS.sub(r"\1", text)
 
 
 def refusal_of(url: str, schemes: Collection[str]) -> str:

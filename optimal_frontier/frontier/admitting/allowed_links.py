@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from optimal_frontier.frontier.admitting.addresses import PRIVATE, is_private, refusal_of
+from optimal_frontier.frontier.admitting.addresses import PRIVATE, reach_of, refusal_of
 from optimal_frontier.frontier.hosts import names_of
 from optimal_frontier.settings import FrontierSettings
 
@@ -23,8 +23,8 @@ class AllowedLinks:
     Examples
     --------
     >>> allowed = AllowedLinks(FrontierSettings.parse({}))
-    >>> allowed.refusal("http://127.0.0.1:6379/", "http://a.example/"), allowed.refusal("http://10.0.0.1/", "http://127.0.0.1/")
-    ('private', '')
+    >>> [allowed.refusal("http://127.0.0.1:6379/", f"http://{host}/") for host in ("a.example", "10.0.0.1", "127.0.0.2")]
+    ['private', 'private', '']
     >>> allowed.refusal("http://127.0.0.1/", ""), allowed.refusal("http://127.0.0.1:6379/", "http://a.example/")
     ('', '')
     """
@@ -47,10 +47,11 @@ class AllowedLinks:
         if refused:
             return refused
         name = names_of(url)[0]
-        if not is_private(name):
+        reach = reach_of(name)
+        if not reach:
             return ""
         if not found_on:
             if len(self._named) < _MOST_NAMED:
                 self._named.add(name)
             return ""
-        return "" if self._is_open or name in self._named or is_private(names_of(found_on)[0]) else PRIVATE
+        return "" if self._is_open or name in self._named or reach_of(names_of(found_on)[0]) == reach else PRIVATE

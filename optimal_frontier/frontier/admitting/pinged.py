@@ -7,6 +7,7 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from optimal_frontier.frontier.admitting.addresses import shown
 from optimal_frontier.frontier.admitting.announcing import CLOCKS_S
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.state.messages import PAGE_BYTES, Announcement, NewPage
@@ -39,9 +40,11 @@ def check_url(url: str) -> None:
         parts = urlsplit(url)
         is_page = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError as error:
-        raise ValueError(f"{url[:200]!r} is no URL ({error}): expected http://host/path or https://host/path") from None
+        raise ValueError(f"{shown(url)!r} is no URL ({error}): expected http://host/path or https://host/path") from None
+    if "@" in parts.netloc:
+        raise ValueError(f"{shown(url)!r}: expected a URL without a user name and a password")
     if not is_page or len(url) > MOST_BYTES:
-        raise ValueError(f"{url[:200]!r} is no URL: expected http://host/path or https://host/path, of at most {MOST_BYTES:,} characters")
+        raise ValueError(f"{shown(url)!r} is no URL: expected http://host/path or https://host/path, of at most {MOST_BYTES:,} characters")
 
 
 def check_source(name: str) -> None:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from optimal_frontier.frontier.admitting.addresses import PRIVATE, is_private
+from optimal_frontier.frontier.admitting.addresses import PRIVATE, reach_of
 from optimal_frontier.frontier.hosts import names_of
 from optimal_frontier.settings import FrontierSettings
 
@@ -75,12 +75,13 @@ class Speaker:
         #: Registered domains that it speaks for.
         self.domains = frozenset([*map(domain_of, names), *vouched_for])
         self._hosts, self._is_any = settings.source_hosts, names_sources or "*" in settings.source_hosts
-        self._is_open = settings.private_links or all(map(is_private, names))
+        self._reaches, self._is_open = {*map(reach_of, names)}, settings.private_links
 
     def refusal(self, url: str) -> str:
         """Return why an entry does not count, `FOREIGN` or `PRIVATE`; empty: it does."""
         name = names_of(url)[0]
-        if not self._is_open and is_private(name):
+        reach = reach_of(name)
+        if reach and not self._is_open and self._reaches != {reach}:
             return PRIVATE
         if self._is_any or domain_of(name) in self.domains or any(fnmatchcase(name, host) for host in self._hosts):
             return ""

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from optimal_frontier.errors import OptimalFrontierError, StateUnavailableError
+from optimal_frontier.errors import OptimalFrontierError, StateForbiddenError, StateUnavailableError
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.admitting.traps import TrapLog
 from optimal_frontier.frontier.dispatching.acknowledged import Acknowledged, Renewal
@@ -121,6 +121,8 @@ class Courier:
         self._stopping = False
         #: When the outage that is going on began, 0 if none is.
         self._lost_at = 0.0
+        #: Visits were counted: a permission that is missing later was taken away, and may be given back.
+        self._had_rights = False
         self._acknowledged = Acknowledged()
         self._heartbeat_s = min(HEARTBEAT_S, _HEARTBEAT_SHARE * dispatcher.lease_s)
         self._thread = threading.Thread(target=self._run_to_the_end, name="optimal_frontier-courier", daemon=True)
@@ -305,7 +307,11 @@ class Courier:
                         logger.error("stopping without Redis; what was under way will be handed out again")
                     self._leave(carried, outcome)
                     return
-            except StateUnavailableError as error:
+            except OptimalFrontierError as error:
+                if not self._may_pass(error):
+                    logger.critical("%s", error)
+                    self._fail(error)
+                    return
                 if self._stopping:
                     logger.error("stopping without Redis: %s; what was under way will be handed out again", error)
                     return
@@ -319,14 +325,11 @@ class Courier:
                 heartbeat = 0.0  # nobody heard it
                 self._reconnect(carried)
                 continue
-            except OptimalFrontierError as error:
-                logger.critical("%s", error)
-                self._fail(error)
-                return
             retry_s = _RETRY_FIRST_S
             if self._lost_at:
                 heartbeat = 0.0  # the renewals that went through are as old as the outage
             self._lost_at = 0.0
+            self._had_rights |= bool(carried.ended)
             done = [(page, before, lease.token, lease.handout.partition) for page, before, lease in renewals if lease.token != before]
             self._deliver(carried, outcome, done)
             if outcome.is_other_server:
@@ -343,6 +346,9 @@ class Courier:
             if self.nothing_left.look(outcome):
                 self._wake()
             time.sleep(_BUSY_SPACING_S if self._asks_ahead and self.ahead and not self._stopping else _SPACING_S)
+
+    def _may_pass(self, error: OptimalFrontierError) -> bool:
+        return isinstance(error, StateUnavailableError) or (self._had_rights and isinstance(error, StateForbiddenError))
 
     def _begin_anew(self, carried: Exchange) -> None:
         """Go on with a server that has lost something: tell it again what this process holds, and have the caller begin again."""

@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
 from optimal_frontier.errors import OptimalFrontierError, StateError, StateUnavailableError
+from optimal_frontier.frontier.admitting.addresses import without_passwords
 from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.ping_taking import PingTaking, Words
 from optimal_frontier.settings import PREFIX
@@ -142,7 +143,7 @@ class Drain:
         converted = self._there(lambda: self._convert(entries))
         if converted is None or not self._stored(converted.pages):
             return 0
-        refused = [(entries[at], reason) for at, reason in converted.refused.items()]
+        refused = [(_without_passwords(entries[at]), without_passwords(reason)) for at, reason in converted.refused.items()]
         # Another process that has taken over by now stores the same pages, and removes the entries itself.
         if self._store.take_lock():
             self._store.put_aside(key, refused)
@@ -187,3 +188,7 @@ class Drain:
         if (key, topic) not in self._warned:
             self._warned.add((key, topic))
             logger.warning(message, *arguments)
+
+
+def _without_passwords(entry: Entry) -> Entry:
+    return entry._replace(raw=without_passwords(entry.raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape"))

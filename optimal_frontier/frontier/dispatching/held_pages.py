@@ -1,10 +1,12 @@
-"""Held pages come back: at the start of a session whose spider has their callback, or as they are yielded with another one."""
+"""Held pages come back: soon after a spider that has their callback is there, or as they are yielded with another one."""
 
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 from optimal_frontier.frontier.judging.holding import returned
 from optimal_frontier.state.namespace import Namespace
@@ -17,10 +19,42 @@ logger = logging.getLogger(__name__)
 
 #: Counter of pages that are held now.
 COUNTER = "held"
+#: Seconds from one look at held pages to the next, and share of the time that looks may take: a look reads all pages.
+AGAIN_S: Final = 60.0
+_LOOKING_SHARE: Final = 0.02
 
 
-def bring_back(namespace: Namespace, has_method: Callable[[str], bool]) -> int:
-    """Let those held pages be fetched again whose callback and errback the spider has; return how many. The log says what stays held.
+class Returning:
+    """Looks now and then for held pages that may come back: crawlers with other code, which lack their callback, may hold them at any time.
+
+    Parameters
+    ----------
+    namespace : Namespace
+    has_method : callable
+        Tells whether the spider has a callback of a name.
+    clock : callable, optional
+        Seconds, from any origin.
+    """
+
+    def __init__(self, namespace: Namespace, has_method: Callable[[str], bool], clock: Callable[[], float] = time.monotonic) -> None:
+        self._namespace, self._has_method, self._clock = namespace, has_method, clock
+        self._next = 0.0
+        self._is_first = True
+
+    def look(self) -> int:
+        """Bring back those that may, if it is time for that; return how many."""
+        began = self._clock()
+        if not self._is_first and began < self._next:
+            return 0
+        back = bring_back(self._namespace, self._has_method, tell=self._is_first)
+        self._is_first = False
+        took = self._clock() - began
+        self._next = began + max(AGAIN_S, took / _LOOKING_SHARE)
+        return back
+
+
+def bring_back(namespace: Namespace, has_method: Callable[[str], bool], *, tell: bool = True) -> int:
+    """Let those held pages be fetched again whose callback and errback the spider has; return how many. The log may tell what stays held.
 
     O(pages) of partitions that hold any, in replies of bounded size; the others cost one command.
     """
@@ -40,7 +74,7 @@ def bring_back(namespace: Namespace, has_method: Callable[[str], bool]) -> int:
         back += _return(namespace, k, some)
     if back:
         logger.info("%d held pages come back: the spider has their callbacks", back)
-    for name, count in sorted(missing.items()):
+    for name, count in sorted(missing.items() if tell else ()):
         logger.warning(told_of(count, name))
     return back
 

@@ -113,8 +113,10 @@ class ServerWatch:
         if abs(off) <= BELIEVED_S + received - sent:
             now, off = told.server_time, 0.0  # what the call has taken on its way is no jump
         expected = known.at / 1e6 + received - known.received
+        # Each reply is late by what it took on its way, so the quickest one tells the time best, for as long as no other contradicts it.
         # While the server's clock is off, the time is kept from when it was right: by each reply it would lose what that took.
-        if not known.at or abs(off) <= BELIEVED_S or abs(now - expected) > BELIEVED_S:
+        is_right, is_worse = abs(off) <= BELIEVED_S, 0.0 <= expected - now <= received - sent
+        if not known.at or (is_right and not is_worse) or abs(now - expected) > BELIEVED_S:
             known.at, known.sent, known.received = now * 1e6, sent, received
         if told.dispatches < known.dispatches:
             self.behind.add(partition)

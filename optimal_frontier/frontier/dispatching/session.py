@@ -13,7 +13,7 @@ from optimal_frontier.frontier.dispatching.completion import Completion
 from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.draining import Converted, Drain
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher
-from optimal_frontier.frontier.dispatching.held_pages import bring_back
+from optimal_frontier.frontier.dispatching.held_pages import Returning
 from optimal_frontier.frontier.dispatching.ping_taking import PingTaking, Words
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.settings import FrontierSettings
@@ -79,7 +79,7 @@ class Session:
         self._completion = Completion(self.namespace, settings.close_after or 1)
         complete_when = self.is_complete if settings.close_after is not None else None
         self.courier = Courier(self.dispatcher, wake, complete_when, longest_s=longest_s)
-        self._has_method = has_method
+        self._returning = None if has_method is None else Returning(self.namespace, has_method)
         self.planner = PlannerThread(Planner(self.namespace, settings), self.courier.look_again, self._bring_back)
         self.courier.start()
         self.planner.start()
@@ -116,7 +116,7 @@ class Session:
             self.planner.planner = type(self.planner.planner)(self.namespace, self.settings)
 
     def _bring_back(self) -> None:
-        if self._has_method is not None and bring_back(self.namespace, self._has_method):
+        if self._returning is not None and self._returning.look():
             self.courier.look_again()
 
     def is_complete(self) -> bool:

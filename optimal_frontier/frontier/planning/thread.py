@@ -29,14 +29,14 @@ class PlannerThread:
         Used by the thread alone once it has started.
     planned : callable, optional
         Called on the thread after every plan, another process's included: pages may be due sooner than was thought.
-    first : callable, optional
-        Called on the thread before all plans, again after a failure.
+    beforehand : callable, optional
+        Called on the thread at each turn, before it plans.
     """
 
-    def __init__(self, planner: Planner, planned: Callable[[], None] | None = None, first: Callable[[], object] | None = None) -> None:
+    def __init__(self, planner: Planner, planned: Callable[[], None] | None = None, beforehand: Callable[[], object] | None = None) -> None:
         self.planner = planner
         self._planned = planned
-        self._first = first
+        self._beforehand = beforehand
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="optimal_frontier-planner", daemon=True)
 
@@ -60,9 +60,8 @@ class PlannerThread:
         while True:
             wait = min(interval, 1.0)
             try:
-                if self._first is not None:
-                    self._first()
-                    self._first = None
+                if self._beforehand is not None:
+                    self._beforehand()
                 due, look = self.planner.due_in(), self.planner.look_in()
                 if due is not None and not self.planner.is_incumbent:
                     due += _GRACE_S  # who made the last plan knows most of what the next one needs

@@ -102,11 +102,10 @@ class IncomingRequests:
             except ValueError as error:
                 self.warn_once("lastmod", "meta['lastmod'] = %r of %s: %s; it is ignored", request.meta["lastmod"], request.url, error)
                 request = request.replace(meta={k: v for k, v in request.meta.items() if k != "lastmod"})
-        is_wanted = start and request.dont_filter
+        identity = self._fingerprint(request) if start and request.dont_filter else b""
+        # Only once a run. A start request that comes again is a page like others: the server may have lost it.
+        is_wanted = bool(identity) and identity not in self._wanted
         if is_wanted:
-            identity = self._fingerprint(request)
-            if identity in self._wanted:
-                return False
             self._wanted.add(identity)
             self._awaited.add(identity)
             self._awaited_until = time.monotonic() + AWAITED_S

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from scrapy import FormRequest, Request
 
-from optimal_frontier.frontier.admitting.addresses import CREDENTIALS, refusal_of
+from optimal_frontier.frontier.admitting.addresses import CREDENTIALS, refusal_of, without_passwords
 from optimal_frontier.frontier.admitting.pushed import PushedUrl, read_entry
 from optimal_frontier.frontier.dispatching.draining import Converted
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
@@ -46,7 +46,7 @@ class PushedRequests:
                 frontier_request = self._requests.to_frontier(request, kind_of(request))
                 converted.pages.append(self._backend.page_of(frontier_request))
             except Exception as error:  # whatever a stranger has written, or a fingerprinter of the user's makes of it
-                logger.debug("%r is put aside: %r", entry, error)
+                logger.debug("%s is put aside: %r", without_passwords(repr(entry)), error)
                 converted.refused[at] = " ".join(str(error).split()) or type(error).__name__
         self._stats.inc_value("optimal_frontier/pushed", len(converted.pages))
         self._stats.inc_value("optimal_frontier/pushed_refused", len(converted.refused))

@@ -12,7 +12,7 @@ from copy import deepcopy
 import pytest
 from clocked_namespace import ClockedNamespace, fingerprint, page_of, settings_of
 
-from optimal_frontier.errors import SchemaMismatchError, StateUnavailableError
+from optimal_frontier.errors import SchemaMismatchError, StateForbiddenError, StateUnavailableError
 from optimal_frontier.frontier.admitting.pages import move_of
 from optimal_frontier.frontier.dispatching import acknowledged
 from optimal_frontier.frontier.dispatching import courier as module
@@ -268,6 +268,23 @@ def test_a_refusal_ends_the_thread_and_says_why(fake):
     assert isinstance(courier.failure, SchemaMismatchError)
     assert woken.wait(PATIENCE_S)
     assert courier.stop(PATIENCE_S)
+
+
+@pytest.mark.parametrize("had_rights", [True, False])
+def test_a_right_that_is_taken_away_is_waited_for(courier, fake, had_rights):
+    """Of a crawl that counted visits. One that never had it is refused."""
+    if had_rights:
+        courier.observe(ended(7, 5.0))
+        assert courier.flush(PATIENCE_S)
+
+    def refuse(_: Exchange) -> Outcome:
+        raise StateForbiddenError("the user lacks a permission")
+
+    fake.answers = [refuse, refuse]
+    courier.observe(ended(8, 6.0))
+    assert courier.flush(PATIENCE_S)
+    assert (courier.failure is None) == had_rights
+    assert tokens(fake.exchanges[-1][1])[-1] == 6.0
 
 
 def test_an_error_outside_of_a_round_trip_ends_the_thread_and_says_why(courier, fake, caplog):

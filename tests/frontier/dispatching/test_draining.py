@@ -151,6 +151,15 @@ def test_what_is_no_page_is_put_aside_with_one_warning(drained, caplog):
     assert drained.client.llen(drained.session.namespace.key("refused_urls")) == 5
 
 
+def test_a_password_is_neither_logged_nor_kept(drained, caplog):
+    drained.client.rpush(drained.key, 'bad {"url": "http:\\/\\/user:secret@a.org/"}', "bad http//user:secret@a.org/")
+    with caplog.at_level(logging.DEBUG):
+        assert drained.drain().look() == 2
+    aside = drained.client.lrange(drained.session.namespace.key("refused_urls"), 0, -1)
+    assert len(aside) == 2
+    assert "secret" not in f"{aside}{caplog.text}"
+
+
 def test_a_key_of_another_type_is_left_alone(drained, caplog):
     """With one warning; it is taken from when it is a list."""
     drained.client.set(drained.key, "mine")

@@ -8,7 +8,7 @@ import pytest
 from judged_crawl import JudgedCrawl
 
 from optimal_frontier.frontier.dispatching.completion import Completion
-from optimal_frontier.frontier.dispatching.held_pages import bring_back, bring_back_replaced
+from optimal_frontier.frontier.dispatching.held_pages import AGAIN_S, Returning, bring_back, bring_back_replaced
 from optimal_frontier.frontier.dispatching.renaming import Renamed, rename_callback, stored_callbacks
 from optimal_frontier.frontier.dispatching.revising import force, forget
 from optimal_frontier.frontier.judging.callback_errors import after_callback_error
@@ -111,6 +111,21 @@ def test_they_come_back_when_the_spider_has_the_method(held, caplog):
     assert caplog.messages[1:] == ["2 held pages come back: the spider has their callbacks"]
     assert counts(held)["held"] == 0
     assert {handout.record["url"] for handout in handouts(held)} == {SEEN, NEW}
+    assert not violations(held)
+
+
+def test_they_come_back_to_a_crawler_that_had_the_method_all_along(held, caplog):
+    """A crawler with other code held them beside it. Looks are as far apart as they take long, and tell once what stays held."""
+    times = iter([0.0, 0.0, AGAIN_S - 1.0, AGAIN_S, AGAIN_S + 10.0, AGAIN_S + 499.0, AGAIN_S + 500.0, AGAIN_S + 500.0])
+    names = {"parse"}
+    returning = Returning(held.namespace, names.__contains__, lambda: next(times))
+    assert returning.look() == 0
+    names.add("item")
+    assert (returning.look(), returning.look()) == (0, 2)
+    held.advance(1.0)
+    hold_all(held)
+    assert (returning.look(), returning.look()) == (0, 2)
+    assert len([line for line in caplog.messages if " held, as" in line]) == 1
     assert not violations(held)
 
 

@@ -62,6 +62,19 @@ def test_a_clock_that_stays_off_loses_nothing_by_slow_replies(watch: ServerWatch
     assert "ahead of the time of the crawl, which goes on as before" in caplog.records[0].message
 
 
+def test_a_slow_reply_puts_no_time_back(watch: ServerWatch, clock: SimpleNamespace) -> None:
+    """It was made up to half a second ago, the quick one was not. A clock that is put back is noticed by a quick one again."""
+    watch.note(0, reply(1000.0), 100.0)
+    clock.at += 0.5
+    watch.note(0, reply(1000.1, dispatches=1), 100.0)
+    assert watch.belief(0).expected == pytest.approx(1000.5e6)
+    watch.note(0, reply(999.5, dispatches=2), 100.5)
+    assert watch.belief(0).expected == pytest.approx(999.5e6)
+    clock.at += 0.5
+    watch.note(0, reply(1000.4, dispatches=3), 100.5)
+    assert watch.belief(0).expected == pytest.approx(1000.4e6), "later than by the one before, so that one was late, too"
+
+
 def test_what_a_call_took_is_no_jump(watch: ServerWatch, clock: SimpleNamespace, caplog: Any) -> None:
     """A call that was held up for 20 s on its way names a time that is 20 s old."""
     watch.note(0, reply(1000.0), 100.0)
