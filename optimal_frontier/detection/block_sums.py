@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from optimal_frontier.detection.folding import BREAK
-from optimal_frontier.detection.similarity import hashes
+from optimal_frontier.detection.similarity import hash_of, hashes
 
 #: Bytes at the end of a fingerprint of kind ``"text"`` of HTML that hold the sum; those before tell contents apart.
 SUM_BYTES: Final = 4
 
 _MODULUS: Final = 1 << 8 * SUM_BYTES
 _SPACES: Final = b" \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
+#: Blocks that are added up one by one.
+_FEW: Final = 12
 #: Deletes white space, and makes a blank of what parts blocks.
 _BREAKS: Final = bytes.maketrans(BREAK.encode(), b" ")
 
@@ -43,7 +45,7 @@ def block_sum(text: bytes, more: bytes = b"") -> int:
     blocks = text.translate(_BREAKS, _SPACES).split()
     if more:
         blocks.append(more)
-    return int(hashes(blocks).sum()) % _MODULUS
+    return (sum(map(hash_of, blocks)) if len(blocks) <= _FEW else int(hashes(blocks).sum())) % _MODULUS
 
 
 def difference(old: int, new: int) -> int:

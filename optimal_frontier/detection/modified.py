@@ -133,9 +133,10 @@ def _fields(headers: Any, names: tuple[str, ...]) -> dict[str, str]:
     """The last values of some header fields, by lower-case name."""
     found = {}
     if isinstance(headers, Mapping):
-        for name, value in headers.items():
+        for name in headers:
             known = _text(name).lower()
             if known in names:
+                value = headers[name]
                 found[known] = _text(value[-1] if isinstance(value, list | tuple) and value else value).strip()
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
@@ -90,8 +91,9 @@ def text_of(root: Any, *, is_marked: bool = False) -> str:
     """
     depth, last = 0, root
     # where the parser gives up it leaves the deepest element the last one
-    while (last := next(last.iterchildren(reversed=True), None)) is not None:
-        depth += 1
+    with suppress(IndexError):
+        while True:
+            last, depth = last[-1], depth + 1
     if depth >= _TOO_DEEP:
         raise UnreadableMarkupError(f"elements nested {depth} deep")
     try:

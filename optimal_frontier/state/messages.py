@@ -21,7 +21,7 @@ class Announcement(NamedTuple):
     unread: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NewPage:
     """A page or request to add.
 

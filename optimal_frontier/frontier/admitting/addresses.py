@@ -30,6 +30,8 @@ _INTERNAL_ENDS: Final = (
 #: What `inet_aton` takes for an IPv4 address: one to four numbers, decimal, octal or hexadecimal.
 _NUMERIC: Final = re.compile(r"(?:0[xX][0-9a-fA-F]+|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]*|[0-9]*)){0,3}\.?")
 _LONGEST_SHOWN: Final = 300
+#: Characters up to the path, with which an origin is remembered.
+_LONGEST_ORIGIN: Final = 300
 #: What stands in front of a host, in any text: also in one that is no URL, or in JSON with escaped slashes.
 _CREDENTIALS: Final = re.compile(r"((?:\\?/|\\){2})[^/\\?#\s'\"]*@")
 
@@ -120,16 +122,26 @@ def refusal_of(url: str, schemes: Collection[str]) -> str:
     >>> [refusal_of(url, ("http", "https")) for url in ("http://a.example/", "A1")]
     ['', '']
     """
+    # Few origins, many URLs: up to the path they are the same text, unless there is something in it that urlsplit takes out first.
+    end = url.find("/", url.find("://") + 3)
+    is_plain = 0 < end < _LONGEST_ORIGIN and url.isprintable()
+    scheme, fault = _known_origin(url[:end]) if is_plain else _read_origin(url)
+    return fault if scheme is None or scheme in schemes else SCHEME
+
+
+def _read_origin(url: str) -> tuple[str | None, str]:
+    """Return the scheme of a URL, and what is wrong beside it."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        return UNREADABLE if url.partition(":")[0].lower() in schemes else SCHEME
+        return url.partition(":")[0].lower(), UNREADABLE
     if not parts.scheme and not parts.netloc:
-        return ""  # a name, as graphs of plain Frontera have: no downloader takes it for anything but what its user does
-    if parts.scheme not in schemes:
-        return SCHEME
+        return None, ""  # a name, as graphs of plain Frontera have: no downloader takes it for anything but what its user does
     if "@" in parts.netloc:
-        return CREDENTIALS
+        return parts.scheme, CREDENTIALS
     is_web = parts.scheme in ("http", "https")
-    return UNREADABLE if is_web and (not parts.hostname or port == 0) else ""
+    return parts.scheme, UNREADABLE if is_web and (not parts.hostname or port == 0) else ""
+
+
+_known_origin: Final = lru_cache(maxsize=4096)(_read_origin)

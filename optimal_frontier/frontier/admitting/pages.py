@@ -15,7 +15,7 @@ from optimal_frontier.state.messages import PAGE_BYTES, Announcement, Handout, M
 from optimal_frontier.state.records import pack_record
 from optimal_frontier.state.rows import ACTIVE, FAR_S, LEAST_IMPORTANCE, MOST_IMPORTANCE, ONCE, TIMED, TRANSIENT, Row
 
-__all__ = ["directory_number", "host_of", "move_of", "names_of", "new_page", "pattern_number", "rated"]
+__all__ = ["directory_number", "host_of", "move_of", "names_of", "new_page", "pattern_number"]
 
 #: Headers that one site was trusted with, and another is not.
 _PRIVATE_HEADERS: Final = frozenset({"authorization", "cookie"})
@@ -29,7 +29,12 @@ def pattern_number(host: str, url: str) -> int:
     >>> pattern_number("a.example", "http://a.example/news/1.html") == pattern_number("a.example", "http://a.example/news/2.html")
     True
     """
-    return int.from_bytes(blake2b(f"{host} {pattern_of(url)}".encode("utf-8", "surrogatepass"), digest_size=4).digest(), "little")
+    return _pattern_number(host, pattern_of(url))
+
+
+@lru_cache(maxsize=8192)
+def _pattern_number(host: str, pattern: str) -> int:
+    return int.from_bytes(blake2b(f"{host} {pattern}".encode("utf-8", "surrogatepass"), digest_size=4).digest(), "little")
 
 
 def directory_number(url: str) -> int:
@@ -56,28 +61,6 @@ def _directory_number(path: str) -> int:
     halves = (int.from_bytes(blake2b(part.encode("utf-8", "surrogatepass"), digest_size=2).digest(), "little") or 1 for part in (top, path))
     low, high = halves
     return high << 16 | low
-
-
-def rated(row: Row, settings: FrontierSettings, url: str, stated: float = 0.0) -> Row:
-    """Return a row with the importance, the bounds and the flag that RULES and the settings give a page.
-
-    Parameters
-    ----------
-    row : Row
-        An importance that is neither stated nor in RULES is 1.
-    settings : FrontierSettings
-        Parsed settings.
-    url : str
-        Of the page.
-    stated : float
-        Importance that a request stated, which goes before RULES; 0: none.
-    """
-    rule = settings.rules.of(url)
-    shortest, longest = settings.interval_bounds(rule)
-    flags = row.flags | TIMED if rule.update_times is not None else row.flags & ~TIMED
-    importance = stored_importance(stated or rule.importance or 1.0)
-    shortest, longest = min(shortest, FAR_S), min(longest, FAR_S)
-    return row._replace(flags=flags, importance=importance, min_interval=shortest, max_interval=longest)
 
 
 def stored_importance(value: float) -> float:
@@ -146,12 +129,21 @@ def new_page(
     TypeError, OverflowError, ValueError
         Something in the record is not plain data.
     """
-    if kind == ACTIVE and not settings.rules.of(url).revisit:
+    rule, host = settings.rules.of(url), host_of(url)
+    if kind == ACTIVE and not rule.revisit:
         kind = ONCE
-    host = host_of(url)
     page = secrets.token_bytes(PAGE_BYTES) if kind == TRANSIENT else fingerprint[:PAGE_BYTES]
     stated = stored_importance(importance) if importance else 0.0
-    row = rated(Row(state=kind, pattern=pattern_number(host, url), directory=directory_number(url)), settings, url, stated)
+    shortest, longest = settings.interval_bounds(rule)
+    row = Row(
+        state=kind,
+        flags=0 if rule.update_times is None else TIMED,
+        importance=stored_importance(stated or rule.importance or 1.0),
+        min_interval=min(shortest, FAR_S),
+        max_interval=min(longest, FAR_S),
+        pattern=pattern_number(host, url),
+        directory=directory_number(url),
+    )
     limits = (settings.host_max_pages or 0, settings.pattern_max_pages or 0) if is_link else (0, 0)
     return NewPage(page, host, row, stated, pack_record(record, host), priority, *limits, lastmod, announcement, found_on=found_on)
 

@@ -78,7 +78,7 @@ def fault_of_record(record: Mapping[Any, Any], host: str, schemes: Collection[st
 
 def _fault_of_parts(record: Mapping[Any, Any]) -> str:
     method = record.get("method", "GET")
-    if not _METHOD.fullmatch(method.decode("latin-1") if isinstance(method, bytes) else method):
+    if method != "GET" and not _METHOD.fullmatch(method.decode("latin-1") if isinstance(method, bytes) else method):
         return "its method is none"
     for name, value in (record.get("headers") or {}).items():
         values = value if isinstance(value, list | tuple) else [value]
@@ -103,7 +103,9 @@ def _fault_of_meta(meta: Mapping[Any, Any]) -> str:
         wrong = _wrong_type(part, types, f"{name.decode()} ")
         if wrong:
             return wrong
-    rest = meta.get(b"scrapy_request") or {}
+    rest = meta.get(b"scrapy_request")
+    if not rest:
+        return ""
     if not all(isinstance(name, str) for name in rest.get("cb_kwargs") or {}):
         return "its cb_kwargs are none"
     if not math.isfinite(rest.get("priority") or 0):
@@ -124,9 +126,9 @@ def _is_name(value: object) -> bool:
 
 
 def _wrong_type(part: Mapping[Any, Any], types: Mapping[str, tuple[type, ...]], where: str) -> str:
-    for name, expected in types.items():
-        value = part.get(name)
-        if value is None:
+    for name, value in part.items():
+        expected = types.get(name)
+        if expected is None or value is None:
             continue
         if not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected):
             return f"its {where}{name} is of type {type(value).__name__}"

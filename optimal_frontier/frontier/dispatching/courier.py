@@ -46,8 +46,12 @@ _SPACING_S: Final = 0.004
 #: The same while everything that is asked for is given: such a crawl is as fast as its downloader, and loses nothing by fewer round trips,
 #: as what it starts until the next one is asked for in advance (`Courier.ahead`).
 _BUSY_SPACING_S: Final = 0.02
-#: For how many seconds that is, at the speed of late, and over how many seconds that is taken.
-_AHEAD_S: Final = 0.04
+#: While more is due than is asked for, no deadline is met, so that they may be fewer still: a round trip then carries so many requests,
+#: unless that takes longer.
+_REQUESTS_A_TRIP: Final = 32
+_LONGEST_SPACING_S: Final = 0.06
+#: For how many round trips what is asked for in advance lasts, at the speed of late, and over how many seconds that is taken.
+_TRIPS_AHEAD: Final = 2
 _SPEED_S: Final = 0.5
 #: Seconds between attempts to reach Redis again, first and longest.
 _RETRY_FIRST_S: Final = 0.1
@@ -114,6 +118,8 @@ class Courier:
         self._next_dispatch = 0.0
         #: Requests a second that were handed out of late, while all that was asked for is given; else 0.
         self._speed = 0.0
+        #: More is due than was asked for.
+        self._is_behind = False
         self._counted_at = 0.0
         self._asks_ahead = False
         self._waits_for_room = True
@@ -135,7 +141,13 @@ class Courier:
     @property
     def ahead(self) -> int:
         """How many requests to ask for beyond what can be started now: what will be, until the next round trip but one."""
-        return int(self._speed * _AHEAD_S)
+        return int(self._speed * self._busy_spacing_s * _TRIPS_AHEAD)
+
+    @property
+    def _busy_spacing_s(self) -> float:
+        if not self._is_behind:
+            return _BUSY_SPACING_S
+        return min(max(_BUSY_SPACING_S, _REQUESTS_A_TRIP / max(self._speed, 1.0)), _LONGEST_SPACING_S)
 
     def context(self, handout: Handout) -> Context:
         """Return what a visit of a handout is judged by: the settings, its partition's last plan, what this process remembers."""
@@ -345,7 +357,7 @@ class Courier:
             carried = Exchange()
             if self.nothing_left.look(outcome):
                 self._wake()
-            time.sleep(_BUSY_SPACING_S if self._asks_ahead and self.ahead and not self._stopping else _SPACING_S)
+            time.sleep(self._busy_spacing_s if self._asks_ahead and self.ahead and not self._stopping else _SPACING_S)
 
     def _may_pass(self, error: OptimalFrontierError) -> bool:
         return isinstance(error, StateUnavailableError) or (self._had_rights and isinstance(error, StateForbiddenError))
@@ -450,6 +462,7 @@ class Courier:
                     self.lost.append(lease.handout)
             self.generation += outcome.has_forgotten
             if carried.want:
+                self._is_behind = len(outcome.handouts) >= carried.want and not outcome.wait
                 self._count(now, len(outcome.handouts), outcome.waits_for_room)
             if outcome.wait is not None:
                 self._next.want = max(0, self._next.want - len(outcome.handouts))

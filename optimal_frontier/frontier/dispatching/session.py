@@ -123,4 +123,4 @@ class Session:
         """Tell whether CLOSE_AFTER is reached: every page first visited, each that is revisited fetched that often; URL_KEYS empty."""
         if self.settings.close_after is None or (self.settings.url_keys and (self._drain is None or not self._drain.is_empty)):
             return False
-        return self.namespace.is_there() and self._completion.look()
+        return self._completion.look() and self.namespace.is_there()  # a crawl that has gone has nothing that waits, either

@@ -113,7 +113,7 @@ def record_of(request: Any, *, without: Collection[bytes] = ()) -> dict[Any, Any
     if method != b"GET":
         record["method"] = method
     if request.headers:
-        record["headers"] = dict(request.headers.items())
+        record["headers"] = dict(request.headers)
     if request.cookies:
         record["cookies"] = request.cookies
     if request.body:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from optimal_frontier.frontier.dispatching.pacing import hold_s
+from optimal_frontier.frontier.dispatching.pacing import SLOW_DOWN, hold_s
 from optimal_frontier.frontier.judging.callback_errors import after_callback_error, described
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Fingerprinting
 from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, conditions_of, is_news, told
@@ -103,7 +103,7 @@ class ChangeDetectionMiddleware:
 
     def response_downloaded(self, request: Any, response: Any) -> None:
         """Take the time of the response, and of the start of its download; leave a host alone that asks for it."""
-        hold = hold_s(response.status, response.headers.get("Retry-After"))
+        hold = hold_s(response.status, response.headers.get("Retry-After")) if response.status in SLOW_DOWN else None
         if hold is not None and self.scheduler is not None:
             self.scheduler.hold(request.url, hold)
         lease: Lease | None = request.meta.get(LEASE)

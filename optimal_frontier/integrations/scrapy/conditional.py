@@ -40,9 +40,10 @@ class ConditionalRequests:
         """
         if not lease.asked_url:
             lease.asked_url = request.url
-            if self.is_on and not any(name in request.headers for name in CONDITIONS):
-                lease.asked = conditions()
-                for name, value in zip(CONDITIONS, lease.asked or (), strict=False):
+            asked = conditions() if self.is_on else None
+            if asked is not None and not any(name in request.headers for name in CONDITIONS):
+                lease.asked = asked
+                for name, value in zip(CONDITIONS, asked, strict=False):
                     if value:
                         request.headers[name] = value
         elif request.url != lease.asked_url:

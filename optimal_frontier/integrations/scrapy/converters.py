@@ -23,6 +23,8 @@ RUNTIME_META = frozenset({LEASE, LOCAL, META, "download_latency", "download_slot
 
 def forget_runtime(meta: dict[Any, Any]) -> None:
     """Take out of a copied ``meta`` what belongs to the fetch that it was copied from."""
+    if RUNTIME_META.isdisjoint(meta):
+        return  # most links
     companion, slot = meta.get(LEASE) or meta.get(LOCAL), meta.get("download_slot")
     added = (companion.added for companion in (meta.get(LEASE), meta.get(LOCAL)) if companion is not None)
     for name in RUNTIME_META.union(*added):

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from frontera.contrib.scrapy.settings_adapter import ScrapySettingsAdapter
 
-from optimal_frontier.integrations.frontera.configuration import whole_number_of
+from optimal_frontier.integrations.frontera.configuration import given, whole_number_of
 from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter
 from optimal_frontier.settings import PREFIX
 
@@ -28,6 +28,8 @@ class FronteraSettings(ScrapySettingsAdapter):  # type: ignore[misc]  # frontera
             return False
         if key in ("MAX_REQUESTS", "MAX_NEXT_REQUESTS"):  # text, where the command line gives them
             return whole_number_of(self, key) or 0
+        if key == "MIDDLEWARES" and given(self, key) is None and given(self, "CANONICAL_SOLVER") is None:
+            return []  # Frontera's default brings each URL into a canonical form, for a fingerprint that nobody reads: Scrapy's counts
         return super().get(key, default_value)
 
     def __getattr__(self, name: str) -> Any:
