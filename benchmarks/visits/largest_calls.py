@@ -125,9 +125,8 @@ class LargestCalls:
 
     def make_due(self) -> None:
         """Make a few hundred visited pages due, whatever their numbers say."""
-        some = [word for page in self.visited[:600] for word in (2, page)]
+        some = [word for page in self.rng.sample(self.visited, min(600, len(self.visited))) for word in (2, page)]
         self.namespace.command("ZADD", self.namespace.key("q"), "XX", *some)
-        self.rng.shuffle(self.visited)
 
     def observe(self, handouts: Sequence[Handout]) -> None:
         self._run(observe_calls(0, [self._seen(one) for one in handouts], [one.token for one in handouts], is_logged=True))
