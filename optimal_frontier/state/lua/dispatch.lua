@@ -9,7 +9,7 @@
 --          0: early), stored values, memories (or nil); and of each host, in the order of these pages, its words (or none of any) and its
 --          name}. O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
-local min, max, number, format = math.min, math.max, tonumber, string.format
+local min, max, number = math.min, math.max, tonumber
 local n, per_host, lease, budget, share, delay, period, awaited, expected, within, run = up('<I4I4ddddddddd', ARGV[1])
 local d = read_state()
 local now, told = clock(d, expected, within)
