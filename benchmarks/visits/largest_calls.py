@@ -16,10 +16,12 @@ from optimal_frontier.state.messages import KEEP, REST, Change, Handout, NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import (
     BATCH,
+    HEAVY_BATCH,
     MOST_ROOMS,
     Ask,
     add_calls,
     dispatch_call,
+    draw_call,
     hold_call,
     observe_calls,
     parse_dispatch,
@@ -60,9 +62,9 @@ class LargestCalls:
         self.waiting: list[bytes] = []
         self._count = 0
         self._fence = int(namespace.run([Call(0, "take_planner_lock", ["largest", 10_000_000])])[0])
-        for at in range(0, pages, BATCH):
-            self._run(add_calls(0, [self.page(i) for i in range(at, min(pages, at + BATCH))]))
-            self.observe(self.ask(Ask(BATCH, share=1.0)))
+        for at in range(0, pages, HEAVY_BATCH):
+            self._run(add_calls(0, [self.page(i) for i in range(at, min(pages, at + HEAVY_BATCH))]))
+            self.observe(self.ask(Ask(HEAVY_BATCH, share=1.0)))
         self.visited = [bytes(page) for page in namespace.command("HKEYS", namespace.key("pages"))]
         for at in range(0, pages, 16 * BATCH):
             some = [self.page(i) for i in range(at, min(pages, at + 16 * BATCH))]
@@ -84,10 +86,10 @@ class LargestCalls:
             "dispatch: first visits": lambda: dispatch_call(0, Ask(BATCH, share=1.0, room=self._rooms(BATCH))),
             "dispatch: first visits beside full slots": lambda: dispatch_call(0, Ask(BATCH, share=1.0, room=self._rooms(0))),
             "dispatch: first visits with room": lambda: dispatch_call(0, Ask(BATCH, share=1.0, room=self._rooms(2))),
-            "draw_tokens": lambda: Call(0, "draw_tokens", ["5.0", BATCH]),
+            "draw_tokens": lambda: draw_call(0, 5.0, BATCH),
             "flag_contents": self._flag,
-            "forget: under way": lambda: self._forget([handout.page for handout in self.handed()]),
-            "forget: waiting": lambda: self._forget([self.waiting.pop() for _ in range(BATCH)]),
+            "forget: under way": lambda: self._forget([handout.page for handout in self.handed()[:HEAVY_BATCH]]),
+            "forget: waiting": lambda: self._forget([self.waiting.pop() for _ in range(HEAVY_BATCH)]),
             "hold_host": lambda: hold_call(0, self.host(1), 0.001),
             "note_starts": self._note,
             "observe": self._observe,

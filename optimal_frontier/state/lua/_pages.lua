@@ -1,7 +1,7 @@
 -- Shared by scripts that add, move and forget pages.
 -- Numbers of hosts, as text; those that are new get one.
 local function host_numbers(names)
-  local numbers, named, last, new, back, k = read(P .. 'hosts', names), {}, nil, {}, {}, 0
+  local numbers, named, last, new, back, k = read('hosts', names), {}, nil, {}, {}, 0
   for j, name in ipairs(names) do
     if not numbers[j] and not named[name] then
       last = (last or call('HLEN', P .. 'hosts')) + 1
@@ -10,7 +10,7 @@ local function host_numbers(names)
     end
     numbers[j] = numbers[j] or named[name]
   end
-  many('HSET', P .. 'hosts', new); many('HSET', P .. 'hosts:names', back)
+  many('HSET', 'hosts', new); many('HSET', 'hosts:names', back)
   return numbers
 end
 -- Counts a page among those that are known (and held), or no more: in `sums`, to be added to counters, and of its host and its pattern in `known`.
@@ -27,7 +27,7 @@ local function note_page(row, by, sums)
   if state == RETIRED then sums.retired = (sums.retired or 0) + by end
 end
 local function store_pages(sums) store_counts(sums); store_counts(known, 'kept') end
-local function remove(ids) many('ZREM', P .. 'q', ids); many('HDEL', P .. 'pages', ids); many('HDEL', P .. 'memory', ids) end
+local function remove(ids) many('ZREM', 'q', ids); many('HDEL', 'pages', ids); many('HDEL', 'memory', ids) end
 -- lists: pages that wait for their first visit no more, by host.
 local function leave_first(lists, sums)
   for host, ids in pairs(lists) do

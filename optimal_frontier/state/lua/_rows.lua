@@ -29,8 +29,8 @@ local function deadline(L, b, a, s, e, l)
   return b + (wait < e and e or wait) * 1e6
 end
 local function place(due) return due >= FAR and FAR or floor(due / 2) * 2 end
-local function many(command, key, list) if #list > 0 then call(command, key, unpack(list)) end end
-local function read(key, fields) return #fields > 0 and call('HMGET', key, unpack(fields)) or {} end
+local function many(command, key, list) if #list > 0 then call(command, P .. key, unpack(list)) end end
+local function read(key, fields) return #fields > 0 and call('HMGET', P .. key, unpack(fields)) or {} end
 -- rows: flat list of row, page of pages that wait for their first visit. In f a host stands by the rank of its first page (below 0), or by
 -- the time when it opens: if it is shut it stays so.
 local function queue_first(rows)
@@ -53,8 +53,8 @@ end
 local function store_counts(sums, key)
   local names, counts, k = {}, {}, 0
   for name, by in pairs(sums) do if by ~= 0 then names[#names + 1] = name end end
-  for i, count in ipairs(read(P .. (key or 'stats'), names)) do
+  for i, count in ipairs(read(key or 'stats', names)) do
     counts[k + 1], counts[k + 2], k = names[i], format('%d', (tonumber(count or 0) or 0) + sums[names[i]]), k + 2
   end
-  many('HSET', P .. (key or 'stats'), counts)
+  many('HSET', key or 'stats', counts)
 end

@@ -5,15 +5,15 @@
 --          its pattern has; of a known page that is in no queue (retired, done) its stored value. O(log n) a page; idempotent.
 local n, ids, names, of_host, of_pattern, fields, kept, result = #ARGV / 5, {}, {}, {}, {}, {}, {}, {}
 for j = 1, n do ids[j], names[j] = ARGV[5 * j - 4], ARGV[5 * j - 3] end
-local stored, numbers = read(P .. 'pages', ids), host_numbers(names)
-local aliases = call('EXISTS', P .. 'aliases') == 1 and read(P .. 'aliases', ids) or {}
+local stored, numbers = read('pages', ids), host_numbers(names)
+local aliases = call('EXISTS', P .. 'aliases') == 1 and read('aliases', ids) or {}
 for j = 1, n do
   if not stored[j] then
     of_host[j], of_pattern[j] = 'h' .. numbers[j], format('p%d', (up('<I4', ARGV[5 * j - 1], ${PATTERN_AT})))
     fields[#fields + 1], fields[#fields + 2] = of_host[j], of_pattern[j]
   end
 end
-for i, count in ipairs(read(P .. 'kept', fields)) do kept[fields[i]] = tonumber(count or 0) end
+for i, count in ipairs(read('kept', fields)) do kept[fields[i]] = tonumber(count or 0) end
 local function is_full(field, most) return most > 0 and kept[field] + (known[field] or 0) >= most end
 local new, values, rows, replaced, sums, arrivals = {}, {}, {}, {}, {pending = 0}, nil
 for j = 1, n do
@@ -40,7 +40,7 @@ for j = 1, n do
     note_page(row, 1, sums)
   end
 end
-many('HSET', P .. 'pages', values)
+many('HSET', 'pages', values)
 queue_first(rows)
 -- An observation that is under way brings the tail that it was handed out with.
 local scores = replaced[1] and call('ZMSCORE', P .. 'q', unpack(replaced)) or {}

@@ -37,10 +37,10 @@ for j = 1, n do
     end
   end
 end
-many('HSET', P .. 'pages', values)
-many('ZADD', P .. 'q', queue)
-many('ZREM', P .. 'q', leave)
-many('HDEL', P .. 'pages', forget)
+many('HSET', 'pages', values)
+many('ZADD', 'q', queue)
+many('ZREM', 'q', leave)
+many('HDEL', 'pages', forget)
 queue_first(back)
 local sums, remembered, forgotten = {ended = n - refused, observations_refused = refused}, {}, {}
 at = 7 + n
@@ -61,8 +61,8 @@ for i = at, #ARGV - 1, 2 do
     if value == '' then forgotten[#forgotten + 1] = ids[j] else remembered[#remembered + 1], remembered[#remembered + 2] = ids[j], value end
   end
 end
-many('HSET', P .. 'memory', remembered)
-many('HDEL', P .. 'memory', forgotten)
+many('HSET', 'memory', remembered)
+many('HDEL', 'memory', forgotten)
 for i = 1, #ARGV[1], PAGE + 4 do
   local key = P .. 'retired:' .. up('<I4', ARGV[1], i)
   if call('LPUSH', key, sub(ARGV[1], i + 4, i + 3 + PAGE)) > 32 then call('RPOP', key) end
@@ -80,5 +80,5 @@ while i < #ARGV[3] do
   if size > 0 then words[#words + 1], words[#words + 2] = host, sub(ARGV[3], i + 6, i + 5 + size) else silent[#silent + 1] = host end
   i = i + 6 + size
 end
-many('HSET', P .. 'hosts:words', words); many('HDEL', P .. 'hosts:words', silent)
+many('HSET', 'hosts:words', words); many('HDEL', 'hosts:words', silent)
 return result

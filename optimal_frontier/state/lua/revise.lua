@@ -5,7 +5,7 @@
 --          fetched goes where its numbers say, any other leaves the queue; `stats` are kept. O(log n) a page; idempotent.
 local d, ids, done, sums, result, values, queue, leave, memories, forgotten = read_state(), {}, {}, {}, {}, {}, {}, {}, {}, {}
 for i = 2, #ARGV, 3 do ids[#ids + 1] = sub(ARGV[i], 1, PAGE) end
-local rows, scores = read(P .. 'pages', ids), call('ZMSCORE', P .. 'q', unpack(ids))
+local rows, scores = read('pages', ids), call('ZMSCORE', P .. 'q', unpack(ids))
 for j, id in ipairs(ids) do
   local b, head, memory, old = up('<d', ARGV[3 * j - 1], PAGE + 1), ARGV[3 * j], ARGV[3 * j + 1], not done[id] and rows[j]
   local _, state, _, stored = up(QUEUE, old and #old >= HEAD and old or string.rep('\0', HEAD))
@@ -23,8 +23,8 @@ for j, id in ipairs(ids) do
     elseif memory ~= '' then memories[#memories + 1], memories[#memories + 2] = id, memory end
   end
 end
-many('HSET', P .. 'pages', values); many('HSET', P .. 'memory', memories); many('HDEL', P .. 'memory', forgotten)
-many('ZADD', P .. 'q', queue); many('ZREM', P .. 'q', leave)
+many('HSET', 'pages', values); many('HSET', 'memory', memories); many('HDEL', 'memory', forgotten)
+many('ZADD', 'q', queue); many('ZREM', 'q', leave)
 add_counts(ARGV[1], #values / 2, sums)
 store_pages(sums)
 return result
