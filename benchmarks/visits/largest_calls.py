@@ -38,6 +38,8 @@ from optimal_frontier.state.source_records import learn_calls
 
 #: Patterns of which a plan publishes priors, and hosts at their limit.
 PATTERNS, LIMITED = 5000, 5000
+#: Counters that visits may add to, more than there are.
+COUNTERS = 60
 #: Seconds for which starts are awaited.
 _AWAITED_S = 15.0
 _WORDS: Final = HostWords((1.0, 2.0, 3.0, 4.0), good=3.0, missing=1.0)
@@ -240,7 +242,8 @@ class LargestCalls:
     def _seen(self, handout: Handout) -> Observation:
         row = handout.row._replace(b=handout.at * 1e6, a=self.rng.uniform(0.0, 1.0), s=0.5, e=0.0, l=1e9, visits=handout.row.visits + 1)
         change = Change(f"https://{handout.host}/{'x' * 60}", bytes(16), self.rng.randbytes(16))
-        counters = {"visits": 1, "observations": 1, "changes": 1, f"bytes_{self.rng.randrange(10**6)}": 5}
+        counters = {"visits": 1, "observations": 1, "changes": 1, "bytes_saved": self.rng.randrange(10**6)}
+        counters[f"counter_{self._next() % COUNTERS}"] = 1
         counters |= {"pending": -1, "fetched": 1} if not handout.row.attempts else {}
         bit = 1 if handout.row.visits else -1
         return Observation(handout, KEEP, row, self._memory(), _WORDS, change, 1.5, counters, bit=bit)
