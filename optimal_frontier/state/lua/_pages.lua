@@ -26,7 +26,15 @@ local function note_page(row, by, sums)
   if up('<I4', row, ${VISITS_AT}) > 0 then sums.fetched = (sums.fetched or 0) + by end
   if state == RETIRED then sums.retired = (sums.retired or 0) + by end
 end
-local function store_pages(sums) store_counts(sums); store_counts(known, 'kept') end
+local function store_pages(sums)
+  store_counts(sums)
+  local fields, counts = {}, {}
+  for field, by in pairs(known) do if by ~= 0 then fields[#fields + 1] = field end end
+  for i, count in ipairs(read('kept', fields)) do
+    counts[2 * i - 1], counts[2 * i] = fields[i], format('%d', (tonumber(count or 0) or 0) + known[fields[i]])
+  end
+  many('HSET', 'kept', counts)
+end
 local function remove(ids) many('ZREM', 'q', ids); many('HDEL', 'pages', ids); many('HDEL', 'memory', ids) end
 -- lists: pages that wait for their first visit no more, by host.
 local function leave_first(lists, sums)

@@ -50,11 +50,4 @@ end
 local function add_counts(text, times, sums)
   for name, by in string.gmatch(text, '([%w_]+)=(%-?%d+)') do sums[name] = (sums[name] or 0) + by * times end
 end
-local function store_counts(sums, key)
-  local names, counts, k = {}, {}, 0
-  for name, by in pairs(sums) do if by ~= 0 then names[#names + 1] = name end end
-  for i, count in ipairs(read(key or 'stats', names)) do
-    counts[k + 1], counts[k + 2], k = names[i], format('%d', (tonumber(count or 0) or 0) + sums[names[i]]), k + 2
-  end
-  many('HSET', key or 'stats', counts)
-end
+local function store_counts(sums) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, format('%d', by)) end end end

@@ -28,7 +28,7 @@ local function is_kept(value) -- in a first pass pinned pages and hubs keep thei
   return e == l and (l == 0 or least >= most) or floor(string.byte(value, FLAGS_AT) / ${HUB}) % 2 == 1
 end
 local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) or n
-local want, pause = min(n, floor(tokens + 1e-9)), max(delay, period) * 1e6
+local want, pause = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6
 local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
 if pause > 0 then per_host = 1 elseif per_host == 0 then per_host = FAR end
 for i = 1, #ARGV[2], 8 do room[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
@@ -125,20 +125,17 @@ local function line_up(one)
 end
 local function stand(host, at) standing[#standing + 1], standing[#standing + 2] = format('%d', at), host end
 for from = 0, most > 0 and want + #ARGV[2] / 8 or -1, want + SPARE do
-  local told, numbers, hosts, k = call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', from, want + SPARE), {}, {}, 0
-  for i = 1, #told do
-    local host = pk('<I4', told[i])
-    if (room[host] or per_host) > 0 then numbers[k + 1], hosts[k + 1], k = told[i], host, k + 1 end
-  end
-  learn_hosts(hosts); further = #told < want and 3 or 1
+  local numbers, hosts = call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', from, want + SPARE), {}
+  for i = 1, #numbers do hosts[i] = pk('<I4', numbers[i]) end
+  learn_hosts(hosts); further = #numbers < want and 3 or 1
   for i, host in ipairs(hosts) do
     if opens[host] > now then stand(numbers[i], opens[host])
-    elseif #begun < most + SPARE then
+    elseif #begun < most + SPARE and is_open(host) then
       begun[#begun + 1] = {host = host, number = numbers[i], list = {}, n = 0}
       line_up(begun[#begun])
     end
   end
-  if #begun >= most or #told < want + SPARE then break end
+  if #begun >= most or #numbers < want + SPARE then break end
 end
 local ids, late, values, fresh, r, got, expired = {}, {}, {}, {}, 1, 0, 0
 while got < want do
@@ -176,7 +173,7 @@ for _, one in ipairs(begun) do
   elseif one.n > 0 then stand(one.number, pause > 0 and free[one.host] or one.rank) end
 end
 many('ZADD', 'f', standing); many('ZREM', 'f', emptied)
-local rows, k = read('pages', fresh), 0
+local rows, turns, k = read('pages', fresh), {}, 0
 local token, hosts, seen = format('%d', floor((now + lease * 1e6) / 2) * 2 + 1), {}, {}
 for i = 1, got do
   if not values[i] then values[i], k = rows[k + 1] or '', k + 1 end
@@ -185,12 +182,10 @@ for i = 1, got do
   if not seen[host] then hosts[#hosts + 1], seen[host] = format('%d', (up('<I4', host))), true end
 end
 many('ZADD', 'q', queue)
-local turns, k = {}, 0
-for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk(TURNS, free[host], turn[host], waits[host]), k + 2 end
+for host in pairs(moved) do turns[#turns + 1], turns[#turns + 2] = host, pk(TURNS, free[host], turn[host], waits[host]) end
 many('HSET', 'opens', turns)
 for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and opens[host] <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
-if got > 0 then call('HINCRBY', P .. 'stats', 'dispatched', got) end
-if expired > 0 then call('HINCRBY', P .. 'stats', 'leases_expired', expired) end
+store_counts({dispatched = got, leases_expired = expired})
 local next_open = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
 if next_open and tonumber(next_open) > now then wait = min(wait, next_open - now) elseif firsts[1] or #begun > most then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end

@@ -37,10 +37,8 @@ for j = 1, n do
     end
   end
 end
-many('HSET', 'pages', values)
-many('ZADD', 'q', queue)
-many('ZREM', 'q', leave)
-many('HDEL', 'pages', forget)
+many('HSET', 'pages', values); many('HDEL', 'pages', forget)
+many('ZADD', 'q', queue); many('ZREM', 'q', leave)
 queue_first(back)
 local sums, remembered, forgotten = {ended = n - refused, observations_refused = refused}, {}, {}
 at = 7 + n
@@ -61,8 +59,7 @@ for i = at, #ARGV - 1, 2 do
     if value == '' then forgotten[#forgotten + 1] = ids[j] else remembered[#remembered + 1], remembered[#remembered + 2] = ids[j], value end
   end
 end
-many('HSET', 'memory', remembered)
-many('HDEL', 'memory', forgotten)
+many('HSET', 'memory', remembered); many('HDEL', 'memory', forgotten)
 for i = 1, #ARGV[1], PAGE + 4 do
   local key = P .. 'retired:' .. up('<I4', ARGV[1], i)
   if call('LPUSH', key, sub(ARGV[1], i + 4, i + 3 + PAGE)) > 32 then call('RPOP', key) end

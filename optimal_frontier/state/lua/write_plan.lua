@@ -19,6 +19,5 @@ for j = 1, #ids do
     end
   end
 end
-many('HSET', 'pages', values)
-many('ZADD', 'q', queue)
+many('HSET', 'pages', values); many('ZADD', 'q', queue)
 return #queue / 2
