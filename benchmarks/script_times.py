@@ -22,7 +22,7 @@ from benchmarks.visits.server import Server
 from optimal_frontier.state.connection import connect, parse_redis_url
 from optimal_frontier.state.namespace import Namespace
 
-#: Calls of a kind before the server is filled anew: some kinds use its pages up.
+#: Calls of a kind before the server goes back to its snapshot: some kinds use its pages up.
 ROUND = 50
 
 
@@ -39,11 +39,14 @@ def main() -> None:
     times: dict[str, list[float]] = {}
     computed: dict[str, list[float]] = {}
     try:
+        space = Namespace(connect(parse_redis_url(f"unix://{server.socket}", Path())), "bench")
+        space.open(spider="bench")
+        calls = LargestCalls(space, given.pages, given.hosts)
+        server.keep()
+        full = calls.visited[:], calls.waiting[:]
         for begin in range(0, given.calls, ROUND):
-            server.client.flushall()
-            space = Namespace(connect(parse_redis_url(f"unix://{server.socket}", Path())), "bench")
-            space.open(spider="bench")
-            calls = LargestCalls(space, given.pages, given.hosts)
+            server.restore()
+            calls.visited, calls.waiting = full[0][:], full[1][:]
             for kind, make in calls.kinds.items():
                 if given.only and not kind.startswith(tuple(given.only)):
                     continue
@@ -54,7 +57,7 @@ def main() -> None:
                     space.run([call])
                     computed.setdefault(kind, []).append(server.computed_ms() - before)
                     times.setdefault(kind, []).append(server.slow_calls()[0])
-            calls.close()
+        calls.close()
     finally:
         server.close()
     for kind, told in times.items():

@@ -15,7 +15,7 @@ from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, RELEASE, REST, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.partition import BATCH, Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
+from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
 from optimal_frontier.state.rows import RETIRED, Row
 
 #: Where tests start, seconds since the epoch: the year 2033.
@@ -62,10 +62,10 @@ class ClockedNamespace(Namespace):
         """Hand out up to ``n`` requests of a partition."""
         handouts: list[Handout] = []
         while len(handouts) < n:
-            ask = Ask(min(BATCH, n - len(handouts)), **{"lease": 1e6, **terms})
+            ask = Ask(n - len(handouts), **{"lease": 1e6, **terms})
             some = parse_dispatch(partition, self.run([dispatch_call(partition, ask)])[0]).handouts
             handouts += some
-            if len(some) < BATCH:
+            if len(some) < ask.most:
                 break
         return handouts
 

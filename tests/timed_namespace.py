@@ -12,6 +12,7 @@ from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.messages import KEEP, PAGE_BYTES, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import (
+    HEAVY_BATCH,
     Ask,
     Dispatched,
     add_calls,
@@ -139,8 +140,8 @@ class TimedNamespace(Namespace):
     def visit(self, *names: str, wait: float = 10.0, slope: float = 0.0, **row: Any) -> None:
         """Fetch new pages once, so that they stand in the queue by their numbers."""
         self.add(*(new_page(name) for name in names))
-        for at in range(0, len(names), 64):
-            for handout in self.dispatch(len(names[at : at + 64]), share=1.0):
+        for at in range(0, len(names), HEAVY_BATCH):
+            for handout in self.dispatch(len(names[at : at + HEAVY_BATCH]), share=1.0):
                 assert self.observe(handout, wait, slope, **row) == 1
 
     def renew(self, handout: Handout, token: float) -> int:

@@ -16,10 +16,12 @@ from optimal_frontier.state.messages import KEEP, REST, Change, Handout, NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import (
     BATCH,
+    HEAVY_BATCH,
     MOST_ROOMS,
     Ask,
     add_calls,
     dispatch_call,
+    draw_call,
     hold_call,
     observe_calls,
     parse_dispatch,
@@ -36,6 +38,8 @@ from optimal_frontier.state.source_records import learn_calls
 
 #: Patterns of which a plan publishes priors, and hosts at their limit.
 PATTERNS, LIMITED = 5000, 5000
+#: Counters that visits may add to, more than there are.
+COUNTERS = 60
 #: Seconds for which starts are awaited.
 _AWAITED_S = 15.0
 _WORDS: Final = HostWords((1.0, 2.0, 3.0, 4.0), good=3.0, missing=1.0)
@@ -60,9 +64,9 @@ class LargestCalls:
         self.waiting: list[bytes] = []
         self._count = 0
         self._fence = int(namespace.run([Call(0, "take_planner_lock", ["largest", 10_000_000])])[0])
-        for at in range(0, pages, BATCH):
-            self._run(add_calls(0, [self.page(i) for i in range(at, min(pages, at + BATCH))]))
-            self.observe(self.ask(Ask(BATCH, share=1.0)))
+        for at in range(0, pages, HEAVY_BATCH):
+            self._run(add_calls(0, [self.page(i) for i in range(at, min(pages, at + HEAVY_BATCH))]))
+            self.observe(self.ask(Ask(HEAVY_BATCH, share=1.0)))
         self.visited = [bytes(page) for page in namespace.command("HKEYS", namespace.key("pages"))]
         for at in range(0, pages, 16 * BATCH):
             some = [self.page(i) for i in range(at, min(pages, at + 16 * BATCH))]
@@ -84,10 +88,10 @@ class LargestCalls:
             "dispatch: first visits": lambda: dispatch_call(0, Ask(BATCH, share=1.0, room=self._rooms(BATCH))),
             "dispatch: first visits beside full slots": lambda: dispatch_call(0, Ask(BATCH, share=1.0, room=self._rooms(0))),
             "dispatch: first visits with room": lambda: dispatch_call(0, Ask(BATCH, share=1.0, room=self._rooms(2))),
-            "draw_tokens": lambda: Call(0, "draw_tokens", ["5.0", BATCH]),
+            "draw_tokens": lambda: draw_call(0, 5.0, BATCH),
             "flag_contents": self._flag,
-            "forget: under way": lambda: self._forget([handout.page for handout in self.handed()]),
-            "forget: waiting": lambda: self._forget([self.waiting.pop() for _ in range(BATCH)]),
+            "forget: under way": lambda: self._forget([handout.page for handout in self.handed()[:HEAVY_BATCH]]),
+            "forget: waiting": lambda: self._forget([self.waiting.pop() for _ in range(HEAVY_BATCH)]),
             "hold_host": lambda: hold_call(0, self.host(1), 0.001),
             "note_starts": self._note,
             "observe": self._observe,
@@ -125,9 +129,8 @@ class LargestCalls:
 
     def make_due(self) -> None:
         """Make a few hundred visited pages due, whatever their numbers say."""
-        some = [word for page in self.visited[:600] for word in (2, page)]
+        some = [word for page in self.rng.sample(self.visited, min(600, len(self.visited))) for word in (2, page)]
         self.namespace.command("ZADD", self.namespace.key("q"), "XX", *some)
-        self.rng.shuffle(self.visited)
 
     def observe(self, handouts: Sequence[Handout]) -> None:
         self._run(observe_calls(0, [self._seen(one) for one in handouts], [one.token for one in handouts], is_logged=True))
@@ -239,7 +242,8 @@ class LargestCalls:
     def _seen(self, handout: Handout) -> Observation:
         row = handout.row._replace(b=handout.at * 1e6, a=self.rng.uniform(0.0, 1.0), s=0.5, e=0.0, l=1e9, visits=handout.row.visits + 1)
         change = Change(f"https://{handout.host}/{'x' * 60}", bytes(16), self.rng.randbytes(16))
-        counters = {"visits": 1, "observations": 1, "changes": 1, f"bytes_{self.rng.randrange(10**6)}": 5}
+        counters = {"visits": 1, "observations": 1, "changes": 1, "bytes_saved": self.rng.randrange(10**6)}
+        counters[f"counter_{self._next() % COUNTERS}"] = 1
         counters |= {"pending": -1, "fetched": 1} if not handout.row.attempts else {}
         bit = 1 if handout.row.visits else -1
         return Observation(handout, KEEP, row, self._memory(), _WORDS, change, 1.5, counters, bit=bit)

@@ -66,7 +66,8 @@ class PartitionVisits:
 
     def step(self, n: int, share: float = 0.2) -> int:
         """End the visits under way and take n more of the next partition, in one round trip to each node."""
-        asks = [Ask(min(BATCH, n - at), share=share, host_delay=self.host_delay) for at in range(0, n, BATCH)]
+        most = Ask(n, share=share, host_delay=self.host_delay).most
+        asks = [Ask(min(most, n - at), share=share, host_delay=self.host_delay) for at in range(0, n, most)]
         ended = self._ended()
         k = self.turn = (self.turn + 1) % self.namespace.partitions
         results = self._run([*ended, *(dispatch_call(k, ask) for ask in asks)])

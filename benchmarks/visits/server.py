@@ -22,6 +22,7 @@ class Server:
         self.socket = str(Path(self.folder.name) / "s")
         self.url = f"unix://{self.socket}"
         options = ["--port", "0", "--unixsocket", self.socket, "--save", "", "--appendonly", "no", "--dir", self.folder.name]
+        options += ["--enable-debug-command", "local"]  # for `restore`
         self.process = subprocess.Popen(["taskset", "-c", str(cpu), program, *options], stdout=subprocess.DEVNULL)
         self.client = redis.Redis(unix_socket_path=self.socket, protocol=2)
         self._wait(self._answers)
@@ -38,6 +39,14 @@ class Server:
     def memory(self) -> int:
         """Bytes of its data."""
         return int(self.client.info("memory")["used_memory"])
+
+    def keep(self) -> None:
+        """Write a snapshot of its data."""
+        self.client.save()
+
+    def restore(self) -> None:
+        """Put its data back to the snapshot."""
+        self.client.execute_command("DEBUG", "RELOAD", "NOSAVE")
 
     def log_writes(self) -> None:
         """Begin an append-only file."""

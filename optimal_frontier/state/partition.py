@@ -21,18 +21,20 @@ from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, RETIRED, TAIL_BYTES,
 from optimal_frontier.state.soundness import unsound
 from optimal_frontier.state.visit_log import pack_visits
 
-#: Pages of one script call, so that none blocks the server for long.
+#: Pages of one script call, so that none blocks the server for long; and of one that has more to do for each.
 BATCH: Final = 64
+HEAVY_BATCH: Final = 32
 #: Hosts of whose room one call tells, those that have least: a script looks past those that are full.
 MOST_ROOMS: Final = 512
 #: Stands for "no time", microseconds.
 FAR_US: Final = 9e15
 
 _META: Final = struct.Struct("<dII")
-_ASK: Final = struct.Struct("<II9d")
+_ASK: Final = struct.Struct("<II10d")
 _ROOM: Final = struct.Struct("<II")
 _STATE: Final = struct.Struct("<9d")
 _BELIEF: Final = struct.Struct("<dd")
+_DRAW: Final = struct.Struct("<dddd")
 _TURN: Final = struct.Struct("<dddd")
 _PAUSE: Final = struct.Struct("<d")
 _START: Final = struct.Struct("<dd")
@@ -83,9 +85,9 @@ def add_calls(partition: int, pages: Sequence[NewPage]) -> list[Call]:
     """Return the calls that add pages; each yields per page `NEW`, `KNOWN`, `REPLACED`, `FULL_HOST` or `FULL_PATTERN`, or the stored value
     of a page that is in no queue (retired, done)."""
     calls = []
-    for at in range(0, len(pages), BATCH):
+    for at in range(0, len(pages), HEAVY_BATCH):
         arguments: list[Any] = []
-        for new in pages[at : at + BATCH]:
+        for new in pages[at : at + HEAVY_BATCH]:
             meta = _META.pack(rank_of(new.priority, new.stated or new.row.importance), new.host_limit, new.pattern_limit)
             arguments += (new.page, new.host, meta, new.row.pack(), pack_tail(new.stated, new.record))
         calls.append(Call(partition, "add_pages", arguments))
@@ -120,7 +122,7 @@ class Ask:
     Attributes
     ----------
     n : int
-        Requests; at most `BATCH`.
+        Requests; one call hands out `most` of them.
     per_host : int
         Most requests to a host; 0: no limit.
     lease : float
@@ -151,11 +153,27 @@ class Ask:
     awaited: float = 0.0
     belief: Belief = NO_BELIEF
 
+    @property
+    def most(self) -> int:
+        """How many requests one call hands out at most: fewer where it goes through queues of hosts, or keeps their turns."""
+        return HEAVY_BATCH if self.share >= 1.0 or self.host_delay > 0 or self.host_period > 0 else BATCH
+
+
+def bucket_of(budget: float) -> float:
+    """Return how many fetches a budget (1/s) may save up: those of a tenth of a second, or one and what comes while it waits to be used.
+
+    Examples
+    --------
+    >>> bucket_of(100.0), bucket_of(5.0), bucket_of(0.1)
+    (10.0, 1.5, 1.01)
+    """
+    return max(0.1 * budget, min(1.9, 1.0 + 0.1 * budget))
+
 
 def dispatch_call(partition: int, ask: Ask) -> Call:
     """Return the call that hands out requests; `parse_dispatch` reads its reply."""
     paced = ask.host_delay, ask.host_period, ask.awaited
-    said = _ASK.pack(min(ask.n, BATCH), ask.per_host, ask.lease, ask.budget, ask.share, *paced, *ask.belief)
+    said = _ASK.pack(min(ask.n, ask.most), ask.per_host, ask.lease, ask.budget, bucket_of(ask.budget), ask.share, *paced, *ask.belief)
     room = ask.room.items() if len(ask.room) <= MOST_ROOMS else heapq.nsmallest(MOST_ROOMS, ask.room.items(), lambda told: told[1])
     return Call(partition, "dispatch", [said, b"".join(_ROOM.pack(host, max(0, left)) for host, left in room)])
 
@@ -250,7 +268,7 @@ def hold_call(partition: int, host: str, seconds: float, belief: Belief = NO_BEL
 
 def draw_call(partition: int, budget: float, fetches: int, belief: Belief = NO_BELIEF) -> Call:
     """Return the call that pays for fetches that are no dispatch."""
-    return Call(partition, "draw_tokens", [repr(budget), fetches, _BELIEF.pack(belief.expected, belief.within)])
+    return Call(partition, "draw_tokens", [fetches, _DRAW.pack(budget, bucket_of(budget), belief.expected, belief.within)])
 
 
 def starts_calls(partition: int, pause: float, starts: Sequence[tuple[str, float, float]]) -> list[Call]:
@@ -335,9 +353,9 @@ def revise_calls(partition: int, revisions: Sequence[tuple[bytes, float, Row, Me
     Each yields per page 1 (done), 0 (not known, or visited since) or 2 (under way, or waiting for its first visit).
     """
     calls = []
-    for at in range(0, len(revisions), BATCH):
+    for at in range(0, len(revisions), HEAVY_BATCH):
         arguments: list[Any] = [counters]
-        for page, b, row, memory in revisions[at : at + BATCH]:
+        for page, b, row, memory in revisions[at : at + HEAVY_BATCH]:
             arguments += (page + struct.pack("<d", b), row.pack(), b"" if memory is None else memory.pack() or b"-")
         calls.append(Call(partition, "revise", arguments))
     return calls

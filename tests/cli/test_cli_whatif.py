@@ -11,7 +11,7 @@ from optimal_frontier.frontier.planning.curve import read_crawl_curve
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.scheduling.exploration import LEARNING_SHARE
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.namespace import Call
+from optimal_frontier.state.partition import draw_call
 
 from .stored_crawl import HOT, WARM, Crawl
 
@@ -41,7 +41,7 @@ def curious(crawl: Crawl) -> Crawl:
     crawl.add("http://c.example/new")
     crawl.see(crawl.lease("http://c.example/new"))
     crawl.namespace.command("HSET", crawl.key("plan"), "extra_fetches", "0", "time", repr(crawl.time - 60.0))
-    crawl.namespace.run([Call(0, "draw_tokens", ["0", 6])])
+    crawl.namespace.run([draw_call(0, 0.0, 6)])
     return crawl
 
 

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from timed_namespace import TimedNamespace, new_page
 
+from optimal_frontier.state.partition import draw_call
+
 
 def fill(space: TimedNamespace, pages: int = 200) -> None:
     space.add(*(new_page(f"h{i}/{i}") for i in range(pages)))
@@ -65,7 +67,7 @@ def test_who_asks_a_little_late_loses_nothing(space: TimedNamespace, budget: flo
 def test_fetches_that_are_no_dispatch_are_paid_too(space: TimedNamespace) -> None:
     fill(space)
     space.dispatch(1, budget=10.0)
-    space.call("draw_tokens", 10.0, 5)
+    space.run([draw_call(0, 10.0, 5)])
     assert space.state().tokens == pytest.approx(-5.0)
     told = space.ask(1, budget=10.0)
     assert (told.handouts, told.wait) == ([], pytest.approx(0.6, abs=1e-6))
@@ -76,7 +78,7 @@ def test_fetches_that_are_no_dispatch_are_paid_too(space: TimedNamespace) -> Non
 
 def test_without_a_budget_a_draw_costs_nothing(space: TimedNamespace) -> None:
     fill(space)
-    space.call("draw_tokens", 0.0, 500)
+    space.run([draw_call(0, 0.0, 500)])
     assert len(space.dispatch(64)) == 64
 
 
@@ -94,7 +96,7 @@ def test_no_window_has_more_than_the_bucket_and_what_flows_in(formula_space: Tim
         space.advance(pause)
         passed += pause
         handed += len(space.dispatch(n, budget=budget))
-        space.call("draw_tokens", budget, n)
+        space.run([draw_call(0, budget, n)])
         handed += n
         assert space.state().tokens <= 5.0
     assert space.state().tokens >= 5.0 - handed - 1e-6

@@ -137,10 +137,10 @@ def test_a_counter_that_is_none_is_an_error(space: TimedNamespace) -> None:
 
 
 def test_contents_that_are_no_pages_own_are_told_to_all(space: TimedNamespace) -> None:
-    assert space.call("flag_contents", 100, 200, 10) == []
-    assert space.call("flag_contents", 100, 200, 10, b"h 01") == [b"h 01", 1]
-    assert space.call("flag_contents", 100, 200, 10) == [b"h 01", 1]
+    assert space.call("flag_contents", 100, 200, 10) == [[], []]
+    assert space.call("flag_contents", 100, 200, 10, b"h 01") == [[b"h 01"], []]
+    assert space.call("flag_contents", 100, 200, 10) == [[b"h 01"], []]
     space.advance(150.0)
-    assert space.call("flag_contents", 100, 200, 10, b"h 01") == [b"h 01", 0]
+    assert space.call("flag_contents", 100, 200, 10, b"h 01") == [[], [b"h 01"]]
     space.advance(100.0)
-    assert space.call("flag_contents", 100, 200, 10) == []
+    assert space.call("flag_contents", 100, 200, 10) == [[], []]

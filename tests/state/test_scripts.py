@@ -58,7 +58,7 @@ def test_no_script_walks_over_all_keys(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_keys_of_a_script_are_in_the_table_of_keys(name: str) -> None:
     known = {key.name for key in KEYS}
-    for key in re.findall(r"P \.\. '([\w:]+)'", source(name)):
+    for key in re.findall(r"(?:P \.\. |many\('\w+', |read\()'([\w:]+)'", source(name)):
         assert key in known or key + "H" in known, key
 
 

@@ -13,7 +13,7 @@ from optimal_frontier.frontier.dispatching.work import Exchange
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import Handout
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.partition import NO_BELIEF, Ask, Belief
+from optimal_frontier.state.partition import NO_BELIEF, Ask, Belief, bucket_of
 from optimal_frontier.state.published import Published
 
 #: Seconds between two looks at how many pages wait for their first visit.
@@ -144,7 +144,7 @@ class AskTerms:
     def most_at_once(self, partition: int) -> int:
         """Return how many fetches the bucket of a partition can hold."""
         budget = self.budget(partition)
-        return max(1, int(0.1 * budget)) if budget > 0 else sys.maxsize
+        return int(bucket_of(budget)) if budget > 0 else sys.maxsize
 
     def token_s(self, partition: int) -> float:
         """Return the seconds that the budget of a partition takes for a fetch."""

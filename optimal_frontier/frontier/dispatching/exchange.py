@@ -332,9 +332,8 @@ class Dispatcher:
         known = self._partitions[partition]
 
         def read(replies: list[Any]) -> None:
-            told = {name: bool(flagged) for name, flagged in zip(replies[-1][::2], replies[-1][1::2], strict=True)}
-            if told != known.flagged:
-                known.flagged = told
+            flagged, passed = replies[-1]
+            known.flagged = dict.fromkeys(flagged, True) | dict.fromkeys(passed, False)
             everywhere = {name: flagged for one in self._partitions for name, flagged in one.flagged.items()}
             self.recent.blocks.learn(everywhere)
             self.recent.templates.learn(everywhere)
@@ -405,14 +404,14 @@ class Dispatcher:
             self._flag(pipeline, partition, [])
         ask = self.terms.ask(work, partition)
         # A second call of the same pipeline would not know what hosts the first one has filled.
-        most = min(want, BATCH) if ask.room or ask.per_host else want
-        calls = [dispatch_call(partition, _of_size(ask, min(BATCH, most - at))) for at in range(0, most, BATCH)]
-        pipeline.add(calls, lambda replies: self._read_dispatch(partition, replies, want, work, outcome))
+        most = min(want, ask.most) if ask.room or ask.per_host else want
+        calls = [dispatch_call(partition, replace(ask, n=min(ask.most, most - at))) for at in range(0, most, ask.most)]
+        pipeline.add(calls, lambda replies: self._read_dispatch(partition, replies, (want, most), work, outcome))
 
     # What comes out of it.
 
-    def _read_dispatch(self, partition: int, replies: list[Any], want: int, work: Exchange, outcome: Outcome) -> None:
-        known, now = self._partitions[partition], time.monotonic()
+    def _read_dispatch(self, partition: int, replies: list[Any], wanted: tuple[int, int], work: Exchange, outcome: Outcome) -> None:
+        known, now, (want, most) = self._partitions[partition], time.monotonic(), wanted
         told = [parse_dispatch(partition, reply) for reply in replies]
         handouts = []
         for handout in (handout for reply in told for handout in reply.handouts):
@@ -433,6 +432,8 @@ class Dispatcher:
         is_full = bool(work.slots) or (work.per_host > 0 and got > 0)
         known.waits_for_room = got >= want or is_full
         wait = last.wait if got else max(last.wait, _SHORTEST_WAIT_S)
+        if most <= got < want:
+            wait = 0.0  # there may be more
         # A partition that was asked for a part of what was wanted may have more, once it has the budget.
         known.open_at = now + min(wait, self.terms.token_s(partition)) if want <= got < work.want else now + wait
         known.look_at = now + LOOK_S
@@ -464,7 +465,3 @@ class Dispatcher:
         """Return what deadlines of a partition go by now, as far as this process knows."""
         known = self._partitions[partition]
         return Terms(known.published.log_price if known.log_price is None else known.log_price, known.published, self.settings)
-
-
-def _of_size(ask: Ask, n: int) -> Ask:
-    return replace(ask, n=n)

@@ -13,7 +13,7 @@ from optimal_frontier.frontier.judging.gone import HELD_FAILURES
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES, NewPage
 from optimal_frontier.state.namespace import Call, Namespace
-from optimal_frontier.state.partition import BATCH, revise_calls
+from optimal_frontier.state.partition import HEAVY_BATCH, revise_calls
 from optimal_frontier.state.put_aside import reason_text
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, RETIRED, Row
 
@@ -123,9 +123,12 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes], r
     drop_aliases(namespace, [name for memory in memories for name in memory.aliases if split_alias(name)[0] < namespace.partitions])
     told = {page: reason_text(reason) for page, reason in (reasons or {}).items()}
     words = [(page, told.get(page, "")) for page in pages]
-    calls = [Call(partition, "forget", [word for pair in words[at : at + BATCH] for word in pair]) for at in range(0, len(words), BATCH)]
+    calls = [
+        Call(partition, "forget", [word for pair in words[at : at + HEAVY_BATCH] for word in pair])
+        for at in range(0, len(words), HEAVY_BATCH)
+    ]
     calls += [Call(partition, "count", [name, by]) for name, by in counters.items() if by]
-    return sum(map(sum, namespace.run(calls)[: -(-len(pages) // BATCH)]))
+    return sum(map(sum, namespace.run(calls)[: -(-len(pages) // HEAVY_BATCH)]))
 
 
 def force(namespace: Namespace, fingerprints: Iterable[bytes]) -> list[int]:

@@ -1,6 +1,6 @@
 -- Shared by every script and put in front of it by scripts.py, which fills in what stands in ${...}.
 -- KEYS[1]  prefix of the partition, "NAMESPACE:{k}:"; every key carries its hash tag. Times are whole microseconds. Keys: see keys.py.
-local P, call, up, pk, sub, floor = KEYS[1], redis.call, struct.unpack, struct.pack, string.sub, math.floor
+local P, call, up, pk, sub, format, floor = KEYS[1], redis.call, struct.unpack, struct.pack, string.sub, string.format, math.floor
 local HEAD, PAGE, FAR, FRONT = ${HEAD_BYTES}, ${PAGE_BYTES}, 9e15, 4 -- FRONT: score of a page that was pinged; those given back have 2
 local ACTIVE, TRANSIENT, RETIRED, DONE = 1, 3, 4, 5
 -- What scripts read of a head: host, state, flags, b, a, s, e, l. Before its first attempt b is 0, and its rank stands where a and s do.
@@ -29,25 +29,25 @@ local function deadline(L, b, a, s, e, l)
   return b + (wait < e and e or wait) * 1e6
 end
 local function place(due) return due >= FAR and FAR or floor(due / 2) * 2 end
-local function many(command, key, list) if #list > 0 then call(command, key, unpack(list)) end end
-local function read(key, fields) return #fields > 0 and call('HMGET', key, unpack(fields)) or {} end
+local function many(command, key, list) if #list > 0 then call(command, P .. key, unpack(list)) end end
+local function read(key, fields) return #fields > 0 and call('HMGET', P .. key, unpack(fields)) or {} end
 -- rows: flat list of row, page of pages that wait for their first visit. In f a host stands by the rank of its first page (below 0), or by
 -- the time when it opens: if it is shut it stays so.
 local function queue_first(rows)
   local hosts, lists, standing = {}, {}, {'LT'}
   for i = 1, #rows, 2 do
-    local host, rank = up('<I4', rows[i]), up('<d', rows[i], RANK_AT)
+    local host, rank = format('%d', (up('<I4', rows[i]))), up('<d', rows[i], RANK_AT)
     if not lists[host] then hosts[#hosts + 1], lists[host] = host, {best = rank} end
     local list = lists[host]
-    list[#list + 1], list[#list + 2], list.best = rank, rows[i + 1], math.min(rank, list.best)
+    list[#list + 1], list[#list + 2], list.best = format('%d', rank), rows[i + 1], math.min(rank, list.best)
   end
   for i, score in ipairs(hosts[1] and call('ZMSCORE', P .. 'f', unpack(hosts)) or {}) do
     call('ZADD', P .. 'f:' .. hosts[i], unpack(lists[hosts[i]]))
-    if tonumber(score or 0) <= 0 then standing[#standing + 1], standing[#standing + 2] = lists[hosts[i]].best, hosts[i] end
+    if tonumber(score or 0) <= 0 then standing[#standing + 1], standing[#standing + 2] = format('%d', lists[hosts[i]].best), hosts[i] end
   end
   if standing[2] then call('ZADD', P .. 'f', unpack(standing)) end
 end
 local function add_counts(text, times, sums)
   for name, by in string.gmatch(text, '([%w_]+)=(%-?%d+)') do sums[name] = (sums[name] or 0) + by * times end
 end
-local function store_counts(sums, key) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. (key or 'stats'), name, by) end end end
+local function store_counts(sums) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, format('%d', by)) end end end

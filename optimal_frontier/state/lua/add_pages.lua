@@ -3,65 +3,47 @@
 --       to be taken (0: no limit), head, tail
 -- Returns  per page 1 if it is new, 0 if it was known, 2 if its tail was replaced, -1 if its host has as many pages as it may have, -2 if
 --          its pattern has; of a known page that is in no queue (retired, done) its stored value. O(log n) a page; idempotent.
-local n = #ARGV / 5
-local ids, names, result = {}, {}, {}
+local n, ids, names, of_host, of_pattern, fields, kept, result = #ARGV / 5, {}, {}, {}, {}, {}, {}, {}
 for j = 1, n do ids[j], names[j] = ARGV[5 * j - 4], ARGV[5 * j - 3] end
-local known, numbers = read(P .. 'pages', ids), read(P .. 'hosts', names)
-local aliases = call('EXISTS', P .. 'aliases') == 1 and read(P .. 'aliases', ids) or {}
-local named, new, values, kept, rows, replaced = {}, {}, {}, {}, {}, {}
-local pages, pending, arrivals = 0, 0, false
-local function count_of(field)
-  kept[field] = kept[field] or tonumber(call('HGET', P .. 'kept', field) or '0')
-  return kept[field]
-end
+local stored, numbers = read('pages', ids), host_numbers(names)
+local aliases = call('EXISTS', P .. 'aliases') == 1 and read('aliases', ids) or {}
 for j = 1, n do
-  local id, old, head, tail = ids[j], new[ids[j]] or known[j], ARGV[5 * j - 1], ARGV[5 * j]
+  if not stored[j] then
+    of_host[j], of_pattern[j] = 'h' .. numbers[j], format('p%d', (up('<I4', ARGV[5 * j - 1], ${PATTERN_AT})))
+    fields[#fields + 1], fields[#fields + 2] = of_host[j], of_pattern[j]
+  end
+end
+for i, count in ipairs(read('kept', fields)) do kept[fields[i]] = tonumber(count or 0) end
+local function is_full(field, most) return most > 0 and kept[field] + (known[field] or 0) >= most end
+local new, values, rows, replaced, sums, arrivals = {}, {}, {}, {}, {pending = 0}, nil
+for j = 1, n do
+  local id, old, head, tail = ids[j], new[ids[j]] or stored[j], ARGV[5 * j - 1], ARGV[5 * j]
+  local rank, most_of_host, most_of_pattern = up('<dI4I4', ARGV[5 * j - 2])
   if old then
-    local stored = sub(old, HEAD + 1)
-    if sub(tail, 1, 4) == '\0\0\0\0' then tail = sub(stored, 1, 4) .. sub(tail, 5) end
+    local before = sub(old, HEAD + 1)
+    if sub(tail, 1, 4) == '\0\0\0\0' then tail = sub(before, 1, 4) .. sub(tail, 5) end
     local state = #old < HEAD and DONE or string.byte(old, ${STATE_AT})
     result[j] = state >= RETIRED and #old >= HEAD and old or 0
-    if tail ~= stored and state ~= DONE then
+    if tail ~= before and state ~= DONE then
       new[id] = sub(old, 1, HEAD) .. tail
       values[#values + 1], values[#values + 2] = id, new[id]
       if state < RETIRED then result[j], replaced[#replaced + 1] = 2, id end
     end
-  elseif aliases[j] then
-    result[j] = 0
+  elseif aliases[j] then result[j] = 0
+  elseif is_full(of_host[j], most_of_host) then result[j] = -1
+  elseif is_full(of_pattern[j], most_of_pattern) then result[j] = -2
   else
-    local host = tonumber(numbers[j] or named[names[j]])
-    local rank, most_of_host, most_of_pattern = up('<dI4I4', ARGV[5 * j - 2])
-    local state, pattern = string.byte(head, ${STATE_AT}), up('<I4', head, ${PATTERN_AT})
-    local of_host = host and most_of_host > 0 and count_of('h' .. host)
-    local of_pattern = most_of_pattern > 0 and count_of('p' .. pattern)
-    if of_host and of_host >= most_of_host then
-      result[j] = -1
-    elseif of_pattern and of_pattern >= most_of_pattern then
-      result[j] = -2
-    else
-      host = host or host_number(names[j])
-      named[names[j]] = host
-      if not arrivals then arrivals = call('HINCRBY', P .. 'stats', 'arrivals', n) - n end
-      local row = pk('<I4', host) .. sub(head, 5, 6) .. pk('<dd', 0, rank + arrivals + j) .. sub(head, RANK_AT + 8)
-      values[#values + 1], values[#values + 2] = id, row .. tail
-      new[id] = row .. tail
-      rows[#rows + 1], rows[#rows + 2] = row, id
-      if state ~= TRANSIENT then
-        kept['h' .. host], kept['p' .. pattern] = count_of('h' .. host) + 1, count_of('p' .. pattern) + 1
-      end
-      if state == ACTIVE then pages = pages + 1 end
-      pending = pending + 1
-      result[j] = 1
-    end
+    arrivals = arrivals or call('HINCRBY', P .. 'stats', 'arrivals', n) - n
+    local row = pk('<I4', numbers[j]) .. sub(head, 5, 6) .. pk('<dd', 0, rank + arrivals + j) .. sub(head, RANK_AT + 8)
+    new[id], result[j], sums.pending = row .. tail, 1, sums.pending + 1
+    values[#values + 1], values[#values + 2], rows[#rows + 1], rows[#rows + 2] = id, new[id], row, id
+    note_page(row, 1, sums)
   end
 end
-many('HSET', P .. 'pages', values)
+many('HSET', 'pages', values)
 queue_first(rows)
 -- An observation that is under way brings the tail that it was handed out with.
 local scores = replaced[1] and call('ZMSCORE', P .. 'q', unpack(replaced)) or {}
 for i = 1, #replaced do if scores[i] and scores[i] % 2 == 1 then call('SADD', P .. 'amended', replaced[i]) end end
-local counted = {}
-for field, count in pairs(kept) do counted[#counted + 1], counted[#counted + 2] = field, count end
-many('HSET', P .. 'kept', counted)
-store_counts({pages = pages, pending = pending})
+store_pages(sums)
 return result

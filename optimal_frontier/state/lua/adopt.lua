@@ -6,10 +6,10 @@ local id, known, sums = ARGV[1], call('HGET', P .. 'pages', ARGV[1]), {}
 if known then
   local before, state, _, b = up(QUEUE, #known < HEAD and string.rep('\5', HEAD) or known)
   if b > 0 or state ~= ACTIVE or call('ZSCORE', P .. 'q', id) then return known end
-  leave_first(before, id, sums)
+  leave_first({[before] = {id}}, sums)
   note_page(known, -1, sums)
 end
-local head = pk('<I4', host_number(ARGV[2])) .. sub(ARGV[3], 5)
+local head = pk('<I4', host_numbers({ARGV[2]})[1]) .. sub(ARGV[3], 5)
 local _, state, _, b, a, s, e, l = up(QUEUE, head)
 call('HSET', P .. 'pages', id, head .. ARGV[4])
 -- It was an alias once, and is a page again.

@@ -5,7 +5,7 @@
 local id = ARGV[1]
 local score, old = tonumber(call('ZSCORE', P .. 'q', id) or 0), call('HGET', P .. 'pages', id)
 if not old or score ~= (up('<d', ARGV[2])) then return 0 end
-remove(id)
+remove({id})
 call('HSET', P .. 'aliases', id, ARGV[3])
 for at = 1, #ARGV[5], PAGE do
   local name = sub(ARGV[5], at, at + PAGE - 1)

@@ -1,7 +1,7 @@
 -- Hands out up to n requests under a lease: of those that are due first those that lose most by waiting, first visits for their share.
--- ARGV[1]  "<I4I4ddddd": n, most requests to a host (0: no limit), lease (s), budget (1/s; 0: none), share of first visits (1 more: they
---          come first, and share with pages of one wait only), host delay (s), host period (s; mean time between two requests to a host)
---          and "dddd": s for which a host waits to be told of the fetch's start (0: not at all), what the time should be (us; 0: unknown),
+-- ARGV[1]  "<I4I4dddddd": n, most requests to a host (0: no limit), lease (s), budget (1/s; 0: none), most tokens, share of first visits (1
+--          more: they come first, and share with pages of one wait only), host delay (s), host period (s; mean time between two requests
+--          to a host) and "dddd": s for which a host waits to be told of the fetch's start (0: not at all), what the time should be (us; 0: unknown),
 --          within how many us the server's clock is believed, run of the namespace (0: unknown)
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
 -- Returns  {"<ddddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, the server's own
@@ -9,8 +9,8 @@
 --          0: early), stored values, memories (or nil); and of each host, in the order of these pages, its words (or none of any) and its
 --          name}. O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
-local min, max, number, format = math.min, math.max, tonumber, string.format
-local n, per_host, lease, budget, share, delay, period, awaited, expected, within, run = up('<I4I4ddddddddd', ARGV[1])
+local min, max, number = math.min, math.max, tonumber
+local n, per_host, lease, budget, bucket, share, delay, period, awaited, expected, within, run = up('<I4I4dddddddddd', ARGV[1])
 local d = read_state()
 local now, told = clock(d, expected, within)
 if d[${D_AT}] == 0 then d[${D_AT}] = now end
@@ -27,8 +27,8 @@ local function is_kept(value) -- in a first pass pinned pages and hubs keep thei
   local e, l, _, least, most = up('<fffff', value, ${E_AT})
   return e == l and (l == 0 or least >= most) or floor(string.byte(value, FLAGS_AT) / ${HUB}) % 2 == 1
 end
-local tokens = budget > 0 and min(max(0.1 * budget, min(1.9, 1 + 0.1 * budget)), d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) or n
-local want, pause = min(n, floor(tokens + 1e-9)), max(delay, period) * 1e6
+local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) or n
+local want, pause = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6
 local is_paced, room = pause > 0 or call('EXISTS', P .. 'opens') == 1, {}
 if pause > 0 then per_host = 1 elseif per_host == 0 then per_host = FAR end
 for i = 1, #ARGV[2], 8 do room[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
@@ -41,7 +41,7 @@ end
 local function learn_hosts(hosts)
   local asked, k = {}, 0
   for i = 1, #hosts do if not free[hosts[i]] then asked[k + 1], k = hosts[i], k + 1; set(hosts[i], 0, 0, 0) end end
-  local kept = is_paced and read(P .. 'opens', asked) or {}
+  local kept = is_paced and read('opens', asked) or {}
   for i = 1, #kept do if kept[i] then set(asked[i], up(TURNS, kept[i] .. NONE)) end end
 end
 local is_bound = is_paced or per_host < FAR or #ARGV[2] > 0
@@ -54,7 +54,7 @@ local function start(host)
   set(host, now + max(delay * 1e6, period * 1e6 - min(period * 1e6, late)), turn[host], awaited > 0 and now + awaited * 1e6 or 0)
 end
 -- Candidates among pages that were attempted before, or whose lease ran out: columns, as a table of each costs more than all the rest.
-local wait, queue, m, c, over, from, last, looks = want > 0 and FAR or 0, {}, 0, 0, 0, 0, FAR, MOST - want
+local wait, queue, m, c, over, from, last, looks = want > 0 and FAR or 0, {}, 0, 0, 0, 0, FAR, MOST + 1 - 2 * want
 local ready, id, host_of, row, score_of, due, gain, keeps = {}, {}, {}, {}, {}, {}, {}, {}
 local function put(page, score) queue[m + 1], queue[m + 2], m = format('%d', score), page, m + 2 end
 local function put_off(page, host, score, is_kept)
@@ -72,7 +72,7 @@ while want > 0 and c - over < want and looks > 0 and from < 256 do
     elseif last <= now or last % 2 == 0 then k, ids[k + 1], scores[k + 1] = k + 1, some[i], last
     elseif last - now < wait then wait = last - now end
   end
-  local rows = read(P .. 'pages', ids)
+  local rows = read('pages', ids)
   for i = 1, is_bound and k or 0 do hosts[i] = sub(rows[i] or '', 1, 4) end
   learn_hosts(hosts); looks = looks - k
   for i = 1, k do
@@ -108,8 +108,12 @@ end
 if c - over < want and looks <= 0 and last <= now then wait = 0 end -- what is due behind those of shut hosts is next
 table.sort(ready)
 -- First visits: the next page of each open host, by rank, best last; hosts whose pages rank alike take turns. It is read with the one after
--- it, by which the host stands in f then; where hosts are few, four are read at a time.
-local firsts, begun, standing, emptied, further = {}, {}, {}, {}, 1
+-- it, by which the host stands in f then; where hosts are few, four are read at a time. Of no more hosts than can have one: pages that are
+-- due now go before first visits, but for the share of these.
+local firsts, begun, standing, emptied, further, due_now = {}, {}, {}, {}, 1, 0
+while (ready[due_now + 1] or COLUMN) < COLUMN do due_now = due_now + 1 end
+local saved = floor(discovery + share * want)
+local most = is_first_pass and want or saved < 1 and c >= want and due_now > 0 and 0 or min(want, max(0, want - due_now) + saved)
 local function line_up(one)
   local list, at, i = one.list, 2 * one.n, 1
   local told = list[at + 1] and {} or call('ZRANGE', P .. 'f:' .. one.number, one.n, one.n + further, 'WITHSCORES')
@@ -119,30 +123,28 @@ local function line_up(one)
   while firsts[i] and firsts[i].rank > one.rank do i = i + 1 end
   table.insert(firsts, i, one)
 end
-local function stand(host, at) standing[#standing + 1], standing[#standing + 2] = at, host end
-if want > 0 and (is_first_pass or discovery + share * want >= 1 or c < want or ready[1] >= COLUMN) then
-  for from = 0, want + #ARGV[2] / 8, want + SPARE do
-    local numbers, hosts = call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', from, want + SPARE), {}
-    for i = 1, #numbers do hosts[i] = pk('<I4', numbers[i]) end
-    learn_hosts(hosts); further = #numbers < want and 3 or 1
-    for i, host in ipairs(hosts) do
-      if opens[host] > now then stand(numbers[i], opens[host])
-      elseif #begun < want + SPARE and is_open(host) then
-        begun[#begun + 1] = {host = host, number = numbers[i], list = {}, n = 0}
-        line_up(begun[#begun])
-      end
+local function stand(host, at) standing[#standing + 1], standing[#standing + 2] = format('%d', at), host end
+for from = 0, most > 0 and want + #ARGV[2] / 8 or -1, want + SPARE do
+  local numbers, hosts = call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', from, want + SPARE), {}
+  for i = 1, #numbers do hosts[i] = pk('<I4', numbers[i]) end
+  learn_hosts(hosts); further = #numbers < want and 3 or 1
+  for i, host in ipairs(hosts) do
+    if opens[host] > now then stand(numbers[i], opens[host])
+    elseif #begun < most + SPARE and is_open(host) then
+      begun[#begun + 1] = {host = host, number = numbers[i], list = {}, n = 0}
+      line_up(begun[#begun])
     end
-    if #begun >= want or #numbers < want + SPARE then break end
   end
+  if #begun >= most or #numbers < want + SPARE then break end
 end
 local ids, late, values, fresh, r, got, expired = {}, {}, {}, {}, 1, 0, 0
 while got < want do
-  local i, first, due_now = ready[r], firsts[#firsts], (ready[r] or COLUMN) < COLUMN
+  local i, first, is_due = ready[r], firsts[#firsts], (ready[r] or COLUMN) < COLUMN
   i = i and i % COLUMN
   if i and is_bound and not is_open(host_of[i]) then put_off(id[i], host_of[i], score_of[i], keeps[i]); r = r + 1
   elseif first and not is_open(first.host) then firsts[#firsts] = nil
-  elseif first and (not due_now or is_first_pass and not keeps[i] or discovery + share >= 1) then
-    if due_now then discovery = max(0, min(1 + share, discovery + share) - 1) end
+  elseif first and (not is_due or is_first_pass and not keeps[i] or discovery + share >= 1) then
+    if is_due then discovery = max(0, min(1 + share, discovery + share) - 1) end
     got, firsts[#firsts], first.n, fresh[#fresh + 1], ids[got + 1], late[got + 1] = got + 1, nil, first.n + 1, first.id, first.id, 0
     start(first.host); line_up(first)
   elseif i then
@@ -166,29 +168,29 @@ end
 for _, one in ipairs(begun) do
   local gone = {}
   for i = 1, one.n do gone[i] = one.list[2 * i - 1] end
-  many('ZREM', P .. 'f:' .. one.number, gone)
+  many('ZREM', 'f:' .. one.number, gone)
   if not one.id then emptied[#emptied + 1] = one.number
   elseif one.n > 0 then stand(one.number, pause > 0 and free[one.host] or one.rank) end
 end
-many('ZADD', P .. 'f', standing); many('ZREM', P .. 'f', emptied)
-local rows = read(P .. 'pages', fresh)
+many('ZADD', 'f', standing); many('ZREM', 'f', emptied)
+local rows, turns, k = read('pages', fresh), {}, 0
 local token, hosts, seen = format('%d', floor((now + lease * 1e6) / 2) * 2 + 1), {}, {}
 for i = 1, got do
-  values[i], queue[m + 1], queue[m + 2], m = values[i] or table.remove(rows, 1) or '', token, ids[i], m + 2
-  local host = #values[i] >= 4 and up('<I4', values[i]) or 0
-  if not seen[host] then hosts[#hosts + 1], seen[host] = host, true end
+  if not values[i] then values[i], k = rows[k + 1] or '', k + 1 end
+  queue[m + 1], queue[m + 2], m = token, ids[i], m + 2
+  local host = #values[i] < 4 and '\0\0\0\0' or sub(values[i], 1, 4)
+  if not seen[host] then hosts[#hosts + 1], seen[host] = format('%d', (up('<I4', host))), true end
 end
-many('ZADD', P .. 'q', queue)
-local turns, k = {}, 0
-for host in pairs(moved) do turns[k + 1], turns[k + 2], k = host, pk(TURNS, free[host], turn[host], waits[host]), k + 2 end
-many('HSET', P .. 'opens', turns)
+many('ZADD', 'q', queue)
+for host in pairs(moved) do turns[#turns + 1], turns[#turns + 2] = host, pk(TURNS, free[host], turn[host], waits[host]) end
+many('HSET', 'opens', turns)
 for host, at in pairs(pause <= 0 and free or {}) do if at > 0 and opens[host] <= now and not moved[host] then call('HDEL', P .. 'opens', host) end end
 store_counts({dispatched = got, leases_expired = expired})
 local next_open = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
-if next_open and tonumber(next_open) > now then wait = min(wait, next_open - now) elseif firsts[1] then wait = 0 end
+if next_open and tonumber(next_open) > now then wait = min(wait, next_open - now) elseif firsts[1] or #begun > most then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end
 d[${D_AT}], d[${D_CLOCK}], d[${D_TOKENS}], d[${D_DISCOVERY}], d[${D_LOG_PRICE}] = now, told, budget > 0 and tokens - got or 1, discovery, L
 if run > 0 then d[${D_RUN}], d[${D_DISPATCHES}] = run, dispatches + 1 end
 write_state(d)
-return {pk('<ddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], token, told, found, dispatches), ids, late, values, read(P .. 'memory', ids),
-  call('EXISTS', P .. 'hosts:words') == 1 and read(P .. 'hosts:words', hosts) or {}, read(P .. 'hosts:names', hosts)}
+return {pk('<ddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], token, told, found, dispatches), ids, late, values, read('memory', ids),
+  call('EXISTS', P .. 'hosts:words') == 1 and read('hosts:words', hosts) or {}, read('hosts:names', hosts)}

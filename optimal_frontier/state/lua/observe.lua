@@ -9,7 +9,7 @@
 -- then "name=by name=by", numbers of the leases ("<I2", from 1) that they are of; number of a lease, memory (empty: nothing is remembered);
 --      number of a lease, change (previous and new fingerprint in hexadecimal, URL)
 -- Returns  per lease 1 if it was counted, 0 if it is not this token's any more. Variadic commands, O(log n) a page; idempotent by token.
-local format, n, n_counters, n_memories = string.format, up('<I2I2I2I2', ARGV[4])
+local n, n_counters, n_memories = up('<I2I2I2I2', ARGV[4])
 local L, result, ids, tokens, ops, at = read_state()[${D_LOG_PRICE}], {}, {}, {}, {}, 1
 for j = 1, n do ids[j], ops[j], tokens[j], at = up('<c${PAGE_BYTES}BBc0', ARGV[5], at) end
 local scores, amended = call('ZMSCORE', P .. 'q', unpack(ids)), call('EXISTS', P .. 'amended') == 1
@@ -37,10 +37,8 @@ for j = 1, n do
     end
   end
 end
-many('HSET', P .. 'pages', values)
-many('ZADD', P .. 'q', queue)
-many('ZREM', P .. 'q', leave)
-many('HDEL', P .. 'pages', forget)
+many('HSET', 'pages', values); many('HDEL', 'pages', forget)
+many('ZADD', 'q', queue); many('ZREM', 'q', leave)
 queue_first(back)
 local sums, remembered, forgotten = {ended = n - refused, observations_refused = refused}, {}, {}
 at = 7 + n
@@ -61,8 +59,7 @@ for i = at, #ARGV - 1, 2 do
     if value == '' then forgotten[#forgotten + 1] = ids[j] else remembered[#remembered + 1], remembered[#remembered + 2] = ids[j], value end
   end
 end
-many('HSET', P .. 'memory', remembered)
-many('HDEL', P .. 'memory', forgotten)
+many('HSET', 'memory', remembered); many('HDEL', 'memory', forgotten)
 for i = 1, #ARGV[1], PAGE + 4 do
   local key = P .. 'retired:' .. up('<I4', ARGV[1], i)
   if call('LPUSH', key, sub(ARGV[1], i + 4, i + 3 + PAGE)) > 32 then call('RPOP', key) end
@@ -74,10 +71,11 @@ for i = 1, refused > 0 and #ARGV[6] or 0, ${VISIT_BYTES} do
 end
 visited = table.concat(visited)
 if visited ~= '' then call('XADD', P .. 'visited', 'MAXLEN', '~', ${KEPT_ENTRIES}, '*', 'v', visited) end
-local i = 1
+local i, words, silent = 1, {}, {}
 while i < #ARGV[3] do
   local host, size = up('<I4I2', ARGV[3], i)
-  if size > 0 then call('HSET', P .. 'hosts:words', host, sub(ARGV[3], i + 6, i + 5 + size)) else call('HDEL', P .. 'hosts:words', host) end
+  if size > 0 then words[#words + 1], words[#words + 2] = host, sub(ARGV[3], i + 6, i + 5 + size) else silent[#silent + 1] = host end
   i = i + 6 + size
 end
+many('HSET', 'hosts:words', words); many('HDEL', 'hosts:words', silent)
 return result

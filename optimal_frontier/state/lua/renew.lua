@@ -11,5 +11,5 @@ for j = 1, #ids do
   if score == token then queue[#queue + 1], queue[#queue + 2] = new, ids[j] end
   result[j] = (score == token or score == new) and 1 or 0
 end
-many('ZADD', P .. 'q', queue)
+many('ZADD', 'q', queue)
 return result

@@ -3,28 +3,28 @@
 --          the new one was made from; head; memory ("": leave it, "-": nothing is remembered)
 -- Returns  per page 1 (done), 0 (it is not known, or was visited since), 2 (under way, or waiting for its first visit). A page that is to be
 --          fetched goes where its numbers say, any other leaves the queue; `stats` are kept. O(log n) a page; idempotent.
-local d, result, queue, leave, done, sums = read_state(), {}, {}, {}, 0, {}
-for i = 2, #ARGV, 3 do
-  local id, b = sub(ARGV[i], 1, PAGE), up('<d', ARGV[i], PAGE + 1)
-  local old, score = call('HGET', P .. 'pages', id), tonumber(call('ZSCORE', P .. 'q', id) or 0)
+local d, ids, done, sums, result, values, queue, leave, memories, forgotten = read_state(), {}, {}, {}, {}, {}, {}, {}, {}, {}
+for i = 2, #ARGV, 3 do ids[#ids + 1] = sub(ARGV[i], 1, PAGE) end
+local rows, scores = read('pages', ids), call('ZMSCORE', P .. 'q', unpack(ids))
+for j, id in ipairs(ids) do
+  local b, head, memory, old = up('<d', ARGV[3 * j - 1], PAGE + 1), ARGV[3 * j], ARGV[3 * j + 1], not done[id] and rows[j]
   local _, state, _, stored = up(QUEUE, old and #old >= HEAD and old or string.rep('\0', HEAD))
-  if not old or #old < HEAD or stored ~= b then result[#result + 1] = 0
-  elseif score % 2 == 1 or b == 0 and state < RETIRED then result[#result + 1] = 2
+  if not old or #old < HEAD or stored ~= b then result[j] = 0
+  elseif (scores[j] or 0) % 2 == 1 or b == 0 and state < RETIRED then result[j] = 2
   else
-    local _, to, flags, b_, a, s, e, l = up(QUEUE, ARGV[i + 1])
+    local _, to, flags, b_, a, s, e, l = up(QUEUE, head)
     local due = deadline(d[${D_LOG_PRICE}], b_, a, s, e, l)
     if flags % (2 * ${SIGNALLED}) >= ${SIGNALLED} and e == l and e > 0 and due <= (clock(d)) then due = FRONT end
-    call('HSET', P .. 'pages', id, ARGV[i + 1] .. sub(old, HEAD + 1))
-    note_page(old, -1, sums); note_page(ARGV[i + 1], 1, sums)
-    if to < RETIRED then queue[#queue + 1], queue[#queue + 2] = place(due), id
-    else leave[#leave + 1] = id end
-    if ARGV[i + 2] == '-' then call('HDEL', P .. 'memory', id)
-    elseif ARGV[i + 2] ~= '' then call('HSET', P .. 'memory', id, ARGV[i + 2]) end
-    result[#result + 1], done = 1, done + 1
+    done[id], result[j] = true, 1
+    values[#values + 1], values[#values + 2] = id, head .. sub(old, HEAD + 1)
+    note_page(old, -1, sums); note_page(head, 1, sums)
+    if to < RETIRED then queue[#queue + 1], queue[#queue + 2] = format('%d', place(due)), id else leave[#leave + 1] = id end
+    if memory == '-' then forgotten[#forgotten + 1] = id
+    elseif memory ~= '' then memories[#memories + 1], memories[#memories + 2] = id, memory end
   end
 end
-many('ZADD', P .. 'q', queue)
-many('ZREM', P .. 'q', leave)
-add_counts(ARGV[1], done, sums)
+many('HSET', 'pages', values); many('HSET', 'memory', memories); many('HDEL', 'memory', forgotten)
+many('ZADD', 'q', queue); many('ZREM', 'q', leave)
+add_counts(ARGV[1], #values / 2, sums)
 store_pages(sums)
 return result

@@ -7,6 +7,5 @@ if ARGV[2] ~= '' then kept[1], kept[2] = 'last', ARGV[2] end
 for i = 3, #ARGV, 2 do
   if ARGV[i + 1] == '' then gone[#gone + 1] = ARGV[i] else kept[#kept + 1], kept[#kept + 2] = ARGV[i], ARGV[i + 1] end
 end
-many('HSET', P .. 'clocks', kept)
-many('HDEL', P .. 'clocks', gone)
+many('HSET', 'clocks', kept); many('HDEL', 'clocks', gone)
 return 1

@@ -5,10 +5,10 @@
 --          turn that is further off than anybody waits for, and than two pauses, is told, and not taken. O(1) a fetch; one whose reply is lost runs out.
 local pause, awaited, expected, within = up('<dddd', ARGV[1])
 local now, result = (clock(read_state(), expected, within)), {}
-for i = 2, #ARGV do
-  local key = pk('<I4', host_number(ARGV[i]))
+for i, number in ipairs(host_numbers({unpack(ARGV, 2)})) do
+  local key = pk('<I4', number)
   local free, turn, waits = up(TURNS, (call('HGET', P .. 'opens', key) or NONE) .. NONE)
-  local at, k = math.max(now, free), 2 * i - 3
+  local at, k = math.max(now, free), 2 * i - 1
   result[k], result[k + 1] = waits > now and -1 or at - now, floor(at + awaited)
   if waits <= now and at - now <= math.max(${LONGEST_TURN} * 1e6, 2 * pause) then
     call('HSET', P .. 'opens', key, pk(TURNS, at + pause, math.max(turn, at + pause), result[k + 1]))

@@ -19,6 +19,5 @@ for j = 1, #ids do
     end
   end
 end
-many('HSET', P .. 'pages', values)
-many('ZADD', P .. 'q', queue)
+many('HSET', 'pages', values); many('ZADD', 'q', queue)
 return #queue / 2

@@ -19,6 +19,7 @@ from optimal_frontier.scheduling.price_law import GAIN
 from optimal_frontier.state.layouts import pack_doubles
 from optimal_frontier.state.messages import REST
 from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import draw_call
 from optimal_frontier.state.rows import DONE, ONCE, Row
 
 
@@ -435,7 +436,7 @@ def test_an_auto_budget_is_what_was_measured(crawl):
     planner = Planner(crawl.namespace, parse())
     assert planner.plan().budget == pytest.approx(10.0, rel=1e-3)
     crawl.set_time(START + 20)
-    crawl.run("draw_tokens", "0", 200)
+    crawl.namespace.run([draw_call(0, 0.0, 200)])
     assert planner.plan().budget == pytest.approx(15.0, rel=1e-3)
     assert float(crawl.plan()["measured_rate"]) == pytest.approx(15.0, rel=1e-3)
     crawl.set_time(START + 4000)
@@ -447,7 +448,7 @@ def test_redirects_retries_and_robots_txt_are_taken_from_the_budget(crawl):
     crawl.crawled(100)
     planner, _ = planned(crawl, CRAWL_RATE=10)
     crawl.advance(20)
-    crawl.run("draw_tokens", "10", 40)
+    crawl.namespace.run([draw_call(0, 10.0, 40)])
     assert planner.plan().revisit_budget == pytest.approx(8.0)
 
 
