@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
 import msgpack
@@ -83,8 +82,7 @@ class Yielded(NamedTuple):
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(NamedTuple):
     """What is remembered of a page between two fetches.
 
     Attributes
@@ -178,11 +176,10 @@ class Memory:
 
     def pack(self) -> bytes:
         """Return what is stored; nothing where there is nothing to remember."""
-        kept = {name: value for name in _NAMES if (value := getattr(self, name)) != getattr(NOTHING_REMEMBERED, name)}
+        kept = {name: value for name, value, default in zip(self._fields, self, NOTHING_REMEMBERED, strict=True) if value != default}
         return bytes(msgpack.packb(kept)) if kept else b""
 
 
-_NAMES: Final = tuple(field.name for field in fields(Memory))
 #: Fields that msgpack gives back as lists.
 _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "lastmod": Lastmod._make,

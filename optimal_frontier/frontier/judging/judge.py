@@ -380,5 +380,5 @@ def after_entries(observation: Observation, remembered: bytes | None) -> Observa
     """
     kept = observation.memory or observation.handout.memory
     if remembered is None:
-        return replace(observation, memory=replace(kept, etag=b"", last_modified=b""))
-    return replace(observation, memory=replace(kept, entries=remembered))
+        return replace(observation, memory=kept._replace(etag=b"", last_modified=b""))
+    return replace(observation, memory=kept._replace(entries=remembered))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from optimal_frontier.estimation.signal_sources import SignalVisit
@@ -154,7 +154,7 @@ class Judgement:
             self.count("pages", -1)
             self.count("fetched", -(row.visits > 0))
         news = {name: value for name, value in self.remembered.items() if value != getattr(handout.memory, name)}
-        memory = replace(handout.memory, **news) if news else None
+        memory = handout.memory._replace(**news) if news else None
         words = None
         if self.words != handout.words:
             words = self.words

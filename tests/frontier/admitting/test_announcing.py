@@ -326,10 +326,10 @@ def test_what_is_said_of_a_page_in_flight_and_what_its_visit_stores_are_both_kep
     store.advance(1000.0)
     handout = handed_out(store)
     (again,) = tell(store, "h/0", by=None).again
-    stored = replace(handout.memory, etag=b'"1"')
+    stored = handout.memory._replace(etag=b'"1"')
     store.end(handout, memory=stored, **RATE)
     assert take_in(store, {0: [again]}, lambda _: TERMS).again == []
-    assert store.remembered("h/0") == replace(stored, lastmod=store.remembered("h/0").lastmod)
+    assert store.remembered("h/0") == stored._replace(lastmod=store.remembered("h/0").lastmod)
     assert store.remembered("h/0").lastmod is not None
 
 
