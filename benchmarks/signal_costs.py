@@ -20,7 +20,6 @@ from optimal_frontier.estimation.signal_sources import SignalSource, SignalVisit
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.judge import Context, judge, told
 from optimal_frontier.frontier.judging.recent import Recent
-from optimal_frontier.frontier.judging.source_worths import record_in
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory, Signals
@@ -69,7 +68,7 @@ def record(visits: int) -> tuple[float, ...]:
         changed = bool(rng.random() < 0.6)
         signals = int(changed and rng.random() < 0.6) + int(rng.random() < 0.3)
         source = source.after(SignalVisit(1000.0, signals, changed, 1e-3, 3.0))
-    return record_in(source)
+    return (*source[:5], *source.likelihoods)
 
 
 def main() -> None:

@@ -47,7 +47,7 @@ class Heard(NamedTuple):
     @property
     def recall(self) -> float:
         """Share of the changes that at least one source tells of."""
-        return 1.0 - math.prod([1.0 - recall for recall in self.recalls])
+        return 1.0 - math.prod([1.0 - recall for recall in self.recalls]) if self.recalls else 0.0
 
     def seconds(self, change_rate: float, *, is_silence_told: bool = True) -> float:
         """Return by how much the signals bring the next visit nearer, seconds; of a wait that goes by unannounced changes, or by all."""
@@ -129,4 +129,4 @@ def lessons_of(
 
 def after_good(signals: Sequence[Signals]) -> tuple[Signals, ...]:
     """Return what is remembered of signals after a good response: which sources watch the page."""
-    return tuple(told._replace(n=0, unsure=0) if told.n else told for told in signals)
+    return tuple([Signals(*told[:3]) if told.n else told for told in signals])

@@ -28,6 +28,7 @@ from optimal_frontier.state.rows import (
     HUB,
     LEAST_IMPORTANCE,
     MOST_IMPORTANCE,
+    QUEUE,
     SIGNALLED,
     TIMED,
     UNCONDITIONAL,
@@ -216,10 +217,9 @@ class Judgement:
             # Before it is given up.
             wait = second_look_of(row, terms, self.interval)
             if wait < numbers.l:
-                return _with_fields(row, fixed(wait)._asdict() | {"flags": row.flags | CHECKED})
+                return _with_numbers(row, fixed(wait), row.flags | CHECKED)
         # Intervals that are fixed say nothing of sources; with the flag they would go first, as pages that were pinged.
-        flags = {"flags": row.flags | SIGNALLED} if heard.recalls and numbers.e < numbers.l else {}
-        return _with_fields(row, numbers._asdict() | flags)
+        return _with_numbers(row, numbers, row.flags | SIGNALLED if heard.recalls and numbers.e < numbers.l else row.flags)
 
     def _heard(self, row: Row) -> Heard:
         """What sources say of the page from now on, where its deadline goes by doubt."""
@@ -246,3 +246,8 @@ def _with_fields(row: Row, fields: dict[str, Any]) -> Row:
     for name, value in fields.items():
         values[_PLACE[name]] = value
     return Row._make(values)
+
+
+def _with_numbers(row: Row, numbers: Numbers, flags: int) -> Row:
+    """Other numbers and flags, likewise."""
+    return Row._make((row.host, row.state, flags, row.b, *numbers, *row[QUEUE:]))

@@ -255,6 +255,14 @@ def interval_of(row: Row, terms: Terms, yielded: float = 0.0, heard: Heard = SIL
     return min(max(wait, row.min_interval), longest)
 
 
+def interval_of_judged(row: Row, terms: Terms) -> float | None:
+    """Return the interval (s) that is in the numbers of a page that was just judged; None where these say something else."""
+    is_apart = row.state != ACTIVE or row.failures or row.flags & (CHECKED | TIMED | HELD) or row.min_interval >= row.max_interval
+    if is_apart or terms.published.number == 0 or terms.settings.policy == "poisson":
+        return None
+    return min(max(row.a + row.s * terms.log_price if row.s else row.a, row.e), row.l)
+
+
 def discovery_of(yielded: float, terms: Terms) -> float:
     """Return what the new pages of a second are worth in the unit of OBJECTIVE; they are believed to change as any new page."""
     newcomer_rate = 1.0 / terms.published.prior_time if terms.published.prior_time > 0.0 else 0.0

@@ -14,7 +14,7 @@ from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, SignalVisit
 from optimal_frontier.frontier.admitting import announcing
 from optimal_frontier.frontier.admitting.announcing import MOST_FIRST, Told, take_in
-from optimal_frontier.frontier.judging.source_worths import lesson_of, record_in, source_of
+from optimal_frontier.frontier.judging.source_worths import lesson_of, source_of
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.memory import MOST_SOURCES, Signals
@@ -36,7 +36,7 @@ def learned(told: int, silent: int, unchanged: int) -> Record:
     for _ in range(60):
         for signals, changed in ((told, True), (silent, True), (unchanged, False)):
             known = known.after(SignalVisit(1000.0, signals, changed, 0.001), KINDS["sitemap"])
-    return record_in(known)
+    return (*known[:5], *known.likelihoods)
 
 
 TRUE, DOUBTFUL, LYING = learned(1, 1, 0), learned(2, 1, 1), learned(200, 200, 200)
