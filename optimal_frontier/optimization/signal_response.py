@@ -144,10 +144,7 @@ def many_joined(signals: Signals, evidence: Floats) -> Signals:
 
 def response_of_one(threshold: float, signals: Signals) -> Response:
     """Return what a threshold > 0 leads to: `responses` for one page, about 0.5 us a signal; exact if the sums are short."""
-    return Response(*_response(threshold, *signals))
-
-
-def _response(threshold: float, a: float, g: float, evidence: float) -> tuple[float, float, float]:
+    a, g, evidence = signals
     both = a + g
     s = threshold / a
     interval = -math.expm1(-g * s) / g
@@ -169,7 +166,7 @@ def _response(threshold: float, a: float, g: float, evidence: float) -> tuple[fl
         worth = math.exp(-threshold) * threshold * (threshold / a) * excess_share(g * threshold / a)
     else:
         worth = fresh - math.exp(-threshold) * interval
-    return worth, interval, fresh
+    return Response(worth, interval, fresh)
 
 
 def responses(threshold: Floats, signals: Signals) -> Response:
@@ -230,19 +227,14 @@ def threshold_of_one(share: float, signals: Signals) -> tuple[float, float, floa
     if signals.evidence < weakest:
         signals = joined(signals, weakest)
     a, g, evidence = signals
-    # Below the right one: until it all signals are waited for, or the first one is.
-    threshold = target * math.sqrt(a)
-    if share * g < 1.0:
-        first = min(-math.log1p(-share * g), evidence)
-        if first > threshold:
-            threshold = first
-    elif threshold < 1e-300:
-        threshold = 1e-300
+    # Two bounds from below: until the one all signals are waited for, until the other the first one is. Their hypotenuse is near.
+    first = min(-math.log1p(-share * g), evidence) if share * g < 1.0 else 0.0
+    threshold = max(math.hypot(target * math.sqrt(a), first), 1e-300)
     low, high, steepness = 0.0, _MOST_DOUBT, 0.0
     y = -math.log1p(-share)
     goal = math.sqrt(y * (y + 2.0))
     for _ in range(_STEPS):
-        worth, interval, _ = _response(threshold, a, g, evidence)
+        worth, interval, _ = response_of_one(threshold, signals)
         steepness = math.exp(-threshold) * interval
         if worth >= share:
             high = threshold
