@@ -20,7 +20,9 @@ import numpy as np
 
 from optimal_frontier.optimization.signal_response import (
     LEAST_UNANNOUNCED,
+    OneSignals,
     Signals,
+    evidence_of_one,
     excess,
     excesses,
     signals_of,
@@ -55,7 +57,10 @@ def unannounced(change_rate: float, recalls: Sequence[float]) -> float:
     >>> round(unannounced(0.5, [0.6, 0.5]), 9), unannounced(0.5, [])
     (0.1, 0.5)
     """
-    return change_rate * max(math.prod([1.0 - recall for recall in recalls]), LEAST_UNANNOUNCED)
+    share = 1.0
+    for recall in recalls:
+        share *= 1.0 - recall
+    return change_rate * (share if share > LEAST_UNANNOUNCED else LEAST_UNANNOUNCED)
 
 
 def evidence(change_rate: float, recall: float, false_rate: float) -> float:
@@ -80,7 +85,7 @@ def evidence(change_rate: float, recall: float, false_rate: float) -> float:
     >>> round(evidence(1.0, 0.6, 0.6), 6), evidence(1.0, 0.6, 0.0), evidence(1.0, 0.0, 0.5)
     (0.693147, 50.0, 0.0)
     """
-    return float(signals_of_one(change_rate, recall, false_rate).evidence)
+    return evidence_of_one(recall * change_rate, false_rate)
 
 
 def signalled_wait(
@@ -141,7 +146,7 @@ def signalled_waits(
     return wait / signals.unannounced, slope / signals.unannounced
 
 
-def joined_sources(change_rate: float, recalls: Sequence[float], false_rates: Sequence[float]) -> Signals:
+def joined_sources(change_rate: float, recalls: Sequence[float], false_rates: Sequence[float]) -> OneSignals:
     """Return signals of one source that tell about as much of a page as those of several do.
 
     Parameters
@@ -153,9 +158,9 @@ def joined_sources(change_rate: float, recalls: Sequence[float], false_rates: Se
 
     Returns
     -------
-    Signals
-        With the evidence of the strongest source. Weaker signals are joined to fewer of that evidence; what that leaves of them counts
-        as unannounced changes. Thresholds in doubt hold for the page as it is; see `wait_with_sources`.
+    unannounced, rate, evidence : float
+        As in `Signals`, with the evidence of the strongest source. Weaker signals are joined to fewer of that evidence; what that leaves
+        of them counts as unannounced changes. Thresholds in doubt hold for the page as it is; see `wait_with_sources`.
 
     Notes
     -----
@@ -170,13 +175,13 @@ def joined_sources(change_rate: float, recalls: Sequence[float], false_rates: Se
     [0.4, 1.2, 0.693147]
     """
     every = [signals_of_one(change_rate, *source) for source in zip(recalls, false_rates, strict=True)]
-    strongest = max([one.evidence for one in every])
+    strongest = max([evidence for _, _, evidence in every])
     if strongest <= 0.0:
-        return Signals(1.0, 0.0, 0.0)
-    rate = sum([one.rate * excess(one.evidence) for one in every]) / excess(strongest)
+        return 1.0, 0.0, 0.0
+    rate = sum([rate * excess(evidence) for _, rate, evidence in every]) / excess(strongest)
     true = -math.expm1(-strongest)
     recall = min(rate * true, 1.0 - math.prod([1.0 - recall for recall in recalls]))
-    return Signals(max(1.0 - recall, LEAST_UNANNOUNCED), recall / true, strongest)
+    return max(1.0 - recall, LEAST_UNANNOUNCED), recall / true, strongest
 
 
 def wait_with_sources(
@@ -203,7 +208,7 @@ def wait_with_sources(
         signals = signals_of_one(change_rate, recalls[0], false_rates[0])
     else:
         signals = joined_sources(change_rate, recalls, false_rates)
-    if log_price == -math.inf or signals.rate * excess(signals.evidence) < _NOTHING:
+    if log_price == -math.inf or signals[1] * excess(signals[2]) < _NOTHING:
         wait, slope = wait_at_price(log_price, importance, change_rate, objective)
         return wait * change_rate / clock, slope * change_rate / clock
     log_q = log_price - math.log(importance) + (math.log(change_rate) if objective == "freshness" else 0.0)
@@ -214,5 +219,6 @@ def wait_with_sources(
         return math.inf, 0.0
     if q <= 0.0:
         return 0.0, 0.0
-    threshold, steepness, _ = threshold_of_one(q, signals)
-    return threshold / clock, min(q / steepness, MOST_SLOPE * threshold) / clock
+    threshold, steepness = threshold_of_one(q, signals)
+    slope = q / steepness
+    return threshold / clock, (slope if slope < MOST_SLOPE * threshold else MOST_SLOPE * threshold) / clock

@@ -216,7 +216,7 @@ _RIGHT: Final[dict[str, Callable[[Any], bool]]] = {
     # A resolution may be infinite: the word is noted, and no sample.
     "lastmod": lambda value: value is None or (_is_number(value[0]) and value[1] >= 0 and _is_number(value[2])),
     "signals": lambda told: all(
-        [math.isfinite(since + modified) and 0 <= n < 2**63 and 0 <= unsure < 2**63 for _, since, modified, n, unsure in told]
+        math.isfinite(since + modified) and 0 <= n < 2**63 and 0 <= unsure < 2**63 for _, since, modified, n, unsure in told
     ),
     "betas": lambda pairs: all(len(pair) == 2 and all(_is_number(part) and part > 0 for part in pair) for pair in pairs),
     "aliases": lambda names: all(isinstance(name, bytes) and len(name) == 16 for name in names),
