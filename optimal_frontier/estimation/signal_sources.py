@@ -101,8 +101,8 @@ class Believed(NamedTuple):
         """Return how many signals a second come to a page of this change rate (1/s) that no change caused."""
         recall, even, slope, _ = self
         total = even + slope * change_rate
-        false = total - recall * change_rate
-        return false if false > LEAST_FALSE * total else LEAST_FALSE * total
+        false, least = total - recall * change_rate, LEAST_FALSE * total
+        return false if false > least else least
 
     def precision(self, change_rate: float) -> float:
         """Return the probability that a signal is true, for a page of this change rate (1/s)."""

@@ -47,7 +47,10 @@ class Heard(NamedTuple):
     @property
     def recall(self) -> float:
         """Share of the changes that at least one source tells of."""
-        return 1.0 - math.prod([1.0 - recall for recall in self.recalls]) if self.recalls else 0.0
+        missed = 1.0
+        for recall in self.recalls:
+            missed *= 1.0 - recall
+        return 1.0 - missed
 
     def seconds(self, change_rate: float, *, is_silence_told: bool = True) -> float:
         """Return by how much the signals bring the next visit nearer, seconds; of a wait that goes by unannounced changes, or by all."""
@@ -76,7 +79,9 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
     """
     if not signals or change_rate is None or change_rate <= 0.0:
         return SILENCE
-    recalls, false_rates, doubt, most = [], [], 0.0, (0.0, 0, 0.0)
+    recalls: tuple[float, ...] = ()
+    false_rates: tuple[float, ...] = ()
+    doubt, most = 0.0, (0.0, 0, 0.0)
     for source, since, _, n, _ in signals:
         believed = known_of(source).believed
         recall, false_rate = believed.recall, believed.false_rate(change_rate)
@@ -84,13 +89,13 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
         if announced < LEAST_PRECISION * (announced + false_rate):
             continue
         if since <= seen:
-            recalls.append(recall)
-            false_rates.append(false_rate)
+            recalls += (recall,)
+            false_rates += (false_rate,)
         if n:
             false_rate = believed.false_rate_after(change_rate, n, now - max(seen, since))
             more = n * evidence(change_rate, recall, false_rate)
             doubt, most = doubt + more, max(most, (more, n, false_rate))
-    return Heard(tuple(recalls), tuple(false_rates), most[1], most[2], doubt) if recalls or doubt else SILENCE
+    return Heard(recalls, false_rates, most[1], most[2], doubt) if recalls or doubt else SILENCE
 
 
 def lessons_of(
