@@ -6,7 +6,6 @@ which shows whether they were true: `lessons_of`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -99,7 +98,12 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
 
 
 def lessons_of(
-    signals: Sequence[Signals], seen_before: float, interval: float, changed: bool, believed: tuple[float, float] | None
+    signals: Sequence[Signals],
+    seen_before: float,
+    interval: float,
+    changed: bool,
+    believed: tuple[float, float] | None,
+    spare: KnownOf | None = None,
 ) -> list[tuple[str, SignalVisit]]:
     """Return what a visit that gave a bit shows of each source.
 
@@ -115,6 +119,8 @@ def lessons_of(
         The bit.
     believed : tuple of float or None
         Shape and time (s) of what was believed of the change rate before the visit; None teaches nothing.
+    spare : callable, optional
+        Name of a source -> what is known of it. It teaches nothing of sources that are known well.
 
     Notes
     -----
@@ -126,8 +132,9 @@ def lessons_of(
     shape, rate = believed[0], believed[0] / believed[1]
     lessons = []
     for source, since, _, n, unsure in signals:
-        n = n if changed else max(0, n - unsure)
-        if n or since <= seen_before:
+        if n and not changed:
+            n = max(0, n - unsure)
+        if (n or since <= seen_before) and (spare is None or not spare(source).is_known_well):
             lessons.append((source, SignalVisit(interval, n, changed, rate, shape)))
     return lessons
 
