@@ -21,6 +21,8 @@ from optimal_frontier.state.rows import NUMBERS_BYTES
 
 #: A deadline has moved when it did by more than this share of the wait.
 MOVED: Final = 0.05
+#: What rounding to 32 bits leaves of that.
+_LEAST_SHARE: Final = 0.99
 #: RESOLVE_INTERVALs until the plan after next.
 AHEAD: Final = 2.0
 #: Seconds from now within which a deadline may be in the past.
@@ -158,7 +160,10 @@ def shifted_pages(pages: Pages, log_price: float, now: float, ahead: float, most
     most : int
         How many at most: those that are due first.
     """
-    moves = np.flatnonzero(pages["shift"] != pages["written"])
+    # Of most pages one look after the other moves the deadline by next to nothing; these are not gathered.
+    with np.errstate(invalid="ignore", over="ignore"):
+        least = (_LEAST_SHARE * MOVED) * np.maximum(pages["a"] + pages["s"] * np.float32(log_price), pages["e"])
+        moves = np.flatnonzero(np.abs(pages["shift"] - pages["written"]) > least)
     a, s, e, longest, b, shift, written = (pages[name][moves].astype(np.float64) for name in _SHIFTED)
     since = now - b / 1e6
     with np.errstate(invalid="ignore"):
