@@ -27,7 +27,7 @@ from optimal_frontier.frontier.judging.update_times import Republished, bought_t
 from optimal_frontier.frontier.judging.validators import FOUND_OUT, USELESS
 from optimal_frontier.frontier.judging.waits import Terms, discovery_of, interval_of
 from optimal_frontier.scheduling.discovery import waits_with_discovery
-from optimal_frontier.scheduling.exploration import NEVER_S, Exploring
+from optimal_frontier.scheduling.exploration import NEVER_S
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.settings import FrontierSettings
@@ -193,7 +193,7 @@ def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded
     pinned = heads["min_interval"] >= heads["max_interval"]
     wait = np.full(len(heads), np.nan)
     if published.number:
-        exploring = Exploring.of(published.exploration, published.prior_time)
+        exploring = published.exploring
         if exploring.is_even:
             wait[:] = exploring.interval
         elif terms.log_price == -math.inf:
@@ -342,7 +342,7 @@ def _explored(reading: PageReading, terms: Terms) -> float | None:
     """Return the longest wait that exploration gives a page; None where it gives none."""
     row, published = reading.row, terms.published
     longest = row.max_interval * published.stretch
-    asked = Exploring.of(published.exploration, published.prior_time).longest(reading.page, longest)
+    asked = published.exploring.longest(reading.page, longest)
     return asked if asked < longest and math.isfinite(asked) else None
 
 

@@ -10,7 +10,6 @@ from optimal_frontier.cli.failure_causes import cause_in_words
 from optimal_frontier.cli.output import duration, number
 from optimal_frontier.cli.page_clock import why_clock
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
-from optimal_frontier.scheduling.exploration import Exploring
 from optimal_frontier.settings import DAY_S, FrontierSettings
 from optimal_frontier.state.reading import PageReading
 from optimal_frontier.state.rows import CHECKED, SIGNALLED, Row
@@ -77,7 +76,7 @@ def _why_rate(reading: PageReading, facts: dict[str, Any], settings: FrontierSet
         return f"Every {every}: pinned by RULES{scaled}."
     if threshold is None:
         return "Fetched before the first plan, which will give it a rate."
-    if Exploring.of(published.exploration, published.prior_time).is_even:
+    if published.exploring.is_even:
         return f'Every {every}: all pages are explored at even intervals (EXPLORATION "{facts["exploration"]}").'
     hub = facts["hub"]
     if hub is not None and hub["counts"] and interval is not None:

@@ -37,6 +37,7 @@ MEMORY: Final = 0.9
 ALARM: Final = 4.0
 #: Smallest probability whose logarithm is taken.
 _LEAST: Final = 1e-300
+_LOG_LEAST: Final = math.log(_LEAST)
 
 Floats = NDArray[np.float64]
 
@@ -152,9 +153,9 @@ def _log_probability(shape: Floats, time: Floats, interval: Floats, changed: NDA
     """Logarithm of what Gamma posteriors give the bits."""
     with np.errstate(over="ignore"):
         unchanged = -shape * np.log1p(interval / time)
-    return np.asarray(np.where(changed, np.log(np.maximum(-np.expm1(unchanged), _LEAST)), np.maximum(unchanged, math.log(_LEAST))))
+    return np.asarray(np.where(changed, np.log(np.maximum(-np.expm1(unchanged), _LEAST)), np.maximum(unchanged, _LOG_LEAST)))
 
 
 def _log_probability_of_one(shape: float, time: float, interval: float, changed: bool) -> float:
     unchanged = -shape * math.log1p(interval / time)
-    return math.log(max(-math.expm1(unchanged), _LEAST)) if changed else max(unchanged, math.log(_LEAST))
+    return math.log(max(-math.expm1(unchanged), _LEAST)) if changed else max(unchanged, _LOG_LEAST)

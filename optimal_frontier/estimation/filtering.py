@@ -94,7 +94,8 @@ def update_posterior(
 def update_one(shape: float, time: float, interval: float, changed: bool) -> tuple[float, float]:
     """`update_posterior` of one page in plain floats, about 1 us; trusts its input."""
     if not changed:
-        return shape, min(time + interval, _LARGEST)
+        time += interval
+        return shape, time if time < _LARGEST else _LARGEST
     a = max(shape, _TINY)
     ratio = min(max(interval / time, _TINY), _HUGE)
     kept = 1.0 / (1.0 + ratio)

@@ -75,7 +75,8 @@ def median_one(shape: float, time: float) -> float:
     median: float = _quantile_of_one()(shape, 0.5)
     if median < _TINY:
         return float(_quantile(np.asarray(shape), np.asarray(time), np.asarray(0.5)))
-    return min(median / time, _LARGEST)
+    median /= time
+    return median if median < _LARGEST else _LARGEST
 
 
 @cache

@@ -28,12 +28,13 @@ Expectations of what is not seen, an online EM for r and f, were tried: it takes
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 #: Recalls that are told apart.
 RECALLS: Final = (0.0, 0.08, 0.18, 0.3, 0.42, 0.54, 0.66, 0.78, 0.88, 0.95, 0.99)
@@ -100,8 +101,8 @@ class Believed(NamedTuple):
         """Return how many signals a second come to a page of this change rate (1/s) that no change caused."""
         recall, even, slope, _ = self
         total = even + slope * change_rate
-        false = total - recall * change_rate
-        return false if false > LEAST_FALSE * total else LEAST_FALSE * total
+        false, least = total - recall * change_rate, LEAST_FALSE * total
+        return false if false > least else least
 
     def precision(self, change_rate: float) -> float:
         """Return the probability that a signal is true, for a page of this change rate (1/s)."""
@@ -294,8 +295,8 @@ class SignalSource(NamedTuple):
             tuple(likelihood - most for likelihood in likelihoods),
         )
 
-    def after_all(self, visits: Sequence[SignalVisit], kind: Kind = PLAIN) -> tuple[float, tuple[float, ...]]:
-        """Return what several visits teach, all judged by what is known now: `after` for many, as something to add.
+    def after_all(self, visits: ArrayLike, kind: Kind = PLAIN) -> tuple[float, tuple[float, ...]]:
+        """Return what several visits, (n, 5), teach, all judged by what is known now: `after` for many, as something to add.
 
         Returns
         -------
@@ -308,7 +309,7 @@ class SignalSource(NamedTuple):
         -----
         About 60 us, and 1 us a visit. For one visit it is `after`; of many, the first ones have faded by the end.
         """
-        interval, signals, changed, rate, before = np.array(visits, np.float64).T
+        interval, signals, changed, rate, before = np.asarray(visits, np.float64).T
         even, slope = self._line(kind)
         expected = rate * interval
         with np.errstate(invalid="ignore"):

@@ -40,14 +40,14 @@ import numpy as np
 import scipy  # scipy.special is imported at its first use: it takes 0.2 s
 from numpy.typing import NDArray
 
-from optimal_frontier.optimization.single import changes_per_visit
-
 Floats = NDArray[np.float64]
 
 #: Least share of changes that no signal tells of: with 0 no time that passes would make a copy any older.
 LEAST_UNANNOUNCED: Final = 1e-6
 #: Most evidence of one signal: a copy that is fresh with a chance of exp(-50) is as good as certainly stale.
 MOST_EVIDENCE: Final = 50.0
+#: False signals for a true one at which a signal has that.
+_SURE: Final = 1.0 / math.expm1(MOST_EVIDENCE)
 #: Signals until the threshold that are told apart at least; more and weaker ones are joined.
 _TERMS: Final = 12.0
 #: Signals a change that stand for none.
@@ -56,6 +56,9 @@ _NONE: Final = 1e-30
 _SMALL: Final = 1e-5
 #: Doubt that is as good as infinite; a signal that is never wrong says more.
 _MOST_DOUBT: Final = 40.0
+_LEAST_DOUBT: Final = 1e-300
+#: Changes between two visits without signals, as a multiple of ``sqrt(y (y + 2))``, about.
+_STRETCH: Final = 1.15
 _STEPS: Final = 100
 #: Accepted last step, relative; the one after it would be its square.
 _CLOSE: Final = 3e-5
@@ -64,7 +67,7 @@ _CLOSE_OF_ONE: Final = 3e-3
 
 
 class Signals(NamedTuple):
-    """What is signalled of pages, in changes of each as its unit of time; arrays (n,), or floats for one page.
+    """What is signalled of pages, in changes of each as its unit of time; arrays (n,).
 
     Attributes
     ----------
@@ -81,8 +84,12 @@ class Signals(NamedTuple):
     evidence: Any
 
 
+#: The same of one page, in plain floats: a named tuple takes 40 times as long to make.
+OneSignals = tuple[float, float, float]
+
+
 class Response(NamedTuple):
-    """What a threshold leads to; arrays (n,), or floats for one page.
+    """What a threshold leads to; arrays (n,).
 
     Attributes
     ----------
@@ -97,13 +104,20 @@ class Response(NamedTuple):
     fresh: Any
 
 
-def signals_of_one(change_rate: float, recall: float, false_rate: float) -> Signals:
+def evidence_of_one(announced: float, false_rate: float) -> float:
+    """Return the evidence of a signal: of those that changes cause, and of false ones, so many come per unit of time, 0 or more."""
+    return math.log1p(announced / false_rate) if false_rate > announced * _SURE else MOST_EVIDENCE if announced > 0.0 else 0.0
+
+
+def signals_of_one(change_rate: float, recall: float, false_rate: float) -> OneSignals:
     """Return what is signalled of one page; all three 0 or more, recall at most 1, the rates per unit of time."""
     announced = recall * change_rate
     if announced <= 0.0:
-        return Signals(1.0, _NONE, 0.0)
-    evidence = min(math.log1p(announced / false_rate), MOST_EVIDENCE) if false_rate > announced * 1e-22 else MOST_EVIDENCE
-    return Signals(max(1.0 - recall, LEAST_UNANNOUNCED), recall + false_rate / change_rate, evidence)
+        return 1.0, _NONE, 0.0
+    unannounced = 1.0 - recall
+    if unannounced < LEAST_UNANNOUNCED:
+        unannounced = LEAST_UNANNOUNCED
+    return unannounced, recall + false_rate / change_rate, evidence_of_one(announced, false_rate)
 
 
 def signals_of(change_rate: Floats, recall: Floats, false_rate: Floats) -> Signals:
@@ -128,10 +142,10 @@ def excesses(evidence: Floats) -> Floats:
     return np.asarray(np.where(evidence < 1e-3, series, evidence + np.expm1(-evidence)))
 
 
-def joined(signals: Signals, evidence: float) -> Signals:
+def joined(signals: OneSignals, evidence: float) -> OneSignals:
     """Return fewer signals of a page, each of this evidence, that tell about as much; more than the page's own."""
-    rate = max(signals.rate * excess(signals.evidence) / excess(evidence), _NONE)
-    return Signals(max(1.0 + rate * math.expm1(-evidence), LEAST_UNANNOUNCED), rate, evidence)
+    rate = max(signals[1] * excess(signals[2]) / excess(evidence), _NONE)
+    return max(1.0 + rate * math.expm1(-evidence), LEAST_UNANNOUNCED), rate, evidence
 
 
 def many_joined(signals: Signals, evidence: Floats) -> Signals:
@@ -142,12 +156,8 @@ def many_joined(signals: Signals, evidence: Floats) -> Signals:
     return Signals(unannounced, rate, np.where(weak, evidence, signals.evidence))
 
 
-def response_of_one(threshold: float, signals: Signals) -> Response:
+def response_of_one(threshold: float, a: float, g: float, evidence: float) -> tuple[float, float, float]:
     """Return what a threshold > 0 leads to: `responses` for one page, about 0.5 us a signal; exact if the sums are short."""
-    return Response(*_response(threshold, *signals))
-
-
-def _response(threshold: float, a: float, g: float, evidence: float) -> tuple[float, float, float]:
     both = a + g
     s = threshold / a
     interval = -math.expm1(-g * s) / g
@@ -204,45 +214,41 @@ def excess_share(y: float) -> float:
     return 0.5 - y * (1 / 6 - y / 24) if y < 1e-3 else excess(y) / (y * y)
 
 
-def threshold_of_one(share: float, signals: Signals) -> tuple[float, float, float]:
+def threshold_of_one(share: float, signals: OneSignals) -> tuple[float, float]:
     """Return the threshold at which a visit is worth a share of importance / change rate, and where that leads.
 
     Parameters
     ----------
     share : float
         In (0, 1).
-    signals : Signals
+    signals : tuple of float
         Of one page.
 
     Returns
     -------
-    threshold, steepness, unannounced : float
-        The threshold; the derivative of the worth by it; and the share of unannounced changes that it was found with, which is larger than
-        the page's own where weak signals were joined. A threshold is doubt: it holds for the page as it is.
+    threshold, steepness : float
+        The threshold, which is doubt: it holds for the page as it is, also where weak signals were joined to find it. And the derivative
+        of the worth by it.
 
     Notes
     -----
     Newton's method in ``sqrt(y (y + 2))``, ``y = -log(1 - share)``: that is nearly linear in the threshold at both ends, as r is, where
-    ``share = 1 - (1 + r) exp(-r)``. 2 or 3 steps.
+    ``share = 1 - (1 + r) exp(-r)``. 2 steps, seldom 3.
     """
-    target = changes_per_visit(share)
-    weakest = target / _TERMS
-    if signals.evidence < weakest:
-        signals = joined(signals, weakest)
-    a, g, evidence = signals
-    # Below the right one: until it all signals are waited for, or the first one is.
-    threshold = target * math.sqrt(a)
-    if share * g < 1.0:
-        first = min(-math.log1p(-share * g), evidence)
-        if first > threshold:
-            threshold = first
-    elif threshold < 1e-300:
-        threshold = 1e-300
-    low, high, steepness = 0.0, _MOST_DOUBT, 0.0
     y = -math.log1p(-share)
     goal = math.sqrt(y * (y + 2.0))
+    # r to 1%, by a step from what it is about.
+    target = _STRETCH * goal
+    target -= (target - math.log1p(target) - y) * (1.0 + target) / target
+    if signals[2] * _TERMS < target:
+        signals = joined(signals, target / _TERMS)
+    a, g, evidence = signals
+    # Two bounds from below: until the one all signals are waited for, until the other the first one is. Their hypotenuse is near.
+    first = -math.log1p(-share * g) if share * g < 1.0 else 0.0
+    threshold = math.hypot(target * math.sqrt(a), evidence if evidence < first else first) or _LEAST_DOUBT
+    low, high, steepness = 0.0, _MOST_DOUBT, 0.0
     for _ in range(_STEPS):
-        worth, interval, _ = _response(threshold, a, g, evidence)
+        worth, interval, _ = response_of_one(threshold, a, g, evidence)
         steepness = math.exp(-threshold) * interval
         if worth >= share:
             high = threshold
@@ -255,9 +261,9 @@ def threshold_of_one(share: float, signals: Signals) -> tuple[float, float, floa
             step = (goal - level) * level * (1.0 - worth) / ((y + 1.0) * steepness)
         reached = threshold + step
         if abs(step) <= _CLOSE_OF_ONE * threshold:
-            return reached, steepness, a
+            return reached, steepness
         threshold = reached if low < reached < high else 0.5 * (low + high)
-    return threshold, steepness, a
+    return threshold, steepness
 
 
 def thresholds_at(share: Floats, signals: Signals, start: Floats | None = None) -> tuple[Floats, Floats, Signals]:

@@ -20,8 +20,9 @@ import numpy as np
 
 from optimal_frontier.optimization.signal_response import (
     LEAST_UNANNOUNCED,
-    MOST_EVIDENCE,
+    OneSignals,
     Signals,
+    evidence_of_one,
     excess,
     excesses,
     signals_of,
@@ -56,7 +57,10 @@ def unannounced(change_rate: float, recalls: Sequence[float]) -> float:
     >>> round(unannounced(0.5, [0.6, 0.5]), 9), unannounced(0.5, [])
     (0.1, 0.5)
     """
-    return change_rate * max(math.prod([1.0 - recall for recall in recalls]), LEAST_UNANNOUNCED)
+    share = 1.0
+    for recall in recalls:
+        share *= 1.0 - recall
+    return change_rate * (share if share > LEAST_UNANNOUNCED else LEAST_UNANNOUNCED)
 
 
 def evidence(change_rate: float, recall: float, false_rate: float) -> float:
@@ -81,7 +85,7 @@ def evidence(change_rate: float, recall: float, false_rate: float) -> float:
     >>> round(evidence(1.0, 0.6, 0.6), 6), evidence(1.0, 0.6, 0.0), evidence(1.0, 0.0, 0.5)
     (0.693147, 50.0, 0.0)
     """
-    return float(signals_of_one(change_rate, recall, false_rate).evidence)
+    return evidence_of_one(recall * change_rate, false_rate)
 
 
 def signalled_wait(
@@ -115,23 +119,7 @@ def signalled_wait(
     >>> round(wait, 2), round(slope, 2)
     (45.11, 54.87)
     """
-    signals = signals_of_one(change_rate, recall, false_rate)
-    if log_price == -math.inf or signals.rate * excess(signals.evidence) < _NOTHING:
-        wait, slope = wait_at_price(log_price, importance, change_rate, objective)
-        return wait / signals.unannounced, slope / signals.unannounced
-    if change_rate <= 0.0:
-        return math.inf, 0.0
-    log_q = log_price - math.log(importance) + (math.log(change_rate) if objective == "freshness" else 0.0)
-    if log_q >= 0.0:
-        return math.inf, 0.0
-    q = math.exp(log_q)
-    if q >= _WORTHLESS:
-        return math.inf, 0.0
-    if q <= 0.0:
-        return 0.0, 0.0
-    threshold, steepness, _ = threshold_of_one(q, signals)
-    clock = signals.unannounced * change_rate
-    return threshold / clock, min(q / steepness, MOST_SLOPE * threshold) / clock
+    return wait_with_sources(log_price, importance, change_rate, (recall,), (false_rate,), objective)
 
 
 def signalled_waits(
@@ -158,8 +146,8 @@ def signalled_waits(
     return wait / signals.unannounced, slope / signals.unannounced
 
 
-def joined_sources(change_rate: float, recalls: Sequence[float], false_rates: Sequence[float]) -> tuple[float, float]:
-    """Return recall and false rate of one source that tells about as much of a page as several do.
+def joined_sources(change_rate: float, recalls: Sequence[float], false_rates: Sequence[float]) -> OneSignals:
+    """Return signals of one source that tell about as much of a page as those of several do.
 
     Parameters
     ----------
@@ -170,9 +158,9 @@ def joined_sources(change_rate: float, recalls: Sequence[float], false_rates: Se
 
     Returns
     -------
-    recall, false_rate : float
-        Of a source whose signals have the evidence of the strongest one. Weaker signals are joined to fewer of that evidence; what that
-        leaves of them counts as unannounced changes. Thresholds in doubt hold for the page as it is; see `wait_with_sources`.
+    unannounced, rate, evidence : float
+        As in `Signals`, with the evidence of the strongest source. Weaker signals are joined to fewer of that evidence; what that leaves
+        of them counts as unannounced changes. Thresholds in doubt hold for the page as it is; see `wait_with_sources`.
 
     Notes
     -----
@@ -184,15 +172,16 @@ def joined_sources(change_rate: float, recalls: Sequence[float], false_rates: Se
     Examples
     --------
     >>> [round(number, 6) for number in joined_sources(0.1, [0.6, 0.0], [0.06, 3.0])]
-    [0.6, 0.06]
+    [0.4, 1.2, 0.693147]
     """
     every = [signals_of_one(change_rate, *source) for source in zip(recalls, false_rates, strict=True)]
-    strongest = max((one.evidence for one in every), default=0.0)
+    strongest = max([evidence for _, _, evidence in every])
     if strongest <= 0.0:
-        return 0.0, 0.0
-    rate = sum(one.rate * excess(one.evidence) for one in every) / excess(strongest)
-    recall = min(-rate * math.expm1(-strongest), 1.0 - math.prod(1.0 - recall for recall in recalls))
-    return recall, recall * change_rate / math.expm1(strongest) if strongest < MOST_EVIDENCE else 0.0
+        return 1.0, 0.0, 0.0
+    rate = sum([rate * excess(evidence) for _, rate, evidence in every]) / excess(strongest)
+    true = -math.expm1(-strongest)
+    recall = min(rate * true, 1.0 - math.prod([1.0 - recall for recall in recalls]))
+    return max(1.0 - recall, LEAST_UNANNOUNCED), recall / true, strongest
 
 
 def wait_with_sources(
@@ -203,7 +192,7 @@ def wait_with_sources(
     false_rates: Sequence[float],
     objective: Objective = "freshness",
 ) -> tuple[float, float]:
-    """Return wait and slope of a page of which several sources tell: `signalled_wait` for more than one.
+    """Return wait and slope of a page of which any number of sources tell: `signalled_wait` for more than one.
 
     Returns
     -------
@@ -211,12 +200,25 @@ def wait_with_sources(
         Seconds of the clock of unannounced changes, `unannounced`. A signal of a source brings the visit nearer by
         ``evidence(source) / unannounced`` seconds.
     """
-    if len(recalls) == 1:
-        return signalled_wait(log_price, importance, change_rate, recalls[0], false_rates[0], objective)
     if not recalls or change_rate <= 0.0:
         return wait_at_price(log_price, importance, change_rate, objective)
-    recall, false_rate = joined_sources(change_rate, recalls, false_rates)
-    wait, slope = signalled_wait(log_price, importance, change_rate, recall, false_rate, objective)
-    # The doubt at which the visit is due is the same; the clock is that of what all of them leave unannounced.
-    ratio = unannounced(change_rate, [recall]) / unannounced(change_rate, recalls)
-    return wait * ratio, slope * ratio
+    # The doubt at which the visit is due is that of the joined source; the clock is that of what all of them leave unannounced.
+    clock = unannounced(change_rate, recalls)
+    if len(recalls) == 1:
+        signals = signals_of_one(change_rate, recalls[0], false_rates[0])
+    else:
+        signals = joined_sources(change_rate, recalls, false_rates)
+    if log_price == -math.inf or signals[1] * excess(signals[2]) < _NOTHING:
+        wait, slope = wait_at_price(log_price, importance, change_rate, objective)
+        return wait * change_rate / clock, slope * change_rate / clock
+    log_q = log_price - math.log(importance) + (math.log(change_rate) if objective == "freshness" else 0.0)
+    if log_q >= 0.0:
+        return math.inf, 0.0
+    q = math.exp(log_q)
+    if q >= _WORTHLESS:
+        return math.inf, 0.0
+    if q <= 0.0:
+        return 0.0, 0.0
+    threshold, steepness = threshold_of_one(q, signals)
+    slope = q / steepness
+    return threshold / clock, (slope if slope < MOST_SLOPE * threshold else MOST_SLOPE * threshold) / clock

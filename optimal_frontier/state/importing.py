@@ -9,7 +9,7 @@ import contextlib
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -79,7 +79,7 @@ class Names:
             for name in memory.aliases
             if len(name) == _ALIAS_BYTES and name[4:] in self.of
         )
-        return raw if names == memory.aliases else replace(memory, aliases=names).pack()
+        return raw if names == memory.aliases else memory._replace(aliases=names).pack()
 
 
 def check_header(line: Line) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
 import msgpack
@@ -83,8 +82,7 @@ class Yielded(NamedTuple):
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(NamedTuple):
     """What is remembered of a page between two fetches.
 
     Attributes
@@ -178,16 +176,15 @@ class Memory:
 
     def pack(self) -> bytes:
         """Return what is stored; nothing where there is nothing to remember."""
-        kept = {name: value for name in _NAMES if (value := getattr(self, name)) != getattr(NOTHING_REMEMBERED, name)}
+        kept = {name: value for name, value, default in zip(self._fields, self, NOTHING_REMEMBERED, strict=True) if value != default}
         return bytes(msgpack.packb(kept)) if kept else b""
 
 
-_NAMES: Final = tuple(field.name for field in fields(Memory))
 #: Fields that msgpack gives back as lists.
 _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "lastmod": Lastmod._make,
     "signals": lambda told: tuple(
-        Signals(str(source), float(since), float(modified), int(n), int(unsure)) for source, since, modified, n, unsure in told
+        [Signals(str(source), float(since), float(modified), int(n), int(unsure)) for source, since, modified, n, unsure in told]
     ),
     "betas": lambda pairs: tuple(map(tuple, pairs)),
     "aliases": tuple,
@@ -219,7 +216,7 @@ _RIGHT: Final[dict[str, Callable[[Any], bool]]] = {
     # A resolution may be infinite: the word is noted, and no sample.
     "lastmod": lambda value: value is None or (_is_number(value[0]) and value[1] >= 0 and _is_number(value[2])),
     "signals": lambda told: all(
-        math.isfinite(since) and math.isfinite(modified) and _is_count(n) and _is_count(unsure) for _, since, modified, n, unsure in told
+        math.isfinite(since + modified) and 0 <= n < 2**63 and 0 <= unsure < 2**63 for _, since, modified, n, unsure in told
     ),
     "betas": lambda pairs: all(len(pair) == 2 and all(_is_number(part) and part > 0 for part in pair) for pair in pairs),
     "aliases": lambda names: all(isinstance(name, bytes) and len(name) == 16 for name in names),

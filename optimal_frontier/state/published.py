@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
+
+from optimal_frontier.scheduling.exploration import Exploring
 
 #: Priors by pattern: hash of the pattern, shape and time (s) of the Gamma prior, pages that taught it.
 PRIORS: Final = np.dtype([("pattern", "<u4"), ("shape", "<f4"), ("time", "<f4"), ("siblings", "<u4")])
@@ -83,6 +86,11 @@ class Published:
             {name: value for name, value in fields.items() if name.startswith("exploration")},
             dict(fields),
         )
+
+    @cached_property
+    def exploring(self) -> Exploring:
+        """How far exploration is, and what that makes of waits."""
+        return Exploring.of(self.exploration, self.prior_time)
 
     def log_price_at(self, host: int, log_price: float) -> float:
         """Return the log price of a visit to a host, by its number, when that of the crawl is ``log_price``.

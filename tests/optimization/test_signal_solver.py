@@ -11,6 +11,8 @@ import optimal_frontier.optimization as optimization
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization import solve_periodic, solve_signals
 from optimal_frontier.optimization.signal_response import (
+    OneSignals,
+    Response,
     Signals,
     many_joined,
     response_of_one,
@@ -24,7 +26,7 @@ from optimal_frontier.optimization.signal_response import (
 def play(threshold: float, recall: float, false_rate: float, visits: int, seed: int) -> tuple[float, float]:
     """Mean interval and share of time fresh of a page that changes once per unit of time, under a threshold of doubt."""
     rng = np.random.default_rng(seed)
-    signals = signals_of_one(1.0, recall, false_rate)
+    signals = Signals(*signals_of_one(1.0, recall, false_rate))
     total = fresh = 0.0
     for _ in range(visits):
         now, doubt, first = 0.0, 0.0, math.inf
@@ -53,7 +55,7 @@ def play(threshold: float, recall: float, false_rate: float, visits: int, seed: 
     [(1.5, 0.6, 0.6), (0.5, 0.6, 0.6), (2.0, 0.9, 0.05), (1.0, 0.3, 2.0), (1.2, 1.0, 0.5), (1.0, 0.5, 0.0)],
 )
 def test_intervals_and_freshness_are_those_of_a_page_that_is_played(threshold, recall, false_rate) -> None:
-    found = response_of_one(threshold, signals_of_one(1.0, recall, false_rate))
+    found = Response(*response_of_one(threshold, *signals_of_one(1.0, recall, false_rate)))
     interval, fresh = play(threshold, recall, false_rate, 20_000, 1)
     assert found.interval == pytest.approx(interval, rel=0.03)
     assert found.fresh / found.interval == pytest.approx(fresh, rel=0.03)
@@ -64,7 +66,10 @@ def test_many_pages_respond_like_each_one() -> None:
     recall, false, x = rng.random(300), 10 ** rng.uniform(-3, 1, 300), 10 ** rng.uniform(-7, 1, 300)
     found = responses(x, signals_of(np.ones(300), recall, false))
     one = np.array(
-        [response_of_one(*pair) for pair in zip(x.tolist(), map(lambda r, f: signals_of_one(1.0, r, f), recall, false), strict=True)]
+        [
+            response_of_one(at, *signals_of_one(1.0, *source))
+            for at, *source in zip(x.tolist(), recall.tolist(), false.tolist(), strict=True)
+        ]
     )
     for of, expected in zip(found, one.T, strict=True):
         np.testing.assert_allclose(of, expected, rtol=1e-9)
@@ -141,11 +146,11 @@ def test_many_weak_signals_are_joined_to_few_without_loss() -> None:
     """The threshold that is found with joined signals loses a hundred-thousandth against the exact one."""
     for recall, false_rate, share in ((0.6, 10.0, 0.3), (0.9, 30.0, 0.8), (0.3, 5.0, 0.5), (0.95, 20.0, 0.05)):
         signals = signals_of_one(1.0, recall, false_rate)
-        threshold, _, _ = threshold_of_one(share, signals)
-        exact = response_of_one(threshold, signals)
+        threshold, _ = threshold_of_one(share, signals)
+        exact = Response(*response_of_one(threshold, *signals))
 
-        def gain(x: float, signals: Signals = signals, share: float = share) -> float:
-            found = response_of_one(x, signals)
+        def gain(x: float, signals: OneSignals = signals, share: float = share) -> float:
+            found = Response(*response_of_one(x, *signals))
             return (found.fresh - share) / found.interval
 
         best = max(gain(x) for x in np.linspace(0.9, 1.1, 81) * threshold)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from optimal_frontier.optimization.signal_response import LEAST_UNANNOUNCED, MOST_EVIDENCE
+from optimal_frontier.optimization.signal_response import LEAST_UNANNOUNCED, MOST_EVIDENCE, signals_of_one
 from optimal_frontier.scheduling.numbers import wait_at_price
 from optimal_frontier.scheduling.signals import (
     evidence,
@@ -91,6 +91,5 @@ def test_a_false_source_beside_a_good_one_adds_nothing() -> None:
 def test_no_source_and_one_source() -> None:
     assert wait_with_sources(1.0, 1.0, 0.1, [], []) == wait_at_price(1.0, 1.0, 0.1)
     assert wait_with_sources(1.0, 1.0, 0.1, [0.6], [0.06]) == signalled_wait(1.0, 1.0, 0.1, 0.6, 0.06)
-    assert joined_sources(0.1, [0.6], [0.06]) == pytest.approx((0.6, 0.06))
-    recall, false_rate = joined_sources(0.1, [0.6, 0.4], [0.0, 0.0])
-    assert (recall, false_rate) == (pytest.approx(0.76), 0.0)
+    assert joined_sources(0.1, [0.6], [0.06]) == pytest.approx(signals_of_one(0.1, 0.6, 0.06))
+    assert joined_sources(0.1, [0.6, 0.4], [0.0, 0.0]) == pytest.approx(signals_of_one(0.1, 0.76, 0.0))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from optimal_frontier.frontier.admitting.revival import brought_back, due_at
@@ -102,13 +101,13 @@ def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Word:
         return Word(memory, False)
     told = Lastmod(modified, resolution, now)
     if new.announcement is None:
-        return Word(replace(memory, lastmod=told), False)
+        return Word(memory._replace(lastmod=told), False)
     source, unread = new.announcement
     # The word is no fair sample of ages: one that has not moved was not passed on, and a page that is found because it is new is young.
     # So it is noted as too rough to be used as one, but for the words of a source that is read for the first time.
     is_sample = row.attempts == 0 and unread < 0
     if (row.attempts or is_sample) and not is_ping(source):
-        memory = replace(memory, lastmod=told if is_sample else told._replace(resolution=math.inf))
+        memory = memory._replace(lastmod=told if is_sample else told._replace(resolution=math.inf))
     before = next((known for known in memory.signals if known.source == source), None)
     if before is None:
         if len(memory.signals) >= MOST_SOURCES:
@@ -127,7 +126,7 @@ def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Word:
         is_unsure = resolution <= ROUGH_S and modified <= last_seen
         known = known._replace(n=known.n + 1, unsure=known.unsure + is_unsure)
     others = tuple(one for one in memory.signals if one.source != source)
-    return Word(replace(memory, signals=(*others, known)) if known != before else memory, is_signal)
+    return Word(memory._replace(signals=(*others, known)) if known != before else memory, is_signal)
 
 
 def after_signal(
@@ -192,7 +191,7 @@ def _is_convinced(row: Row, memory: Memory, rate: float | None, known_of: KnownO
     goes_by_doubt = row.state != RETIRED and not row.flags & TIMED and rate is not None
     for told in memory.signals:
         if told.n and (not goes_by_doubt or (may_go_first and is_ping(told.source))):
-            record, _, believed = known_of(told.source)
+            record, _, believed, _ = known_of(told.source)
             # As of the pages that it tells of on average, if this one is slower: who pings has that page in mind.
             mean = record.changes / record.time if record.time > 0.0 else 0.0
             if believed.precision(max(rate or _ANY_RATE, mean)) >= CONVINCING:

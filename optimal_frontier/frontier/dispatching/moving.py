@@ -139,7 +139,7 @@ def _settle_down(namespace: Namespace, move: Move, token: float, own: Memory, th
     names, given_up = _names(own, observation, (there, target.page))
     row = rebounded(observation.row, target.row)._replace(pattern=target.row.pattern, directory=target.row.directory)
     # A sitemap said it of the old one.
-    memory = replace(own, lastmod=None, signals=(), aliases=names)
+    memory = own._replace(lastmod=None, signals=(), aliases=names)
     tail = pack_tail(target.stated, target.record)
     (reply,) = namespace.run([Call(there, "adopt", [target.page, target.host, row.pack(), tail, memory.pack()])])
     if reply != 1:
@@ -159,7 +159,7 @@ def _join(namespace: Namespace, move: Move, token: float, place: Place, *, at_la
     names, given_up = _names(known, observation, (place.partition, place.page), own)
     merged = merge(row, observation.row, observation.row.b / 1e6)
     memory = (
-        replace(own, lastmod=known.lastmod, signals=known.signals, aliases=names) if merged.takes_over else replace(known, aliases=names)
+        own._replace(lastmod=known.lastmod, signals=known.signals, aliases=names) if merged.takes_over else known._replace(aliases=names)
     )
     if row.b == 0:
         # It waits for its first visit, if that is not under way: it needs none.
@@ -254,7 +254,7 @@ def _observe(namespace: Namespace, observation: Observation, token: float, count
 def _own_memory(observation: Observation) -> Memory:
     """Return what is remembered of the page that moves, with its other names."""
     before = observation.handout.memory
-    return before if observation.memory is None else replace(observation.memory, aliases=before.aliases)
+    return before if observation.memory is None else observation.memory._replace(aliases=before.aliases)
 
 
 def _memory_of(namespace: Namespace, place: Place) -> Memory:

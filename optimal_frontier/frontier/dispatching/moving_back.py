@@ -6,8 +6,6 @@ name, or tries the name before.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.admitting.revival import brought_back
 from optimal_frontier.frontier.dispatching.moving import rebounded
@@ -52,12 +50,12 @@ def give_back(namespace: Namespace, settings: FrontierSettings, observation: Obs
         return False
     row = rebounded(brought_back(observation.row, namespace.now(partition)), back.row)._replace(pattern=back.row.pattern)
     # Validators are those of another address.
-    kept = replace(memory, aliases=tuple(earlier), etag=b"", last_modified=b"", size=0, lastmod=None, signals=())
+    kept = memory._replace(aliases=tuple(earlier), etag=b"", last_modified=b"", size=0, lastmod=None, signals=())
     tail = pack_tail(back.stated, back.record)
     (reply,) = namespace.run([Call(partition, "adopt", [page, back.host, row.pack(), tail, kept.pack()])])
     if reply != 1:
         return False
-    alone = replace(memory, aliases=())
+    alone = memory._replace(aliases=())
     namespace.run(revise_calls(handout.partition, [(handout.page, observation.row.b, observation.row, alone)], f"{COUNTER}=1"))
     to = pack_alias(partition, page)
     for k, name in map(split_alias, earlier):

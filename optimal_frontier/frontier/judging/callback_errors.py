@@ -79,7 +79,7 @@ def after_callback_error(observation: Observation, cause: str, error: str) -> Ob
         observation,
         op=KEEP,
         row=row,
-        memory=replace(kept, etag=b"", last_modified=b"", size=0, lost=Lost(cause, error, missed)),
+        memory=kept._replace(etag=b"", last_modified=b"", size=0, lost=Lost(cause, error, missed)),
         counters=_counted(observation.counters, {f"failures_{cause}": 1, f"lost_{cause}": 1}),
         moved="",
         is_canonical=False,
@@ -95,7 +95,7 @@ def fetched_once_more(observation: Observation) -> Observation:
     assert lost is not None  # the caller looked
     if observation.outcome in ("ok", "gone"):
         counters = _counted(observation.counters, {f"lost_{lost.cause}": -1})
-        return replace(observation, memory=replace(handout.memory, lost=None), counters=counters)
+        return replace(observation, memory=handout.memory._replace(lost=None), counters=counters)
     row = row._replace(state=ONCE, flags=handout.row.flags & ~HELD, failures=min(row.failures + 1, _MOST_IN_A_ROW))
     return replace(observation, op=KEEP, row=row._replace(**fixed(_wait(handout, row))._asdict()))
 

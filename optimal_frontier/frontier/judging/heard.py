@@ -6,7 +6,6 @@ which shows whether they were true: `lessons_of`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -47,7 +46,10 @@ class Heard(NamedTuple):
     @property
     def recall(self) -> float:
         """Share of the changes that at least one source tells of."""
-        return 1.0 - math.prod([1.0 - recall for recall in self.recalls])
+        missed = 1.0
+        for recall in self.recalls:
+            missed *= 1.0 - recall
+        return 1.0 - missed
 
     def seconds(self, change_rate: float, *, is_silence_told: bool = True) -> float:
         """Return by how much the signals bring the next visit nearer, seconds; of a wait that goes by unannounced changes, or by all."""
@@ -76,7 +78,9 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
     """
     if not signals or change_rate is None or change_rate <= 0.0:
         return SILENCE
-    recalls, false_rates, doubt, most = [], [], 0.0, (0.0, 0, 0.0)
+    recalls: tuple[float, ...] = ()
+    false_rates: tuple[float, ...] = ()
+    doubt, most = 0.0, (0.0, 0, 0.0)
     for source, since, _, n, _ in signals:
         believed = known_of(source).believed
         recall, false_rate = believed.recall, believed.false_rate(change_rate)
@@ -84,17 +88,22 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
         if announced < LEAST_PRECISION * (announced + false_rate):
             continue
         if since <= seen:
-            recalls.append(recall)
-            false_rates.append(false_rate)
+            recalls += (recall,)
+            false_rates += (false_rate,)
         if n:
             false_rate = believed.false_rate_after(change_rate, n, now - max(seen, since))
             more = n * evidence(change_rate, recall, false_rate)
             doubt, most = doubt + more, max(most, (more, n, false_rate))
-    return Heard(tuple(recalls), tuple(false_rates), most[1], most[2], doubt) if recalls or doubt else SILENCE
+    return Heard(recalls, false_rates, most[1], most[2], doubt) if recalls or doubt else SILENCE
 
 
 def lessons_of(
-    signals: Sequence[Signals], seen_before: float, interval: float, changed: bool, believed: tuple[float, float] | None
+    signals: Sequence[Signals],
+    seen_before: float,
+    interval: float,
+    changed: bool,
+    believed: tuple[float, float] | None,
+    spare: KnownOf | None = None,
 ) -> list[tuple[str, SignalVisit]]:
     """Return what a visit that gave a bit shows of each source.
 
@@ -110,6 +119,8 @@ def lessons_of(
         The bit.
     believed : tuple of float or None
         Shape and time (s) of what was believed of the change rate before the visit; None teaches nothing.
+    spare : callable, optional
+        Name of a source -> what is known of it. It teaches nothing of sources that are known well.
 
     Notes
     -----
@@ -121,12 +132,13 @@ def lessons_of(
     shape, rate = believed[0], believed[0] / believed[1]
     lessons = []
     for source, since, _, n, unsure in signals:
-        n = n if changed else max(0, n - unsure)
-        if n or since <= seen_before:
+        if n and not changed:
+            n = max(0, n - unsure)
+        if (n or since <= seen_before) and (spare is None or not spare(source).is_known_well):
             lessons.append((source, SignalVisit(interval, n, changed, rate, shape)))
     return lessons
 
 
 def after_good(signals: Sequence[Signals]) -> tuple[Signals, ...]:
     """Return what is remembered of signals after a good response: which sources watch the page."""
-    return tuple(told._replace(n=0, unsure=0) if told.n else told for told in signals)
+    return tuple([Signals(*told[:3]) if told.n else told for told in signals])

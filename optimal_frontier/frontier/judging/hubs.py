@@ -112,4 +112,4 @@ def after_links(observation: Observation, found: FoundLinks, published: Publishe
     counters = dict(observation.counters)
     if found.pages:
         counters["discovered"] = counters.get("discovered", 0) + found.pages
-    return replace(observation, row=row, memory=replace(memory, yielded=Yielded(*learned, at)), counters=counters)
+    return replace(observation, row=row, memory=memory._replace(yielded=Yielded(*learned, at)), counters=counters)

@@ -24,7 +24,7 @@ from optimal_frontier.frontier.judging.learning import FORGOTTEN, change_bit, le
 from optimal_frontier.frontier.judging.noise import after_template_change, notice
 from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED, TRUNCATED, cause_of, counters_of, outcome_of
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit
-from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of
+from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of, interval_of_judged
 from optimal_frontier.state.messages import DROP, RELEASE, REST, Change, Handout, Observation
 from optimal_frontier.state.rows import ACTIVE, DONE, HELD, HUB, ONCE, RETIRED, TRANSIENT, UNCONDITIONAL
 
@@ -89,13 +89,14 @@ def told(handout: Handout, observation: Observation | None, context: Context) ->
     row = observation.row if observation is not None and is_seen else handout.row
     settings = context.settings
     terms = Terms(handout.log_price, context.published, settings)
-    timetable = settings.rules.of(handout.record["url"]).update_times
-    if timetable is None:
+    interval = interval_of_judged(row, terms) if is_seen else None
+    if interval is None:
         memory = (observation.memory if observation is not None else None) or handout.memory
-        interval = interval_of(row, terms, worth_of(memory, settings) if row.flags & HUB else 0.0)
-    else:
-        memory = handout.memory if observation is None else observation.memory or handout.memory
-        interval = update_times.interval_of_timed(update_times.republished(timetable, memory), row, terms)
+        timetable = settings.rules.of(handout.record["url"]).update_times
+        if timetable is None:
+            interval = interval_of(row, terms, worth_of(memory, settings) if row.flags & HUB else 0.0)
+        else:
+            interval = update_times.interval_of_timed(update_times.republished(timetable, memory), row, terms)
     return {
         "changed": callback_errors.change_told(handout, observation),
         "change_rate": change_rate_of(row, context.published),
@@ -380,5 +381,5 @@ def after_entries(observation: Observation, remembered: bytes | None) -> Observa
     """
     kept = observation.memory or observation.handout.memory
     if remembered is None:
-        return replace(observation, memory=replace(kept, etag=b"", last_modified=b""))
-    return replace(observation, memory=replace(kept, entries=remembered))
+        return replace(observation, memory=kept._replace(etag=b"", last_modified=b""))
+    return replace(observation, memory=kept._replace(entries=remembered))

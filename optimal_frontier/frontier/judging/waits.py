@@ -19,7 +19,7 @@ from optimal_frontier.frontier.judging.backoff import wait_after_failures
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, CAUSES, ITEM
 from optimal_frontier.scheduling.discovery import discovery_rate, wait_with_discovery, waits_with_discovery
-from optimal_frontier.scheduling.exploration import NEVER_S, Exploring
+from optimal_frontier.scheduling.exploration import NEVER_S
 from optimal_frontier.scheduling.numbers import (
     Floats,
     ManyNumbers,
@@ -101,7 +101,7 @@ def numbers_of(
         return fixed(longest - min(max(late, 0.0), (1.0 - PINNED_SLACK) * longest))
     if published.number == 0:
         return Numbers(math.inf, 0.0, row.min_interval, longest)
-    exploring = Exploring.of(published.exploration, published.prior_time)
+    exploring = published.exploring
     is_memoryless = terms.settings.policy == "poisson"
     draw = draw_of(page, row.attempts) if is_memoryless else 1.0
     if exploring.is_even:
@@ -123,7 +123,7 @@ def second_look_of(row: Row, terms: Terms, interval: float) -> float:
     is_free = row.failures == 0 and row.flags & _APART == 0 and row.min_interval < row.max_interval
     if not is_free or published.number == 0 or rate is None or terms.settings.objective != "freshness":
         return math.inf
-    exploring = Exploring.of(published.exploration, published.prior_time)
+    exploring = published.exploring
     log_price = published.log_price_at(row.host, terms.log_price)
     return max(exploring.second_look(log_price, row.importance, rate, interval), row.min_interval)
 
@@ -166,7 +166,7 @@ def numbers_of_rows(
     some, ids = rows[priced], pages[priced]
     least, longest = some["min_interval"].astype(np.float64), some["max_interval"].astype(np.float64)
     longest = np.minimum(longest * published.stretch, FAR_S)
-    exploring = Exploring.of(published.exploration, published.prior_time)
+    exploring = published.exploring
     is_memoryless = terms.settings.policy == "poisson"
     draws: Floats | float = 1.0
     if is_memoryless:
@@ -263,9 +263,17 @@ def interval_of(row: Row, terms: Terms, yielded: float = 0.0, heard: Heard = SIL
         return longest
     if published.number == 0:
         return None
-    exploring = Exploring.of(published.exploration, published.prior_time)
+    exploring = published.exploring
     wait = exploring.interval if exploring.is_even else _wait(row, terms, yielded, heard)[0]
     return min(max(wait, row.min_interval), longest)
+
+
+def interval_of_judged(row: Row, terms: Terms) -> float | None:
+    """Return the interval (s) that is in the numbers of a page that was just judged; None where these say something else."""
+    is_apart = row.state != ACTIVE or row.failures or row.flags & (CHECKED | TIMED | HELD) or row.min_interval >= row.max_interval
+    if is_apart or terms.published.number == 0 or terms.settings.policy == "poisson":
+        return None
+    return min(max(row.a + row.s * terms.log_price if row.s else row.a, row.e), row.l)
 
 
 def discovery_of(yielded: float, terms: Terms) -> float:

@@ -117,14 +117,15 @@ class ClockKeeper:
         """Return the share of the pages of a partition whose clocks are another than the calendar."""
         return self.clocks[k].running(self.crawl.tables[k].pages) if k in self.clocks else 0.0
 
-    def place(self, k: int, at: Ints, now: float) -> None:
+    def place(self, k: int, at: Ints | slice, now: float) -> None:
         """Note of these pages how far their clocks are ahead."""
         pages, clocks = self.crawl.tables[k].pages, self.clocks[k]
         pages["shift"][at] = 0.0
         if not clocks.is_open or self.crawl.settings.policy == "poisson":
             return
         some = pages.some(at, GOES_BY)
-        at = at[goes_by_price(some) & (some["flags"] & HUB == 0)]  # type: ignore[arg-type]  # columns by name will do
+        moves = np.flatnonzero(goes_by_price(some) & (some["flags"] & HUB == 0))  # type: ignore[arg-type]  # columns by name will do
+        at = moves + at.start if isinstance(at, slice) else at[moves]
         pages["shift"][at] = clocks.shifts(pages, at, now)
 
     def settle(self, k: int, at: Ints) -> None:
@@ -151,9 +152,10 @@ class ClockKeeper:
         # Where clocks count no more, all that is in the numbers is taken back, also what no look wrote at once.
         stirs = clocks.is_open or bool(pages["shift"].any() or pages["written"].any())
         if stirs:
-            stirred = np.ones(pages.count, bool) if is_all else clocks.stirred(pages)
+            stirred = None if is_all else clocks.stirred(pages)
             for start in range(0, pages.count, BLOCK):
-                self.place(k, start + np.flatnonzero(stirred[start : start + BLOCK]), now)
+                block = slice(start, start + BLOCK)
+                self.place(k, block if stirred is None else start + np.flatnonzero(stirred[block]), now)
         clocks.calm()
         seen = self._unlooked.pop(k, 0)
         if not stirs or k not in self.terms:

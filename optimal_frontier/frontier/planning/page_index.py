@@ -55,13 +55,14 @@ class PageIndex:
             The table.
         """
         found = np.full(len(keys), -1, np.int64)
-        asked, stored = np.ascontiguousarray(ids).view(_WORDS), pages["id"].view(_WORDS)
+        asked, stored = np.ascontiguousarray(ids), pages["id"]
         slot, left = self._home(keys), np.arange(len(keys))
         while len(left):
             at = self._slots[slot]
             taken = at != _NOBODY
-            at, left, slot = at[taken], left[taken], slot[taken]
-            there, mine = stored[at], asked[left]
+            if not taken.all():
+                at, left, slot = at[taken], left[taken], slot[taken]
+            there, mine = stored[at].view(_WORDS), asked[left].view(_WORDS)
             same = (there["first"] == mine["first"]) & (there["rest"] == mine["rest"])
             found[left[same]] = at[same]
             left, slot = left[~same], (slot[~same] + 1) & (len(self._slots) - 1)

@@ -22,6 +22,8 @@ from optimal_frontier.state.rows import NUMBERS_BYTES
 
 #: A deadline has moved when it did by more than this share of the wait.
 MOVED: Final = 0.05
+#: Least slope of a page that goes by the price, as a share of its wait; a little less, as tables have 32 bits.
+_LEAST_SLOPE: Final = 0.499
 #: RESOLVE_INTERVALs until the plan after next.
 AHEAD: Final = 2.0
 #: Seconds from now within which a deadline may be in the past.
@@ -162,7 +164,10 @@ def shifted_pages(pages: Pages, terms: Terms, now: float, ahead: float, spread: 
         How many at most: those that are due first.
     """
     log_price = terms.log_price
-    moves = np.flatnonzero(pages["shift"] != pages["written"])
+    # Of most pages one look after the other moves the deadline by next to nothing; these are not gathered.
+    with np.errstate(invalid="ignore", over="ignore"):
+        least = (_LEAST_SLOPE * NOTICEABLE) * np.maximum(pages["a"] + pages["s"] * np.float32(log_price), pages["e"])
+        moves = np.flatnonzero(np.abs(pages["shift"] - pages["written"]) > least)
     a, s, e, longest, b, shift, written = (pages[name][moves].astype(np.float64) for name in _SHIFTED)
     with np.errstate(invalid="ignore"):
         # By the numbers as they stand, which pages may be due soon.

@@ -14,7 +14,7 @@ from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, SignalVisit
 from optimal_frontier.frontier.admitting import announcing
 from optimal_frontier.frontier.admitting.announcing import MOST_FIRST, Told, take_in
-from optimal_frontier.frontier.judging.source_worths import lesson_of, record_in, source_of
+from optimal_frontier.frontier.judging.source_worths import lesson_of, source_of
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.memory import MOST_SOURCES, Signals
@@ -36,7 +36,7 @@ def learned(told: int, silent: int, unchanged: int) -> Record:
     for _ in range(60):
         for signals, changed in ((told, True), (silent, True), (unchanged, False)):
             known = known.after(SignalVisit(1000.0, signals, changed, 0.001), KINDS["sitemap"])
-    return record_in(known)
+    return (*known[:5], *known.likelihoods)
 
 
 TRUE, DOUBTFUL, LYING = learned(1, 1, 0), learned(2, 1, 1), learned(200, 200, 200)
@@ -326,10 +326,10 @@ def test_what_is_said_of_a_page_in_flight_and_what_its_visit_stores_are_both_kep
     store.advance(1000.0)
     handout = handed_out(store)
     (again,) = tell(store, "h/0", by=None).again
-    stored = replace(handout.memory, etag=b'"1"')
+    stored = handout.memory._replace(etag=b'"1"')
     store.end(handout, memory=stored, **RATE)
     assert take_in(store, {0: [again]}, lambda _: TERMS).again == []
-    assert store.remembered("h/0") == replace(stored, lastmod=store.remembered("h/0").lastmod)
+    assert store.remembered("h/0") == stored._replace(lastmod=store.remembered("h/0").lastmod)
     assert store.remembered("h/0").lastmod is not None
 
 

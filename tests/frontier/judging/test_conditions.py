@@ -88,7 +88,7 @@ def test_validators_are_sent_as_they_came():
         handed(state=ONCE),
         handed(tag=TAG + 1),
         handed(NOTHING_REMEMBERED),
-        handed(dataclasses.replace(MEMORY, check=True)),
+        handed(MEMORY._replace(check=True)),
     ],
 )
 def test_a_full_answer_is_asked_for_where_it_is_needed(handout):
@@ -96,7 +96,7 @@ def test_a_full_answer_is_asked_for_where_it_is_needed(handout):
     assert conditions_of(handout, TAG) is None
 
 
-@pytest.mark.parametrize("values", [{"words": DISTRUSTED}, {"memory": dataclasses.replace(MEMORY, lies=2)}])
+@pytest.mark.parametrize("values", [{"words": DISTRUSTED}, {"memory": MEMORY._replace(lies=2)}])
 def test_who_is_not_believed_is_probed_now_and_then(values):
     assert share(lambda h: conditions_of(h, TAG), **values) == pytest.approx(1 / 20, abs=0.01)
 
@@ -122,17 +122,17 @@ def test_a_304_is_an_unchanged_bit_and_keeps_what_is_stored():
     posterior.update(40.0, False)
     assert (observation.bit, observation.row.shape, observation.row.time) == (0, posterior.shape, posterior.time)
     assert observation.counters == {"visits": 1, "observations": 1, "not_modified": 1, "bytes_saved": 1000}
-    assert observation.memory == dataclasses.replace(MEMORY, etag=b'"2"', unchecked=1, unseen=40.0)
+    assert observation.memory == MEMORY._replace(etag=b'"2"', unchecked=1, unseen=40.0)
     assert not is_checked(observation)
     assert observation.row.content == OLD
 
 
 def test_what_another_concept_remembers_is_kept():
     """Several set fields of the memory for the same observation."""
-    handout = handed(dataclasses.replace(MEMORY, entries=b"12345678", aliases=(b"x" * 12,)))
+    handout = handed(MEMORY._replace(entries=b"12345678", aliases=(b"x" * 12,)))
     for observation in (full_answer(handout, None, BOTH, 5), not_modified(handout, BOTH)):
         assert (left(observation).entries, left(observation).aliases) == (b"12345678", (b"x" * 12,))
-    assert left(not_modified(handed(dataclasses.replace(MEMORY, misses=2)), Validators(b"", b"x"))).misses == 2
+    assert left(not_modified(handed(MEMORY._replace(misses=2)), Validators(b"", b"x"))).misses == 2
 
 
 @pytest.mark.parametrize(("words", "expected"), [(HostWords(), 1 / 3), (KNOWN_HOST, 1 / 50), (DISTRUSTED, 1.0)])
@@ -141,14 +141,14 @@ def test_304s_are_checked_by_how_well_the_host_is_known(words, expected):
 
 
 def test_a_page_that_lied_once_is_checked_more_often():
-    doubted = dataclasses.replace(MEMORY, lies=1)
+    doubted = MEMORY._replace(lies=1)
     asks = share(lambda h: is_checked(not_modified(h, BOTH)), memory=doubted, words=KNOWN_HOST)
     assert asks == pytest.approx(1 / 3, abs=0.025)
     assert conditions_of(handed(doubted), TAG) == BOTH
 
 
 def test_a_page_is_checked_after_so_many_304s_at_least():
-    handout = handed(dataclasses.replace(MEMORY, unchecked=MOST_UNCHECKED - 1), words=KNOWN_HOST)
+    handout = handed(MEMORY._replace(unchecked=MOST_UNCHECKED - 1), words=KNOWN_HOST)
     observation = not_modified(handout, BOTH)
     assert is_checked(observation)
     assert (observation.row.a, observation.row.l) == (1.0, 1.0)  # as soon as its least interval is over
@@ -157,12 +157,12 @@ def test_a_page_is_checked_after_so_many_304s_at_least():
 
 
 def test_a_page_that_changes_before_a_check_is_not_checked():
-    handout = handed(dataclasses.replace(MEMORY, unchecked=MOST_UNCHECKED), time=2.0, elapsed=0.5)
+    handout = handed(MEMORY._replace(unchecked=MOST_UNCHECKED), time=2.0, elapsed=0.5)
     assert not is_checked(not_modified(handout, BOTH))
 
 
 #: Seen 1 s ago by a 304, and 500 s before that in full.
-CHECK = handed(dataclasses.replace(MEMORY, check=True, unchecked=9, unseen=500.0), elapsed=1.0)
+CHECK = handed(MEMORY._replace(check=True, unchecked=9, unseen=500.0), elapsed=1.0)
 
 
 def test_a_check_that_agrees_costs_the_bit_of_its_own_interval():
@@ -182,12 +182,12 @@ def test_a_lie_is_found_and_its_bits_are_taken_back():
     assert (observation.bit, observation.row.shape, observation.row.time) == (1, *map(pytest.approx, (posterior.shape, posterior.time)))
     assert checks(observation) == pytest.approx((MOST_EVIDENCE, 0, 1, 1))
     assert observation.counters["validator_lies"] == 1
-    assert observation.memory == dataclasses.replace(MEMORY, lies=1)
+    assert observation.memory == MEMORY._replace(lies=1)
 
 
 def test_a_second_lie_of_a_page_is_not_held_against_its_host():
     """It may be no worse than a page that differs on every fetch."""
-    doubted = handed(dataclasses.replace(CHECK.memory, lies=1), elapsed=1.0)
+    doubted = handed(CHECK.memory._replace(lies=1), elapsed=1.0)
     observation = full_answer(doubted, None, BOTH, content=NEW)
     assert checks(observation) == (0, 0, 1, 1)
     assert observation.memory.lies == 2
@@ -205,7 +205,7 @@ def test_a_change_that_may_have_come_since_the_304_is_held_against_nobody():
 
 def test_what_304s_said_is_not_believed_of_a_host_that_lies():
     """Nor where the visit is no check: the host was found out at another page."""
-    unseen = dataclasses.replace(MEMORY, unseen=500.0)
+    unseen = MEMORY._replace(unseen=500.0)
     handout = handed(unseen, words=DISTRUSTED)
     assert unseen_s(handout, 1, 40.0) == 500.0
     assert unseen_s(handout, 0, 40.0) == 0.0
@@ -213,7 +213,7 @@ def test_what_304s_said_is_not_believed_of_a_host_that_lies():
 
 
 def test_a_change_that_is_told_speaks_for_the_server_and_clears_the_page():
-    handout = handed(dataclasses.replace(MEMORY, lies=2))
+    handout = handed(MEMORY._replace(lies=2))
     observation = full_answer(handout, BOTH, Validators(b'"2"', b""), 900, NEW)
     assert checks(observation) == (-TOLD, 1, 0, 0)
     assert observation.memory == Memory(etag=b'"2"', size=900)

@@ -11,11 +11,12 @@ from optimal_frontier.estimation.signal_sources import KINDS, LEAST_PRECISION, S
 from optimal_frontier.frontier.judging.heard import SILENCE, heard_of
 from optimal_frontier.frontier.judging.judge import Context, is_news
 from optimal_frontier.frontier.judging.recent import Recent
-from optimal_frontier.frontier.judging.source_worths import lesson_of, record_in, source_of
+from optimal_frontier.frontier.judging.source_worths import lesson_of, source_of
 from optimal_frontier.scheduling.signals import wait_with_sources
 from optimal_frontier.state.memory import Memory, Signals
 from optimal_frontier.state.messages import Handout
 from optimal_frontier.state.rows import CHECKED, HUB, SIGNALLED
+from optimal_frontier.state.source_lessons import Record
 
 NAME, FEED = "h sitemap", "h feed"
 
@@ -25,6 +26,11 @@ def learned(visits: list[SignalVisit], known: SignalSource = SignalSource()) -> 
     for one in visits:
         known = known.after(one, KINDS["sitemap"])
     return known
+
+
+def record_in(known: SignalSource) -> Record:
+    """As it is stored."""
+    return (*known[:5], *known.likelihoods)
 
 
 #: Of a source of whose changes most are told of, and nearly all signals are true; of one that tells of nothing, often.
