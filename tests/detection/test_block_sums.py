@@ -18,6 +18,12 @@ words = st.text(alphabet="abcä é", min_size=1, max_size=6).filter(str.strip)
 blocks = st.lists(words, min_size=1, max_size=6)
 
 
+@given(one=st.lists(words, max_size=20), other=st.lists(words, max_size=20))
+def test_few_blocks_add_up_to_what_many_do(one, other):
+    sums = [block_sum(narrowed(BREAK.join(some)).encode()) for some in (one, other, one + other)]
+    assert sums[2] == (sums[0] + sums[1]) % 2 ** (8 * SUM_BYTES)
+
+
 def page(*parts: str, inside: str = "div") -> Any:
     body = "".join(f"<{inside}>{part}</{inside}>" for part in parts)
     return SimpleNamespace(headers={"Content-Type": "text/html; charset=utf-8"}, body=f"<body>{body}</body>".encode())

@@ -11,17 +11,33 @@ import pytest
 from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
+from plain_frontera import FINGERPRINTS
 from scrapy import Spider
 from scrapy.settings import Settings
 
 from optimal_frontier import Addon
 from optimal_frontier.integrations.scrapy import ChangeDetectionMiddleware, FrontierSpiderMiddleware, OptimalScheduler
+from optimal_frontier.integrations.scrapy.foreign_settings import FronteraSettings
 from optimal_frontier.integrations.scrapy.robots_txt import IS_NEEDED, PatientRobotsTxtMiddleware
 
 DOWNLOADER = "optimal_frontier.integrations.scrapy.ChangeDetectionMiddleware"
 SPIDER = "optimal_frontier.integrations.scrapy.FrontierSpiderMiddleware"
 #: What the add-on changes of Scrapy's own middlewares.
 ROBOTS_TXT = {"scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None, PatientRobotsTxtMiddleware: 100} if IS_NEEDED else {}
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ({}, []),
+        ({"MIDDLEWARES": ["my.Middleware"]}, ["my.Middleware"]),
+        ({"CANONICAL_SOLVER": "my.Solver"}, [FINGERPRINTS]),
+    ],
+    ids=["neither", "MIDDLEWARES", "CANONICAL_SOLVER"],
+)
+def test_frontera_makes_no_fingerprints_that_nobody_reads(given: dict[str, Any], used: list[str]) -> None:
+    """Its default MIDDLEWARES hold where something of the user's may read what they make."""
+    assert FronteraSettings(Settings(given)).get("MIDDLEWARES") == used
 
 
 def _wired(**given: Any) -> Settings:

@@ -6,6 +6,7 @@ import pytest
 from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
+from plain_frontera import FINGERPRINTS
 from scrapy import Request
 
 
@@ -372,7 +373,8 @@ def test_frontera_max_requests_ends_the_crawl(crawl: Crawler, site: MisbehavingS
         class Tester(Base):
             paths = [f"/static/{n}" for n in range(10)]
     """
-    with crawl(spider, MAX_REQUESTS="4", MAX_NEXT_REQUESTS="2", BACKEND="frontera.contrib.backends.memory.FIFO") as running:
+    given = {"BACKEND": "frontera.contrib.backends.memory.FIFO", "MIDDLEWARES": [FINGERPRINTS]}
+    with crawl(spider, MAX_REQUESTS="4", MAX_NEXT_REQUESTS="2", **given) as running:
         assert running.wait() == 0
     assert len(site.fetches) == 4
     assert "BACKEND = 'frontera.contrib.backends.memory.FIFO' is not used" in running.log

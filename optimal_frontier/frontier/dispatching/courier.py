@@ -62,6 +62,18 @@ _TURN_AGAIN_S: Final = 0.02
 _LATER_S: Final = 1.0
 
 
+def busy_spacing_s(speed: float, *, is_behind: bool) -> float:
+    """Return the seconds between two exchanges of a crawl that gets all that it asks for, at so many requests a second.
+
+    Examples
+    --------
+    >>> busy_spacing_s(100.0, is_behind=False), [busy_spacing_s(speed, is_behind=True) for speed in (10.0, 800.0, 5000.0)]
+    (0.02, [0.06, 0.04, 0.02])
+    """
+    longest = _LONGEST_SPACING_S if is_behind else _BUSY_SPACING_S
+    return min(max(_BUSY_SPACING_S, _REQUESTS_A_TRIP / max(speed, 1.0)), longest)
+
+
 class Courier:
     """Carries work to the dispatcher and requests back.
 
@@ -141,13 +153,7 @@ class Courier:
     @property
     def ahead(self) -> int:
         """How many requests to ask for beyond what can be started now: what will be, until the next round trip but one."""
-        return int(self._speed * self._busy_spacing_s * _TRIPS_AHEAD)
-
-    @property
-    def _busy_spacing_s(self) -> float:
-        if not self._is_behind:
-            return _BUSY_SPACING_S
-        return min(max(_BUSY_SPACING_S, _REQUESTS_A_TRIP / max(self._speed, 1.0)), _LONGEST_SPACING_S)
+        return int(self._speed * busy_spacing_s(self._speed, is_behind=self._is_behind) * _TRIPS_AHEAD)
 
     def context(self, handout: Handout) -> Context:
         """Return what a visit of a handout is judged by: the settings, its partition's last plan, what this process remembers."""
@@ -357,7 +363,8 @@ class Courier:
             carried = Exchange()
             if self.nothing_left.look(outcome):
                 self._wake()
-            time.sleep(self._busy_spacing_s if self._asks_ahead and self.ahead and not self._stopping else _SPACING_S)
+            is_busy = self._asks_ahead and self.ahead and not self._stopping
+            time.sleep(busy_spacing_s(self._speed, is_behind=self._is_behind) if is_busy else _SPACING_S)
 
     def _may_pass(self, error: OptimalFrontierError) -> bool:
         return isinstance(error, StateUnavailableError) or (self._had_rights and isinstance(error, StateForbiddenError))
