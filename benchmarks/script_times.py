@@ -46,13 +46,14 @@ def main() -> None:
         full = calls.visited[:], calls.waiting[:]
         for begin in range(0, given.calls, ROUND):
             server.restore()
+            server.watch_calls(0.0)
             calls.visited, calls.waiting = full[0][:], full[1][:]
             for kind, make in calls.kinds.items():
                 if given.only and not kind.startswith(tuple(given.only)):
                     continue
                 for _ in range(min(ROUND, given.calls - begin)):
                     call = make()
-                    server.watch_calls(0.0)
+                    server.client.slowlog_reset()
                     before = server.computed_ms()
                     space.run([call])
                     computed.setdefault(kind, []).append(server.computed_ms() - before)

@@ -18,6 +18,7 @@ from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange,
 from optimal_frontier.frontier.dispatching.revising import bring_back, force, forget
 from optimal_frontier.state.messages import KEEP, RELEASE
 from optimal_frontier.state.namespace import Call
+from optimal_frontier.state.partition import HEAVY_BATCH
 from optimal_frontier.state.published import PRICES, PRIORS
 from optimal_frontier.state.rows import ACTIVE, UNCONDITIONAL
 
@@ -332,6 +333,16 @@ def test_hosts_of_full_slots_are_passed_over(store):
     assert outcome.waits_for_room
     outcome = dispatcher.exchange(Exchange(want=6, has_room=True))
     assert {handout.host for handout in outcome.handouts} == {"a"}
+
+
+def test_what_one_call_could_not_hand_out_is_asked_for_at_once(store, clock):
+    """Without a pause, though each call fills hosts that the next one has to know of."""
+    dispatcher = Dispatcher(store, settings_of())
+    dispatcher.exchange(Exchange(pages=[page_of(f"h{n}/{n}") for n in range(2 * HEAVY_BATCH)]))
+    for _ in range(2):
+        outcome = dispatcher.exchange(Exchange(want=2 * HEAVY_BATCH, per_host=8))
+        assert (len(outcome.handouts), outcome.wait) == (HEAVY_BATCH, 0.0)
+    assert dispatcher.exchange(Exchange(want=1, per_host=8)).handouts == []
 
 
 def test_forgotten_pages_are_noticed(store):
