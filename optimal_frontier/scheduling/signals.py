@@ -110,7 +110,7 @@ def signalled_wait(
 
     Notes
     -----
-    5 to 10 us. For the objective "changes" it is the same with ``importance x change rate`` for the importance: a visit finds the
+    3 to 8 us. For the objective "changes" it is the same with ``importance x change rate`` for the importance: a visit finds the
     page changed as often as it was fresh before.
 
     Examples
