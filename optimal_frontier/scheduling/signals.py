@@ -110,14 +110,14 @@ def signalled_wait(
 
     Notes
     -----
-    5 to 10 us. For the objective "changes" it is the same with ``importance x change rate`` for the importance: a visit finds the
+    3 to 8 us. For the objective "changes" it is the same with ``importance x change rate`` for the importance: a visit finds the
     page changed as often as it was fresh before.
 
     Examples
     --------
     >>> wait, slope = signalled_wait(math.log(5.94), 1.0, 0.1, 0.6, 0.06)
     >>> round(wait, 2), round(slope, 2)
-    (45.11, 54.87)
+    (45.11, 54.79)
     """
     return wait_with_sources(log_price, importance, change_rate, (recall,), (false_rate,), objective)
 

@@ -27,15 +27,16 @@ _BY_HAND: Final = Kind(0.1, 0.005, 4.0)
 
 
 class Source(NamedTuple):
-    """What is known of a source: its record, what its kind lets expect, and what is believed by both.
-
-    ``is_known_well``: its record is of so many changes that visits need not all be counted.
-    """
+    """What is known of a source: its record, what its kind lets expect, and what is believed by both."""
 
     record: SignalSource
     kind: Kind
     believed: Believed
-    is_known_well: bool
+
+    @property
+    def is_known_well(self) -> bool:
+        """Whether its record is of so many changes that visits need not all be counted."""
+        return self.record.changes >= _WELL
 
 
 def kind_of(source: str) -> Kind:
@@ -56,7 +57,7 @@ def source_of(source: str, known: Record) -> Source:
     """Return what is known of a source by its name and its record."""
     seconds, changes, squares, signals, products, *likelihoods = known
     record, kind = SignalSource(seconds, changes, squares, signals, products, tuple(likelihoods)), kind_of(source)
-    return Source(record, kind, record.believed(kind), changes >= _WELL)
+    return Source(record, kind, record.believed(kind))
 
 
 class SourceWorths:
