@@ -52,6 +52,24 @@ def test_a_crawl_goes_on_from_its_start_when_the_server_has_lost_everything(
     assert state.namespace.hash("meta")["spider"] == "tester"
 
 
+def test_what_a_loss_left_damaged_ends_no_crawl(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Nor does it keep a new one from joining: the schema says that the namespace is ours."""
+    with crawl(LINKED, of_MIN_INTERVAL=0.5) as running:
+        running.until(lambda: state.counts.get("fetched") == 13)
+        state.namespace.commands([["DEL", *map(state.key, ("meta", "d", "priors"))], ["XADD", state.key("priors"), "*", "mine", "1"]])
+        running.until(lambda: "schema" in state.namespace.hash("meta"))
+        state.namespace.commands([["DEL", state.key("sources")], ["SET", state.key("sources"), "mine"]])
+        state.namespace.command("HSET", state.key("meta"), "partitions", b"\x00")
+        visits = state.counts["visits"]
+        with crawl(LINKED, of_MIN_INTERVAL=0.5) as other:
+            other.until(lambda: "Frontier open" in other.log)
+            other.until(lambda: state.counts["visits"] > visits + 13)
+            other.stop()
+        running.stop()
+    assert state.namespace.hash("meta")["partitions"] == "1"
+    assert "Traceback" not in running.log + other.log
+
+
 def test_a_crawl_that_is_complete_is_not_so_on_an_empty_server(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     with crawl(LINKED.replace("/pages/12", "/links/slow/3,pages/4"), of_CLOSE_AFTER=1) as running:
         running.until(lambda: site.count("/slow/3"))
