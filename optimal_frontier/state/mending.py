@@ -15,7 +15,7 @@ from optimal_frontier.state.clocks import fault_of_field
 from optimal_frontier.state.keys import KEYS
 from optimal_frontier.state.layouts import HostTurns, PartitionState, is_sound
 from optimal_frontier.state.messages import PAGE_BYTES
-from optimal_frontier.state.namespace import Namespace, number_of, partitions_of
+from optimal_frontier.state.namespace import SCHEMA, UNFINISHED, Namespace, number_of, partitions_of
 from optimal_frontier.state.scanning import scan_hash, scan_zsets
 from optimal_frontier.state.visit_log import VISIT, sound_visits
 
@@ -35,6 +35,8 @@ _DAMAGE: Final = (
     "another type",
 )
 _MOST: Final = 10_000
+#: The schema of a later version has fewer.
+_SCHEMA_DIGITS: Final = 5
 #: Entries of a stream that one call reads, and keys whose types one asks for.
 _ENTRIES: Final = 200
 _ASKED: Final = 1000
@@ -113,7 +115,14 @@ def wrong_types(namespace: Namespace, partition: int) -> Iterator[Damage]:
 
 
 def _of_meta(namespace: Namespace) -> Iterator[Damage]:
+    """Of a namespace that was opened before, so that it is ours."""
+    kind = namespace.command("TYPE", namespace.key("meta")).decode()
+    if kind not in ("hash", "none"):
+        yield Damage("meta", f"is a {kind}, expected a hash", ("RENAME", "@meta", "@meta:damaged"))
     meta = dict(_fields(namespace, 0, "meta"))
+    schema = meta.get(b"schema", SCHEMA.encode())
+    if not (schema.isdigit() and len(schema) < _SCHEMA_DIGITS) and schema != UNFINISHED.encode():
+        yield Damage("meta schema", f"is {_text(schema)!r}, which no version has", ("HSET", "@meta", "schema", SCHEMA))
     if b"schema" in meta and not partitions_of(meta.get(b"partitions")):
         yield Damage("meta partitions", "is no number of partitions", ("HSET", "@meta", "partitions", namespace.partitions))
     for name in (b"run", b"opened"):

@@ -11,6 +11,8 @@ from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 
+from optimal_frontier.state.namespace import SCHEMA
+
 LINKED = """
     class Tester(Base):
         paths = ["/pages/12"]
@@ -56,6 +58,9 @@ def test_what_a_loss_left_damaged_ends_no_crawl(crawl: Crawler, site: Misbehavin
     """Nor does it keep a new one from joining: the schema says that the namespace is ours."""
     with crawl(LINKED, of_MIN_INTERVAL=0.5) as running:
         running.until(lambda: state.counts.get("fetched") == 13)
+        state.namespace.command("HSET", state.key("meta"), "schema", b"\x81\xff", "run", b"nan")
+        state.namespace.command("DEL", state.key("d"))
+        running.until(lambda: state.namespace.hash("meta")["schema"] == SCHEMA)
         state.namespace.commands([["DEL", *map(state.key, ("meta", "d", "priors"))], ["XADD", state.key("priors"), "*", "mine", "1"]])
         running.until(lambda: "schema" in state.namespace.hash("meta"))
         state.namespace.commands([["DEL", state.key("sources")], ["SET", state.key("sources"), "mine"]])
