@@ -112,6 +112,8 @@ def wrong_types(namespace: Namespace, partition: int) -> Iterator[Damage]:
         for (name, expected), kind in zip(some, found, strict=True):
             if kind.decode() not in (expected, "none"):
                 yield Damage(name, f"is a {kind.decode()}, expected a {expected}", ("RENAME", f"@{name}", f"@{name}:damaged"))
+                if name == "pages":  # a state that counts no calls tells crawlers that the server has lost something
+                    yield Damage("d", "counts calls for pages that are gone", ("DEL", "@d"))
 
 
 def _of_meta(namespace: Namespace) -> Iterator[Damage]:

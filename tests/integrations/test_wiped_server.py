@@ -75,6 +75,17 @@ def test_what_a_loss_left_damaged_ends_no_crawl(crawl: Crawler, site: Misbehavin
     assert "Traceback" not in running.log + other.log
 
 
+def test_pages_that_damage_took_away_are_found_again(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    with crawl(LINKED, of_MIN_INTERVAL=0.5) as running:
+        running.until(lambda: state.counts.get("fetched") == 13)
+        state.namespace.commands([["DEL", state.key("pages")], ["XADD", state.key("pages"), "*", "mine", "1"]])
+        running.until(lambda: state.namespace.command("TYPE", state.key("pages")) == b"hash")
+        running.until(lambda: state.namespace.command("HLEN", state.key("pages")) == 13)
+        running.stop()
+    assert state.namespace.command("TYPE", state.key("pages:damaged")) == b"stream"
+    assert "Traceback" not in running.log
+
+
 def test_a_crawl_that_is_complete_is_not_so_on_an_empty_server(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     with crawl(LINKED.replace("/pages/12", "/links/slow/3,pages/4"), of_CLOSE_AFTER=1) as running:
         running.until(lambda: site.count("/slow/3"))
