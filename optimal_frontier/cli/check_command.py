@@ -15,6 +15,8 @@ from optimal_frontier.state.namespace import Namespace
 
 #: Lines that are shown to people.
 _SHOWN = 100
+#: Rounds of repairs, at most.
+_ROUNDS = 4
 
 
 @click.command()
@@ -25,10 +27,8 @@ def check(ctx: click.Context, repair: bool, as_json: bool) -> None:
     """Check the stored state, also while a crawl is running; exit 1 if something is wrong."""
     options: Options = ctx.obj
     workplace = find_workplace(options)
-    with opened_namespace(workplace) as namespace:
-        report = check_state(namespace, repair=repair)
-        if repair:
-            report = _mended(namespace, workplace.settings, report)
+    with opened_namespace(workplace, mends=True) as namespace:
+        report = _repaired(namespace, workplace.settings) if repair else check_state(namespace)
     if as_json:
         found, repaired = (list(map(_fields, findings)) for findings in (report.violations, report.repaired))
         show_json({"ok": not report.violations, "pages": report.pages, "violations": found, "repaired": repaired})
@@ -36,6 +36,17 @@ def check(ctx: click.Context, repair: bool, as_json: bool) -> None:
         _show(report, repair)
     if report.violations:
         ctx.exit(1)
+
+
+def _repaired(namespace: Namespace, settings: FrontierSettings) -> CheckReport:
+    """Repair what can be; again, as some repairs show what else is wrong."""
+    repaired: list[Finding] = []
+    for _ in range(_ROUNDS):
+        report = _mended(namespace, settings, check_state(namespace, repair=True))
+        repaired += report.repaired
+        if not report.repaired:
+            break
+    return CheckReport(report.pages, report.violations, repaired)
 
 
 def _mended(namespace: Namespace, settings: FrontierSettings, report: CheckReport) -> CheckReport:

@@ -89,7 +89,7 @@ def find_workplace(options: Options) -> Workplace:
 
 
 @contextlib.contextmanager
-def opened_namespace(workplace: Workplace, *, create: bool = False) -> Iterator[Namespace]:
+def opened_namespace(workplace: Workplace, *, create: bool = False, mends: bool = False) -> Iterator[Namespace]:
     """Connect and open the namespace; an embedded server runs as long as somebody uses it.
 
     Parameters
@@ -98,6 +98,8 @@ def opened_namespace(workplace: Workplace, *, create: bool = False) -> Iterator[
         From `find_workplace`.
     create : bool
         Whether an empty namespace (and an embedded server without data) may be begun.
+    mends : bool
+        See `Namespace.open`.
 
     Raises
     ------
@@ -113,7 +115,7 @@ def opened_namespace(workplace: Workplace, *, create: bool = False) -> Iterator[
         raise StateError(f"nothing is stored yet in {spec.data_dir}: run a crawl or an import first")
     with connected_namespace(workplace, create=create) as namespace:
         name = namespace.name
-        namespace.open(create=False)
+        namespace.open(create=False, mends=mends)
         if is_empty(namespace):
             if not create:
                 others: list[str] = []

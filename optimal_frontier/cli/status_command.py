@@ -16,6 +16,7 @@ from optimal_frontier.cli.template_facts import template_facts, template_rows
 from optimal_frontier.frontier.admitting.traps import REASONS
 from optimal_frontier.frontier.planning.exploring import Progress
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.namespace import number_of
 from optimal_frontier.state.reading import StatusReading, read_status
 
 #: A plan is overdue after so many RESOLVE_INTERVALs.
@@ -58,7 +59,7 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
     late = np.percentile(lateness, [50, 99]) if len(lateness) else (None, None)
     planned = "time" in plan
     # Without a plan the first one counts as due since the namespace was opened.
-    since = plan.get("time") if planned else float(reading.meta.get("opened", reading.now)) if counts.get("fetched", 0) else None
+    since = plan.get("time") if planned else (number_of(reading.meta.get("opened")) or reading.now) if counts.get("fetched", 0) else None
     return {
         "spider": reading.meta.get("spider"),
         "partitions": len(reading.partitions),

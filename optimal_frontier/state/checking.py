@@ -12,7 +12,7 @@ from redis.exceptions import WatchError
 
 from optimal_frontier.state.connection import translated
 from optimal_frontier.state.inventory import Inventory, read_inventory, whole_counts
-from optimal_frontier.state.mending import damages
+from optimal_frontier.state.mending import damages, wrong_types
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.put_aside import COUNTER
 from optimal_frontier.state.reading import read_now
@@ -128,8 +128,12 @@ def _look(namespace: Namespace) -> tuple[int, list[Finding]]:
     found: list[Finding] = []
     known: list[set[bytes]] = []
     aliases: list[tuple[int, dict[bytes, tuple[int, bytes]]]] = []
-    pages = 0
+    pages, is_whole = 0, True
     for k in range(namespace.partitions):
+        types = [Finding(k, "values", one.subject, one.message, (one.repair,)) for one in wrong_types(namespace, k)]
+        if types:  # what else is there can be read when they are renamed
+            found, is_whole = found + types, False
+            continue
         before = whole_counts(namespace, "stats", k)
         found += [Finding(k, "values", one.subject, one.message, (one.repair,)) for one in damages(namespace, k)]
         inventory = read_inventory(namespace, k, read_now(namespace, k))
@@ -138,7 +142,7 @@ def _look(namespace: Namespace) -> tuple[int, list[Finding]]:
         pages += int(((state == ACTIVE) | (state == RETIRED)).sum())
         known.append(set(inventory.pages))
         aliases.append((k, inventory.aliases))
-    for k, named in aliases:
+    for k, named in aliases if is_whole else ():
         found += _check_aliases(k, named, known)
     return pages, found
 

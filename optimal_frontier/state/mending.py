@@ -15,7 +15,7 @@ from optimal_frontier.state.clocks import fault_of_field
 from optimal_frontier.state.keys import KEYS
 from optimal_frontier.state.layouts import HostTurns, PartitionState, is_sound
 from optimal_frontier.state.messages import PAGE_BYTES
-from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.namespace import SCHEMA, UNFINISHED, Namespace, number_of, partitions_of
 from optimal_frontier.state.scanning import scan_hash, scan_zsets
 from optimal_frontier.state.visit_log import VISIT, sound_visits
 
@@ -35,6 +35,8 @@ _DAMAGE: Final = (
     "another type",
 )
 _MOST: Final = 10_000
+#: The schema of a later version has fewer.
+_SCHEMA_DIGITS: Final = 5
 #: Entries of a stream that one call reads, and keys whose types one asks for.
 _ENTRIES: Final = 200
 _ASKED: Final = 1000
@@ -50,7 +52,9 @@ class Damage(NamedTuple):
 
 def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
     """Yield what is damaged among the shared values of a partition. O(hosts), in replies of bounded size."""
-    yield from _of_types(namespace, partition)
+    yield from wrong_types(namespace, partition)
+    if partition == 0:
+        yield from _of_meta(namespace)
     kept = _read(namespace, partition, "GET", "d")
     if kept is not None and not is_sound(PartitionState.stored(kept)):
         yield Damage("d", "is no state of a partition", ("DEL", "@d"))
@@ -97,7 +101,8 @@ def is_damage(error: StateError) -> bool:
     return not isinstance(error, StateUnavailableError) and any(word in str(error) for word in _DAMAGE)
 
 
-def _of_types(namespace: Namespace, partition: int) -> Iterator[Damage]:
+def wrong_types(namespace: Namespace, partition: int) -> Iterator[Damage]:
+    """Yield keys of a partition that are of another type than ours; they are renamed."""
     names = [(key.name, key.type) for key in KEYS if not key.name.endswith(":H") and key.name != "meta"]
     numbers = [_text(number) for number, _ in _fields(namespace, partition, "hosts:names") if number.isdigit()]
     names += [(f"{key.name[:-1]}{number}", key.type) for key in KEYS if key.name.endswith(":H") for number in numbers]
@@ -107,6 +112,24 @@ def _of_types(namespace: Namespace, partition: int) -> Iterator[Damage]:
         for (name, expected), kind in zip(some, found, strict=True):
             if kind.decode() not in (expected, "none"):
                 yield Damage(name, f"is a {kind.decode()}, expected a {expected}", ("RENAME", f"@{name}", f"@{name}:damaged"))
+                if name == "pages":  # a state that counts no calls tells crawlers that the server has lost something
+                    yield Damage("d", "counts calls for pages that are gone", ("DEL", "@d"))
+
+
+def _of_meta(namespace: Namespace) -> Iterator[Damage]:
+    """Of a namespace that was opened before, so that it is ours."""
+    kind = namespace.command("TYPE", namespace.key("meta")).decode()
+    if kind not in ("hash", "none"):
+        yield Damage("meta", f"is a {kind}, expected a hash", ("RENAME", "@meta", "@meta:damaged"))
+    meta = dict(_fields(namespace, 0, "meta"))
+    schema = meta.get(b"schema", SCHEMA.encode())
+    if not (schema.isdigit() and len(schema) < _SCHEMA_DIGITS) and schema != UNFINISHED.encode():
+        yield Damage("meta schema", f"is {_text(schema)!r}, which no version has", ("HSET", "@meta", "schema", SCHEMA))
+    if b"schema" in meta and not partitions_of(meta.get(b"partitions")):
+        yield Damage("meta partitions", "is no number of partitions", ("HSET", "@meta", "partitions", namespace.partitions))
+    for name in (b"run", b"opened"):
+        if name in meta and not number_of(meta[name]):
+            yield Damage(f"meta {_text(name)}", f"is {_text(meta[name])!r}, which is no number", ("HDEL", "@meta", name))
 
 
 def _of_hosts(namespace: Namespace, partition: int) -> Iterator[Damage]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -23,6 +24,8 @@ UNFINISHED: Final = "import"
 _OURS: Final = frozenset({b"opened", b"partitions", b"run", b"spider", b"identity"})
 #: Ends the name under which a migration writes, beside the namespace.
 BESIDE: Final = "~migration"
+#: As many as a cluster has slots.
+MOST_PARTITIONS: Final = 16_384
 #: Redirections by a cluster that are followed for one call.
 _MOST_MOVES: Final = 5
 #: Names of keys that are asked for at once.
@@ -80,7 +83,9 @@ class Namespace:
         """Return the partition of a host."""
         return zlib.crc32(host.encode()) % self.partitions if self.partitions > 1 else 0
 
-    def open(self, *, spider: str | None = None, create: bool = True, partitions: int | None = None, former: str = "") -> None:
+    def open(
+        self, *, spider: str | None = None, create: bool = True, partitions: int | None = None, former: str = "", mends: bool = False
+    ) -> None:
         """Check the schema and the types of our keys; claim the namespace for ``spider``.
 
         Parameters
@@ -93,6 +98,8 @@ class Namespace:
             PARTITIONS of a new namespace; of one that is there, what the settings say (None: nothing).
         former : str
             Name under which an earlier version may have kept the pages of ``spider``; while it does, this one is not created.
+        mends : bool
+            Whether the caller puts right what is damaged: keys of another type do not count then, if the schema is ours.
 
         Raises
         ------
@@ -103,14 +110,8 @@ class Namespace:
         StateUnavailableError
             Redis cannot be reached.
         """
-        found = [kind.decode() for kind in self.commands([["TYPE", self.key(name)] for name in KEY_TYPES])]
-        for (name, expected), actual in zip(KEY_TYPES.items(), found, strict=True):
-            if actual not in (expected, "none"):
-                raise SchemaMismatchError(
-                    f"the key {self.key(name)} holds a {actual}, where optimal_frontier keeps a {expected}; nothing was changed. "
-                    f"Choose another OPTIMAL_FRONTIER_NAMESPACE than {self.name!r}, or remove that key"
-                )
         meta = self.key("meta")
+        found = self._types(mends)
         is_new = found[0] == "none" or set(self.command("HKEYS", meta)) <= _OURS
         if is_new and not create:
             return
@@ -129,31 +130,33 @@ class Namespace:
                 ]
             )
         schema, stored, run = self.command("HMGET", meta, "schema", "partitions", "run")
-        if schema is not None and schema.decode() == UNFINISHED:
+        if schema == UNFINISHED.encode():
             raise SchemaMismatchError(
                 f"an import into namespace {self.name!r} has not ended, so there is only a part of it: let it end, or run the same "
                 "`optimal-frontier import` again"
             )
-        if schema is None or schema.decode() != SCHEMA:
-            shown = "no schema version" if schema is None else f"schema {schema.decode()!r}"
+        if schema is None or schema != SCHEMA.encode():
+            shown = "no schema version" if schema is None else f"schema {schema.decode('utf-8', 'backslashreplace')!r}"
             raise SchemaMismatchError(
                 f"namespace {self.name!r} holds {shown}; this version of optimal_frontier reads schema {SCHEMA!r}. Nothing was "
                 "changed. Run `optimal-frontier migrate`, choose another OPTIMAL_FRONTIER_NAMESPACE, or the version that wrote it"
             )
-        self.partitions = int(stored or 1)
+        self.partitions = partitions_of(stored) or self._counted()
+        if create and not partitions_of(stored):
+            self.command("HSET", meta, "partitions", self.partitions)
         if partitions is not None and partitions != self.partitions:
             raise ConfigurationError(
                 f"OPTIMAL_FRONTIER_PARTITIONS = {partitions}: expected {self.partitions}, which namespace {self.name!r} was made with; "
                 "a new number needs a new OPTIMAL_FRONTIER_NAMESPACE, or an export and import"
             )
-        if run is None and create:
-            self.command("HSETNX", meta, "run", 1 + secrets.randbelow(2**52))
+        if create and not number_of(run):
+            self.command("HSETNX" if run is None else "HSET", meta, "run", 1 + secrets.randbelow(2**52))
             run = self.command("HGET", meta, "run")
-        self.run_id = float(run or 0)
+        self.run_id = number_of(run)
         if spider is None:
             return
         self.command("HSETNX", meta, "spider", spider)
-        owner = self.command("HGET", meta, "spider").decode()
+        owner = self.command("HGET", meta, "spider").decode("utf-8", "backslashreplace")
         if owner != spider:
             raise SchemaMismatchError(
                 f"namespace {self.name!r} belongs to the spider {owner!r}, this one is {spider!r}; "
@@ -162,7 +165,29 @@ class Namespace:
 
     def is_there(self) -> bool:
         """Tell whether it is still the namespace that was opened: a server that was wiped, or another one, has none or another."""
-        return float(self.command("HGET", self.key("meta"), "run") or 0) == self.run_id
+        return number_of(self.command("HGET", self.key("meta"), "run")) == self.run_id
+
+    def _types(self, mends: bool) -> list[str]:
+        """Return the types of our keys; refuse those of other programs."""
+        meta = self.key("meta")
+        found = [kind.decode() for kind in self.commands([["TYPE", self.key(name)] for name in KEY_TYPES])]
+        if mends and found[0] == "hash" and self.command("HGET", meta, "schema") == SCHEMA.encode():
+            return found
+        for (name, expected), actual in zip(KEY_TYPES.items(), found, strict=True):
+            if actual not in (expected, "none"):
+                raise SchemaMismatchError(
+                    f"the key {self.key(name)} holds a {actual}, where optimal_frontier keeps a {expected}; nothing was changed. "
+                    f"Choose another OPTIMAL_FRONTIER_NAMESPACE than {self.name!r}, or remove that key; "
+                    "where it is damage of a crawl of ours, `optimal-frontier check --repair` sets it aside"
+                )
+        return found
+
+    def _counted(self) -> int:
+        """Return the number of partitions of which there is anything, 1 at least: for a namespace that has lost what it was made with."""
+        asked = [["EXISTS", self.key("d", k), self.key("pages", k)] for k in range(MOST_PARTITIONS)]
+        is_spread = self.connection.spec.cluster
+        found = [self.command(*one, partition=k) for k, one in enumerate(asked)] if is_spread else self.commands(asked)
+        return max((k for k, there in enumerate(found) if there), default=0) + 1
 
     def _owner_of(self, name: str) -> str | None:
         spider = self.command("HGET", Namespace(self.connection, name).key("meta"), "spider")
@@ -280,6 +305,33 @@ class Namespace:
             digest = client.script_load(source(name))
             self._digests[name] = digest if isinstance(digest, str) else digest.decode()
             loaded.add(name)
+
+
+def partitions_of(stored: bytes | None) -> int:
+    """Return the number of partitions that is stored; 0: that is none.
+
+    Examples
+    --------
+    >>> [partitions_of(stored) for stored in (b"12", b"-1", b"x", None)]
+    [12, 0, 0, 0]
+    """
+    count = int(stored) if stored is not None and stored.isdigit() and len(stored) < 6 else 0
+    return count if count <= MOST_PARTITIONS else 0
+
+
+def number_of(stored: bytes | str | None) -> float:
+    """Return a number above 0 that is stored as text; 0: it is none, or not finite.
+
+    Examples
+    --------
+    >>> [number_of(stored) for stored in (b"1.5", b"nan", b"-1", "x", None)]
+    [1.5, 0.0, 0.0, 0.0, 0.0]
+    """
+    try:
+        number = float(stored or 0.0)
+    except ValueError:
+        return 0.0
+    return number if 0.0 < number < math.inf else 0.0
 
 
 def _as_told(_: int, clock: float) -> float:

@@ -56,6 +56,30 @@ def test_a_repair_is_told_as_json(ask, crawl):
     assert ask("status")["pages"] == 4
 
 
+@pytest.mark.parametrize("name", ["q", "stats", "plan", "priors", "pages", "d", "hosts", "hosts:names", "sources"])
+def test_a_key_of_another_type_is_set_aside_and_all_is_well_again(run, crawl, name):
+    """Commands that only read refuse in one line."""
+    key = crawl.key(name)
+    crawl.namespace.commands([["DEL", key], ["XADD", key, "*", "mine", "1"]])
+    assert (run("status").exit_code, run("pages").exit_code) == (1, 1)
+    assert f"{name} is a stream, expected a" in run("check").stdout
+    result = run("check", "--repair")
+    assert f"repaired: {name} is a stream" in result.stdout
+    assert crawl.namespace.command("TYPE", f"{key}:damaged") == b"stream"
+    if name not in ("hosts:names", "pages"):  # of these something is lost that nothing else tells
+        assert (result.exit_code, run("check").exit_code, run("status").exit_code) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("value", [b"\x00", b"\xff\xfe", b"nan", b"-1", b"", b"9" * 400])
+@pytest.mark.parametrize("field", ["partitions", "run", "opened"])
+def test_a_damaged_field_of_meta_is_put_right(run, crawl, field, value):
+    crawl.namespace.command("HSET", crawl.key("meta"), field, value)
+    assert f"meta {field}" in run("check").stdout
+    assert run("status").exit_code == 0
+    assert run("check", "--repair").exit_code == 0
+    assert run("check").stdout == "ok, 4 pages\n"
+
+
 def test_many_findings_are_cut_short_for_people(run, ask, crawl):
     crawl.namespace.command("HSET", crawl.key("memory"), *(value for at in range(150) for value in (at.to_bytes(12, "big"), b"\x80")))
     assert "and 50 more; --json lists all" in run("check").stdout

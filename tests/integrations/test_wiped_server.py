@@ -11,6 +11,8 @@ from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 
+from optimal_frontier.state.namespace import SCHEMA
+
 LINKED = """
     class Tester(Base):
         paths = ["/pages/12"]
@@ -50,6 +52,38 @@ def test_a_crawl_goes_on_from_its_start_when_the_server_has_lost_everything(
     assert running.log.count("is not where it was: it is empty, and the namespace was made anew") == 1
     assert "Traceback" not in running.log
     assert state.namespace.hash("meta")["spider"] == "tester"
+
+
+def test_what_a_loss_left_damaged_ends_no_crawl(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Nor does it keep a new one from joining: the schema says that the namespace is ours."""
+    with crawl(LINKED, of_MIN_INTERVAL=0.5) as running:
+        running.until(lambda: state.counts.get("fetched") == 13)
+        state.namespace.command("HSET", state.key("meta"), "schema", b"\x81\xff", "run", b"nan")
+        state.namespace.command("DEL", state.key("d"))
+        running.until(lambda: state.namespace.hash("meta")["schema"] == SCHEMA)
+        state.namespace.commands([["DEL", *map(state.key, ("meta", "d", "priors"))], ["XADD", state.key("priors"), "*", "mine", "1"]])
+        running.until(lambda: "schema" in state.namespace.hash("meta"))
+        state.namespace.commands([["DEL", state.key("sources")], ["SET", state.key("sources"), "mine"]])
+        state.namespace.command("HSET", state.key("meta"), "partitions", b"\x00")
+        visits = state.counts["visits"]
+        with crawl(LINKED, of_MIN_INTERVAL=0.5) as other:
+            other.until(lambda: "Frontier open" in other.log)
+            other.until(lambda: state.counts["visits"] > visits + 13)
+            other.stop()
+        running.stop()
+    assert state.namespace.hash("meta")["partitions"] == "1"
+    assert "Traceback" not in running.log + other.log
+
+
+def test_pages_that_damage_took_away_are_found_again(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    with crawl(LINKED, of_MIN_INTERVAL=0.5) as running:
+        running.until(lambda: state.counts.get("fetched") == 13)
+        state.namespace.commands([["DEL", state.key("pages")], ["XADD", state.key("pages"), "*", "mine", "1"]])
+        running.until(lambda: state.namespace.command("TYPE", state.key("pages")) == b"hash")
+        running.until(lambda: state.namespace.command("HLEN", state.key("pages")) == 13)
+        running.stop()
+    assert state.namespace.command("TYPE", state.key("pages:damaged")) == b"stream"
+    assert "Traceback" not in running.log
 
 
 def test_a_crawl_that_is_complete_is_not_so_on_an_empty_server(crawl: Crawler, site: MisbehavingSite, state: State) -> None:

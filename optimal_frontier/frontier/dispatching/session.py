@@ -18,6 +18,7 @@ from optimal_frontier.frontier.dispatching.ping_taking import PingTaking, Words
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.mending import mend
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.pings import RawPing
 from optimal_frontier.state.url_keys import Entry, UrlKeys
@@ -68,7 +69,7 @@ class Session:
         self.connection = connect(parse_redis_url(settings.redis_url, project_dir))
         try:
             self.namespace = Namespace(self.connection, settings.namespace)
-            self.namespace.open(spider=spider, partitions=settings.partitions, former=settings.former_namespace)
+            self.namespace.open(spider=spider, partitions=settings.partitions, former=settings.former_namespace, mends=True)
             claim_identity(self.namespace, identity)
             self.dispatcher = Dispatcher(self.namespace, settings, ServerWatch(self.namespace))
             self.dispatcher.join = partial(self._join, spider, identity)
@@ -107,6 +108,7 @@ class Session:
     def _join(self, spider: str, identity: str) -> None:
         """Join the namespace on a server that lost it; a planner that starts afresh has nothing in mind of the other one."""
         before = self.namespace.run_id
+        mend(self.namespace)  # what is left there may be damaged, and would be taken for another program's
         try:
             self.namespace.open(spider=spider, partitions=self.namespace.partitions)
         except ConfigurationError:  # another crawler was first, and has made another number of partitions

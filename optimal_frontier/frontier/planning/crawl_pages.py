@@ -25,7 +25,7 @@ from optimal_frontier.optimization.sweeps import in_order
 from optimal_frontier.scheduling.discovery import discovery_rate, waits_with_discovery
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.downloader_limits import read_limits
-from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.namespace import Namespace, number_of
 from optimal_frontier.state.rows import ACTIVE, FAR_S, HELD, RETIRED
 
 #: A stretch that differs by more moves longest intervals.
@@ -298,7 +298,7 @@ class CrawlPages:
 
     def _opened(self, now: float) -> float:
         try:
-            return float(self.namespace.hash("meta").get("opened", now))
+            return number_of(self.namespace.hash("meta").get("opened")) or now
         except StateUnavailableError:
             return now
 

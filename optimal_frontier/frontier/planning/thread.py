@@ -6,6 +6,7 @@ import contextlib
 import logging
 import math
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Final
 
@@ -88,7 +89,8 @@ class PlannerThread:
                     if not can_go_on(self.planner.namespace, error):
                         logger.error("planning failed: %s", error)
                     elif not isinstance(error, StateError):
-                        logger.error("planning failed", exc_info=error)
+                        where = traceback.extract_tb(error.__traceback__)[-1]
+                        logger.error("planning failed: %r in %s, line %s", error, where.name, where.lineno)
                 wait = interval
             if self._stop.wait(max(wait, 0.02)):
                 break
