@@ -235,11 +235,11 @@ def threshold_of_one(share: float, signals: OneSignals) -> tuple[float, float]:
     Newton's method in ``sqrt(y (y + 2))``, ``y = -log(1 - share)``: that is nearly linear in the threshold at both ends, as r is, where
     ``share = 1 - (1 + r) exp(-r)``. 2 steps, seldom 3.
     """
-    y = -math.log1p(-share)
-    goal = math.sqrt(y * (y + 2.0))
+    sought = -math.log1p(-share)
+    goal = math.sqrt(sought * (sought + 2.0))
     # r to 1%, by a step from what it is about.
     target = _STRETCH * goal
-    target -= (target - math.log1p(target) - y) * (1.0 + target) / target
+    target -= (target - math.log1p(target) - sought) * (1.0 + target) / target
     if signals[2] * _TERMS < target:
         signals = joined(signals, target / _TERMS)
     a, g, evidence = signals
@@ -261,7 +261,8 @@ def threshold_of_one(share: float, signals: OneSignals) -> tuple[float, float]:
             step = (goal - level) * level * (1.0 - worth) / ((y + 1.0) * steepness)
         reached = threshold + step
         if abs(step) <= _CLOSE_OF_ONE * threshold:
-            return reached, steepness
+            # There the level rises as steeply as here.
+            return reached, (goal - level) * goal * (1.0 - share) / ((sought + 1.0) * step) if step else steepness
         threshold = reached if low < reached < high else 0.5 * (low + high)
     return threshold, steepness
 
