@@ -94,7 +94,8 @@ def test_without_the_setting_they_are_given_up(space):
     rows = play.rows()[: play.listings]
     assert not np.any(rows["flags"] & HUB)
     assert np.mean(np.isinf(rows["a"])) > 0.8
-    assert play.delays(2000.0, 2400.0).mean() > 300.0
+    # Twice what it is with the setting. Of 400 seconds alone the mean is anything from 200 to 400.
+    assert play.delays(800.0, 2400.0).mean() > 200.0
     plan = space.hash("plan")
     assert int(plan["given_up"]) > 0.8 * play.listings
     assert plan["hubs"] == "0"
