@@ -17,9 +17,13 @@ from optimal_frontier.optimization.response import marginal_share
 Floats = NDArray[np.float64]
 
 #: Slope that late pages get, in rounds (the time in which the budget visits every page once).
-SPREAD_ROUNDS: Final = 1.0 / 16.0
-#: A deadline stays where it is if it would move by less than so many slopes: that much a visit is worth more or less, in logarithms.
-NOTICEABLE: Final = 0.1
+SPREAD_ROUNDS: Final = 1.0 / 8.0
+#: A deadline stays where it is if it would move by less than so many slopes: that much a visit is worth more or less, in logarithms. That
+#: of a page that stands among the late ones comes nearer by itself, and is not placed anew at every look.
+_NOTICEABLE: Final = 0.1
+_AGAIN: Final = 0.6
+#: What rounding to 32 bits leaves of a slope.
+_ROUNDING: Final = 1e-3
 #: A late page waits at least for this share of the time that it may have waited, so that its deadline keeps off its shortest wait.
 _LEAST: Final = 0.01
 
@@ -51,7 +55,7 @@ def on_clock(
     -----
     A visit is worth a multiple of h(r) = 1 - (1 + r) exp(-r) when r changes are expected (Azar et al. 2018, eq. 6). With change rate x
     one to a late page is worth ``z = log(h(x (since + shift)) / h(x wait))`` more than the price, in logarithms, and its wait becomes
-    ``since - z spread``. A page without a slope (its host is at its limit) has its wait moved by the shift alone.
+    ``since - z spread``. A page without a slope (its host is at its limit) gets none.
 
     Examples
     --------
@@ -60,10 +64,16 @@ def on_clock(
     [[90.0, 66.2], [50.0, 10.0]]
     """
     elapsed = np.maximum(since + shift, 0.0)
-    late = np.flatnonzero((elapsed > wait) & (slope > 0.0))
+    late = np.flatnonzero(elapsed > wait)
     due, slopes = np.array(wait - shift), np.array(slope, np.float64)
     x, least = change_rate[late], shortest[late] + _LEAST * np.maximum(since[late] - shortest[late], 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         worth = np.log(marginal_share(x * elapsed[late]) / marginal_share(x * wait[late]))
-    due[late], slopes[late] = np.maximum(since[late] - worth * spread, least), spread
+    due[late], slopes[late] = np.maximum(since[late] - worth * spread, least), np.where(slope[late] > 0.0, spread, 0.0)
     return due, slopes
+
+
+def is_noticeable(moved: Floats, before: Floats, slope: Floats, spread: float) -> NDArray[np.bool_]:
+    """Tell whether deadlines that move by so many seconds are worth writing, (n,), given their slopes before and now."""
+    stands = (np.abs(before - spread) <= _ROUNDING * spread) & (slope == spread)
+    return np.asarray(np.abs(moved) > np.where(stands | (slope == 0.0), _AGAIN, _NOTICEABLE) * np.where(slope > 0.0, slope, spread))

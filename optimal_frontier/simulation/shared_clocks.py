@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.estimation.neighbourhoods import Neighbourhoods, VisitBatch, bin_length
-from optimal_frontier.scheduling.clocked import NOTICEABLE, SPREAD_ROUNDS, on_clock
+from optimal_frontier.scheduling.clocked import SPREAD_ROUNDS, is_noticeable, on_clock
 from optimal_frontier.scheduling.numbers import waits_at_price
 from optimal_frontier.simulation import believing, crawling
 from optimal_frontier.simulation.ragged import Floats, Ints
@@ -100,10 +100,11 @@ class SharedClocks:
         shift = self.neighbourhoods.elapsed(self.groups[rows], self.host[rows], b, now) - (now - b)
         rate = self.belief.rate[rows]
         wait, slope = waits_at_price(log_price + crawl.host_price[crawl.host[rows]], crawl.importance[rows], rate)
-        due, slope = on_clock(wait, slope, rate, now - b, shift, e, SPREAD_ROUNDS * self.even)
+        spread = SPREAD_ROUNDS * self.even
+        due, slope = on_clock(wait, slope, rate, now - b, shift, e, spread)
         old = np.minimum(np.maximum(crawl.a[rows] + crawl.s[rows] * log_price, e), longest)
         new = np.minimum(np.maximum(due, e), longest)
-        needed = (b + np.minimum(old, new) <= now + AHEAD * self.every) & (np.abs(new - old) > NOTICEABLE * slope)
+        needed = (b + np.minimum(old, new) <= now + AHEAD * self.every) & is_noticeable(new - old, crawl.s[rows], slope, spread)
         rows = rows[needed]
         crawl.a[rows], crawl.s[rows] = (due - slope * log_price)[needed], slope[needed]
         self.shift[rows] = shift[needed]

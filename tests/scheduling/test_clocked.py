@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optimal_frontier.scheduling.clocked import on_clock
+from optimal_frontier.scheduling.clocked import is_noticeable, on_clock
 from optimal_frontier.scheduling.numbers import waits_at_price
 
 PAGES, LOG_PRICE, SPREAD = 400, 3.0, 5.0
@@ -51,9 +51,18 @@ def test_a_late_page_is_not_due_before_its_shortest_wait_is_over(pages) -> None:
     assert (wait[slope == SPREAD] < pages["since"][slope == SPREAD]).all()
 
 
-def test_a_page_without_a_slope_moves_by_the_shift(pages) -> None:
-    """As those of hosts at their limit; so does one that is never worth a visit."""
-    wait, slope = on_clock(*(np.array([value]) for value in (10.0, 0.0, 0.1, 30.0, 5.0, 0.0)), SPREAD)
-    assert (wait.tolist(), slope.tolist()) == ([5.0], [0.0])
+def test_a_page_without_a_slope_stands_by_its_worth_and_gets_none() -> None:
+    """As those of hosts at their limit: no deadline before its shortest wait, which would tell that the price is too low."""
+    wait, slope = on_clock(*(np.array([value]) for value in (10.0, 0.0, 0.1, 30.0, 500.0, 1.0)), SPREAD)
+    assert 1.0 < wait[0] < 30.0
+    assert slope[0] == 0.0
     never = on_clock(*(np.array([value]) for value in (np.inf, 0.0, 0.1, 30.0, 5.0, 0.0)), SPREAD)
     assert (never[0].tolist(), never[1].tolist()) == ([np.inf], [0.0])
+
+
+def test_pages_among_the_late_ones_are_not_placed_anew_for_a_little() -> None:
+    """Their deadlines come nearer by themselves, a slope's share at each look."""
+    moved, spread = np.full(3, 0.3 * SPREAD), np.full(3, SPREAD)
+    assert is_noticeable(moved, np.array([SPREAD, 50.0, 0.0]), spread, SPREAD).tolist() == [False, True, True]
+    assert is_noticeable(3.0 * moved, spread, spread, SPREAD).all()
+    assert is_noticeable(np.array([4.0, 6.0]), np.full(2, 50.0), np.full(2, 50.0), SPREAD).tolist() == [False, True]

@@ -33,7 +33,7 @@ _LONGEST_SHOWN: Final = 300
 #: Characters up to the path, with which an origin is remembered.
 _LONGEST_ORIGIN: Final = 300
 #: What stands in front of a host, in any text: also in one that is no URL, or in JSON with escaped slashes.
-_CREDENTIALS: Final = re.compile(r"((?:\\?/|\\){2})[^/\\?#\s'\"]*@")
+_CREDENTIALS: Final = re.compile(r"((?:\\?/|\\){2})[^/\\?#\s]*@")
 
 #: What is wrong with an address, as `refusal_of` says it, and as it is counted.
 SCHEME, CREDENTIALS, PRIVATE, UNREADABLE = "scheme", "credentials", "private", "unreadable"

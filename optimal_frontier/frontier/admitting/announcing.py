@@ -171,7 +171,8 @@ def after_signal(
         moved = due_at(row, row.b / 1e6 + max(row.min_interval, since * _ROUNDED), SIGNALLED)
         is_fixed = row.s <= 0.0 and row.e == row.l
         # Dispatch lets such a page go first, as if it were late by a slope; it loses nothing by another ping, nor if it is later already.
-        is_sooner = _deadline_of(moved, terms) < was if is_fixed else row.s <= 0.0 or now - was < row.s
+        # The slope of one that a clock has made late says nothing of that.
+        is_sooner = _deadline_of(moved, terms) < was if is_fixed else row.s <= 0.0 or now - was < max(row.s, 0.5 * (was - row.b / 1e6))
         return moved if is_sooner else None
     if row.flags & TIMED or rate is None:
         return None

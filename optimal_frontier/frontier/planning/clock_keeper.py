@@ -1,7 +1,8 @@
 """The planner's work on clocks of neighbourhoods: with each plan, and at looks between plans.
 
 A judge does not know these clocks: its numbers count time by the calendar, and so do posteriors. Here the deadline of a page comes nearer
-by as much as its neighbourhood's clock has run ahead since its last visit, or moves away. Bounds stay in calendar time.
+by as much as its neighbourhood's clock has run ahead since its last visit, or moves away; what is late by that is put in the order of
+worth (`clocked`). Bounds stay in calendar time.
 
 A look is due every 32nd of a round, a second or RESOLVE_INTERVAL at the soonest. It takes in the visits since the last one, and asks the
 clocks of pages in whose directory or pattern a change was seen; at every second look, and in a small crawl, of all. It writes what moved,

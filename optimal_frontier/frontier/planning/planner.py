@@ -269,7 +269,7 @@ class Planner:
             done = [int(reply) for at in range(0, len(calls), _AT_ONCE) for reply in self.namespace.run(calls[at : at + _AT_ONCE])]
             if min(done) < 0:
                 return written
-            for name in ("a", "s"):
+            for name in ("a", "s", "e", "l"):
                 self.crawl.tables[k].pages[name][moved[k].at] = rows[name]
             self.keeper.settle(k, moved[k].at)
             written += sum(done)
@@ -352,8 +352,9 @@ class Planner:
             if self.keeper is not None:
                 with clocks:
                     self.keeper.place(k, chosen, now)
-                    self.keeper.settle(k, chosen)
             at, rows = moved_pages(pages, chosen, terms, now, crawl.hubs[k].among(chosen))
+            if self.keeper is not None:
+                self.keeper.settle(k, at)
             for name in ("a", "s", "e", "l"):
                 pages[name][at] = rows[name]
             pages["placed"][at] = terms.log_price

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from optimal_frontier.frontier.judging.waits import Terms, change_rates_of, goes_by_price, numbers_of_rows
 from optimal_frontier.frontier.planning.page_columns import Pages
-from optimal_frontier.scheduling.clocked import NOTICEABLE, on_clock
+from optimal_frontier.scheduling.clocked import is_noticeable, on_clock
 from optimal_frontier.scheduling.numbers import ManyNumbers, deadlines
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import NUMBERS_BYTES
 
 #: A deadline has moved when it did by more than this share of the wait.
 MOVED: Final = 0.05
-#: Least slope of a page that goes by the price, as a share of its wait; a little less, as tables have 32 bits.
-_LEAST_SLOPE: Final = 0.499
+#: A clock that has moved by less than this share of the wait moves no deadline noticeably: slopes are half of the wait at least.
+_LEAST_SHIFT: Final = 0.0499
 #: RESOLVE_INTERVALs until the plan after next.
 AHEAD: Final = 2.0
 #: Seconds from now within which a deadline may be in the past.
@@ -166,7 +166,7 @@ def shifted_pages(pages: Pages, terms: Terms, now: float, ahead: float, spread: 
     log_price = terms.log_price
     # Of most pages one look after the other moves the deadline by next to nothing; these are not gathered.
     with np.errstate(invalid="ignore", over="ignore"):
-        least = (_LEAST_SLOPE * NOTICEABLE) * np.maximum(pages["a"] + pages["s"] * np.float32(log_price), pages["e"])
+        least = _LEAST_SHIFT * np.maximum(pages["a"] + pages["s"] * np.float32(log_price), pages["e"])
         moves = np.flatnonzero(np.abs(pages["shift"] - pages["written"]) > least)
     a, s, e, longest, b, shift, written = (pages[name][moves].astype(np.float64) for name in _SHIFTED)
     with np.errstate(invalid="ignore"):
@@ -182,7 +182,7 @@ def shifted_pages(pages: Pages, terms: Terms, now: float, ahead: float, spread: 
     wait, slope = on_clock(plain.a + plain.s * log_price, plain.s, rate, since, shift, plain.e, spread)
     was, becomes = (np.minimum(np.maximum(values, plain.e), plain.l) for values in (old, wait))
     left = np.minimum(was, becomes) - since
-    chosen = np.flatnonzero((left < ahead) & (np.abs(becomes - was) > NOTICEABLE * slope) & np.isfinite(wait))
+    chosen = np.flatnonzero((left < ahead) & is_noticeable(becomes - was, some["s"], slope, spread) & np.isfinite(wait))
     if len(chosen) > most:
         chosen = np.sort(chosen[np.argpartition(left[chosen], most)[:most]])
     numbers = ManyNumbers(*(values[chosen] for values in (wait - slope * log_price, slope, plain.e, plain.l)))

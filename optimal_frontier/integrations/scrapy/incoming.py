@@ -105,6 +105,8 @@ class IncomingRequests:
         identity = self._fingerprint(request) if start and request.dont_filter else b""
         # Only once a run. A start request that comes again is a page like others: the server may have lost it.
         is_wanted = bool(identity) and identity not in self._wanted
+        if identity and not is_wanted and kind_of(request, start=start) == TRANSIENT:
+            return False
         if is_wanted:
             self._wanted.add(identity)
             self._awaited.add(identity)

@@ -14,7 +14,7 @@ from scrapy import Request
 from optimal_frontier.detection.source_documents import Source, read_source
 from optimal_frontier.detection.source_formats import Entry
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.admitting.addresses import shown
+from optimal_frontier.frontier.admitting.addresses import UNREADABLE, shown
 from optimal_frontier.frontier.admitting.speakers import Speaker
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import after_entries
@@ -176,7 +176,11 @@ class Sources:
         is_done = False
         try:
             for entry in self._filter(source.news(handout.memory.entries)):
-                request = self._request(entry, source, announcement, handout.row.importance, child)
+                try:
+                    request = self._request(entry, source, announcement, handout.row.importance, child)
+                except ValueError:  # Scrapy makes no request of it
+                    self._trap(UNREADABLE, entry.url, 1)
+                    continue
                 if request is not None:
                     yield request
                 if self._is_closing():
