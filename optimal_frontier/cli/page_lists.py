@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import IO, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
+from optimal_frontier.frontier.admitting.addresses import shown
+
 #: Bytes that a line may have.
 MAX_LINE: Final = 1 << 20
 _FORMATS: Final = ("csv", "jsonl")
@@ -155,9 +157,9 @@ def page_url(text: str) -> str:
     except ValueError:
         host = ""
     if not _HOST.fullmatch(host) or parts.scheme not in ("http", "https"):
-        raise RejectedLineError(f"expected a URL, http://host/path or https://host/path, got {text[:200]!r}")
+        raise RejectedLineError(f"expected a URL, http://host/path or https://host/path, got {shown(text)!r}")
     if "@" in parts.netloc:
-        raise RejectedLineError(f"expected a URL without a user name and a password, got {text[:200]!r}")
+        raise RejectedLineError(f"expected a URL without a user name and a password, got {shown(text)!r}")
     return url
 
 

@@ -7,7 +7,7 @@ of. What it stood for is learned anew: a host's turn, a counter, the price, the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from optimal_frontier.errors import StateError, StateUnavailableError
@@ -52,9 +52,7 @@ class Damage(NamedTuple):
 
 def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
     """Yield what is damaged among the shared values of a partition. O(hosts), in replies of bounded size."""
-    yield from wrong_types(namespace, partition)
-    if partition == 0:
-        yield from _of_meta(namespace)
+    yield from misfits(namespace, partition)
     kept = _read(namespace, partition, "GET", "d")
     if kept is not None and not is_sound(PartitionState.stored(kept)):
         yield Damage("d", "is no state of a partition", ("DEL", "@d"))
@@ -83,11 +81,16 @@ def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
         return  # of another type, which was told
 
 
-def mend(namespace: Namespace, partitions: range | None = None) -> list[str]:
-    """Put right what is damaged among the shared values; return what that was, a line each."""
+def mend(namespace: Namespace, partitions: range | None = None, find: Callable[[Namespace, int], Iterable[Damage]] = damages) -> list[str]:
+    """Put right what is damaged among the shared values, all of it or what is found; return what that was, a line each.
+
+    What another version of the schema keeps is none of it.
+    """
     told: list[str] = []
+    if _is_of_another_schema(namespace):
+        return told
     for k in partitions if partitions is not None else range(namespace.partitions):
-        for damage in damages(namespace, k):
+        for damage in find(namespace, k):
             if len(told) >= _MOST:
                 return told
             words = [namespace.key(word[1:], k) if isinstance(word, str) and word.startswith("@") else word for word in damage.repair]
@@ -116,6 +119,24 @@ def wrong_types(namespace: Namespace, partition: int) -> Iterator[Damage]:
                     yield Damage("d", "counts calls for pages that are gone", ("DEL", "@d"))
 
 
+def misfits(namespace: Namespace, partition: int) -> Iterator[Damage]:
+    """Yield what would have a namespace be taken for another program's: keys of other types, and what ``meta`` says. A few calls."""
+    yield from wrong_types(namespace, partition)
+    if partition == 0:
+        yield from _of_meta(namespace)
+
+
+def _is_of_another_schema(namespace: Namespace) -> bool:
+    if namespace.command("TYPE", namespace.key("meta")) != b"hash":
+        return False
+    schema = namespace.command("HGET", namespace.key("meta"), "schema")
+    return schema == UNFINISHED.encode() or (_is_schema(schema) and schema != SCHEMA.encode())
+
+
+def _is_schema(stored: bytes | None) -> bool:
+    return stored is not None and stored.isdigit() and len(stored) < _SCHEMA_DIGITS
+
+
 def _of_meta(namespace: Namespace) -> Iterator[Damage]:
     """Of a namespace that was opened before, so that it is ours."""
     kind = namespace.command("TYPE", namespace.key("meta")).decode()
@@ -123,7 +144,7 @@ def _of_meta(namespace: Namespace) -> Iterator[Damage]:
         yield Damage("meta", f"is a {kind}, expected a hash", ("RENAME", "@meta", "@meta:damaged"))
     meta = dict(_fields(namespace, 0, "meta"))
     schema = meta.get(b"schema", SCHEMA.encode())
-    if not (schema.isdigit() and len(schema) < _SCHEMA_DIGITS) and schema != UNFINISHED.encode():
+    if not _is_schema(schema) and schema != UNFINISHED.encode():
         yield Damage("meta schema", f"is {_text(schema)!r}, which no version has", ("HSET", "@meta", "schema", SCHEMA))
     if b"schema" in meta and not partitions_of(meta.get(b"partitions")):
         yield Damage("meta partitions", "is no number of partitions", ("HSET", "@meta", "partitions", namespace.partitions))

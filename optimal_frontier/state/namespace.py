@@ -141,14 +141,14 @@ class Namespace:
                 f"namespace {self.name!r} holds {shown}; this version of optimal_frontier reads schema {SCHEMA!r}. Nothing was "
                 "changed. Run `optimal-frontier migrate`, choose another OPTIMAL_FRONTIER_NAMESPACE, or the version that wrote it"
             )
-        self.partitions = partitions_of(stored) or self._counted()
-        if create and not partitions_of(stored):
-            self.command("HSET", meta, "partitions", self.partitions)
+        self.partitions = partitions_of(stored) or max(self._counted(), partitions or 1)
         if partitions is not None and partitions != self.partitions:
             raise ConfigurationError(
                 f"OPTIMAL_FRONTIER_PARTITIONS = {partitions}: expected {self.partitions}, which namespace {self.name!r} was made with; "
                 "a new number needs a new OPTIMAL_FRONTIER_NAMESPACE, or an export and import"
             )
+        if create and not partitions_of(stored):
+            self.command("HSET", meta, "partitions", self.partitions)
         if create and not number_of(run):
             self.command("HSETNX" if run is None else "HSET", meta, "run", 1 + secrets.randbelow(2**52))
             run = self.command("HGET", meta, "run")

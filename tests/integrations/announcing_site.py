@@ -74,7 +74,9 @@ class AnnouncingSite:
             newest = max(modified for _, modified in self.pages.values())
             return _sitemap("sitemapindex", "sitemap", {self.url("/sitemap-1.xml.gz"): newest})
         if path == "/sitemap-1.xml.gz":
-            return gzip.compress(_sitemap("urlset", "url", {self.url(page): modified for page, (_, modified) in self.pages.items()}))
+            entries = {self.url(page): modified for page, (_, modified) in self.pages.items()}
+            # Nothing can be asked for at the first one.
+            return gzip.compress(_sitemap("urlset", "url", {"http://127.0.0.1:99999/": time.time()} | entries))
         if path == "/always_now.xml":
             return _sitemap("urlset", "url", {self.url(f"/static/{at}", "localhost"): time.time() for at in range(4)})
         if path == "/feed":

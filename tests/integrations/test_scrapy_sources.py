@@ -105,6 +105,11 @@ def test_every_entry_is_a_page(found: Found) -> None:
     assert all(line["lastmod"] for line in found.record)
 
 
+def test_an_entry_that_is_no_address_takes_no_other_with_it(found: Found) -> None:
+    """The sitemap begins with one; `test_every_entry_is_a_page` sees the others."""
+    assert "Traceback" not in found.log
+
+
 @pytest.mark.timing
 def test_what_is_told_is_fetched_soon_after_the_source(found: Found) -> None:
     """Changed pages of a sitemap, some of a feed, and one that is new. By themselves they would be visited in 4 s and more."""

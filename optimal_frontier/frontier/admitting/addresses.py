@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 #: Names that are never public: RFC 6761, 6762, 8375, ICANN's reserved ``internal``, and what home routers and offices use.
 _INTERNAL_ENDS: Final = (
     "local",
+    "localdomain",
     "internal",
     "intranet",
     "private",
@@ -27,12 +28,16 @@ _INTERNAL_ENDS: Final = (
     "test",
     "invalid",
 )
+#: Where clouds keep credentials, beside link-local addresses: Google, Amazon by IPv6, Alibaba.
+_CREDENTIAL_HOSTS: Final = frozenset({"metadata.google.internal", "fd00:ec2::254", "100.100.100.200"})
 #: What `inet_aton` takes for an IPv4 address: one to four numbers, decimal, octal or hexadecimal.
 _NUMERIC: Final = re.compile(r"(?:0[xX][0-9a-fA-F]+|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]*|[0-9]*)){0,3}\.?")
 _LONGEST_SHOWN: Final = 300
 #: Characters up to the path, with which an origin is remembered.
 _LONGEST_ORIGIN: Final = 300
-#: What stands in front of a host, in any text: also in one that is no URL, or in JSON with escaped slashes.
+#: What stands in front of the host of a URL, whatever that is.
+_IN_FRONT: Final = re.compile(r"\A((?:[a-zA-Z][a-zA-Z0-9+.-]*:)?//)[^/?#]*@")
+#: The same in any text: also in one that is no URL, or in JSON with escaped slashes.
 _CREDENTIALS: Final = re.compile(r"((?:\\?/|\\){2})[^/\\?#\s]*@")
 
 #: What is wrong with an address, as `refusal_of` says it, and as it is counted.
@@ -51,13 +56,17 @@ def reach_of(name: str) -> str:
     ['', '', '']
     >>> [reach_of(name) for name in ("localhost", "127.1", "2130706433", "0x7f.1", "::1", "0.0.0.0")] == 6 * ["loopback"]
     True
+    >>> [reach_of(name) for name in ("metadata.google.internal", "fd00:ec2:0::254", "nas.localdomain", "localhost.localdomain")]
+    ['link-local', 'link-local', 'internal', 'loopback']
     >>> [reach_of(name) for name in ("redis", "db.internal", "::ffff:10.0.0.1", "169.254.169.254", "fe80::1", "")]
     ['internal', 'internal', 'internal', 'link-local', 'link-local', 'internal']
     """
     name = name.lower().rstrip(".").partition("%")[0]
     if ":" in name or _NUMERIC.fullmatch(name):
         return _reach_of_address(name)
-    if name == "localhost" or name.endswith((".localhost", ".localdomain")):
+    if name in _CREDENTIAL_HOSTS:
+        return LINK_LOCAL
+    if name in ("localhost", "localhost.localdomain") or name.endswith(".localhost"):
         return LOOPBACK
     return INTERNAL if "." not in name or name.endswith(tuple(f".{end}" for end in _INTERNAL_ENDS)) else ""
 
@@ -76,7 +85,7 @@ def _reach_of_address(text: str) -> str:
         address = inner or address
     if address.is_loopback or address.is_unspecified:  # Linux takes 0.0.0.0 for itself
         return LOOPBACK
-    if address.is_link_local:
+    if address.is_link_local or str(address) in _CREDENTIAL_HOSTS:
         return LINK_LOCAL
     return "" if address.is_global and not address.is_multicast else INTERNAL
 
@@ -91,8 +100,10 @@ def shown(url: str) -> str:
     --------
     >>> shown("http://user:secret@a.example/x?y=@z")
     'http://a.example/x?y=@z'
+    >>> shown("http://user:it's a \\\\ secret@a.example/")
+    'http://a.example/'
     """
-    return without_passwords(url)[:_LONGEST_SHOWN]
+    return without_passwords(_IN_FRONT.sub(r"\1", url))[:_LONGEST_SHOWN]
 
 
 def without_passwords(text: str) -> str:

@@ -39,8 +39,9 @@ def check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
         is_page = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError as error:
-        raise ValueError(f"{shown(url)!r} is no URL ({error}): expected http://host/path or https://host/path") from None
+    except ValueError:
+        # Nobody knows where a password in it ends.
+        raise ValueError(f"{shown(url.rpartition('@')[2])!r} is no URL: expected http://host/path or https://host/path") from None
     if "@" in parts.netloc:
         raise ValueError(f"{shown(url)!r}: expected a URL without a user name and a password")
     if not is_page or len(url) > MOST_BYTES:

@@ -18,7 +18,7 @@ from optimal_frontier.frontier.dispatching.ping_taking import PingTaking, Words
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect, parse_redis_url
-from optimal_frontier.state.mending import mend
+from optimal_frontier.state.mending import mend, misfits
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.pings import RawPing
 from optimal_frontier.state.url_keys import Entry, UrlKeys
@@ -108,7 +108,7 @@ class Session:
     def _join(self, spider: str, identity: str) -> None:
         """Join the namespace on a server that lost it; a planner that starts afresh has nothing in mind of the other one."""
         before = self.namespace.run_id
-        mend(self.namespace)  # what is left there may be damaged, and would be taken for another program's
+        mend(self.namespace, find=misfits)  # what is left there may be damaged, and would be taken for another program's
         try:
             self.namespace.open(spider=spider, partitions=self.namespace.partitions)
         except ConfigurationError:  # another crawler was first, and has made another number of partitions

@@ -46,7 +46,7 @@ class PushedRequests:
                 frontier_request = self._requests.to_frontier(request, kind_of(request))
                 converted.pages.append(self._backend.page_of(frontier_request))
             except Exception as error:  # whatever a stranger has written, or a fingerprinter of the user's makes of it
-                logger.debug("%s is put aside: %r", without_passwords(repr(entry)), error)
+                logger.debug("%s is put aside: %s", without_passwords(repr(entry)), without_passwords(repr(error)))
                 converted.refused[at] = " ".join(str(error).split()) or type(error).__name__
         self._stats.inc_value("optimal_frontier/pushed", len(converted.pages))
         self._stats.inc_value("optimal_frontier/pushed_refused", len(converted.refused))
