@@ -32,7 +32,7 @@ Policy = Literal["periodic", "poisson"]
 #: The slope counts up to so many times the wait: a first order that says more is of no use (docs/maths.md has the measurement).
 MOST_SLOPE: Final = 2.0
 #: A visit is never worth a price this close to its bound, as a share of that.
-_WORTHLESS: Final = 1.0 - 1e-12
+WORTHLESS: Final = 1.0 - 1e-12
 
 
 class Numbers(NamedTuple):
@@ -89,6 +89,18 @@ def at_latest(numbers: Numbers, wait: float) -> Numbers:
     return numbers._replace(e=min(numbers.e, longest), l=longest)
 
 
+def price_share(log_price: float, importance: float, change_rate: float, objective: Objective = "freshness") -> float:
+    """Return the price as a share of what a visit is worth at most, after a long time; 1 also where it is more than that.
+
+    Examples
+    --------
+    >>> round(price_share(math.log(5.94), 1.0, 0.1), 3), price_share(math.log(20.0), 1.0, 0.1)
+    (0.594, 1.0)
+    """
+    log_q = log_price - math.log(importance) + (math.log(change_rate) if objective == "freshness" else 0.0)
+    return math.exp(log_q) if log_q < 0.0 else 1.0
+
+
 def wait_at_price(
     log_price: float, importance: float, change_rate: float, objective: Objective = "freshness", policy: Policy = "periodic"
 ) -> tuple[float, float]:
@@ -128,14 +140,11 @@ def wait_at_price(
     if policy == "poisson":
         speed = math.exp(0.5 * (math.log(importance) + math.log(change_rate) - log_price))
         rate = speed - change_rate
-        if rate <= change_rate * (1.0 - _WORTHLESS):
+        if rate <= change_rate * (1.0 - WORTHLESS):
             return math.inf, 0.0
         return 1.0 / rate, min(0.5 * speed / rate, MOST_SLOPE) / rate
-    log_q = log_price - math.log(importance) + (math.log(change_rate) if objective == "freshness" else 0.0)
-    if log_q >= 0.0:
-        return math.inf, 0.0
-    q = math.exp(log_q)
-    if q >= _WORTHLESS:
+    q = price_share(log_price, importance, change_rate, objective)
+    if q >= WORTHLESS:
         return math.inf, 0.0
     r = changes_per_visit(q)
     if r <= 0.0:
@@ -155,13 +164,13 @@ def waits_at_price(
         if policy == "poisson":
             speed = np.exp(0.5 * (np.log(importance) + np.log(change_rate) - price))
             rate = speed - change_rate
-            moves &= rate > change_rate * (1.0 - _WORTHLESS)
+            moves &= rate > change_rate * (1.0 - WORTHLESS)
             wait[moves] = 1.0 / rate[moves]
             # At a price of 0 both are infinite, and the wait is 0.
             slope[moves] = np.fmin(0.5 * speed[moves] / rate[moves], MOST_SLOPE) * wait[moves]
             return wait, slope
         log_q = price - np.log(importance) + (np.log(change_rate) if objective == "freshness" else 0.0)
-        moves &= log_q < math.log(_WORTHLESS)
+        moves &= log_q < math.log(WORTHLESS)
         q, x = np.exp(log_q[moves]), change_rate[moves]
         r = changes_between_visits(q / (1.0 - q))
         wait[moves] = r / x

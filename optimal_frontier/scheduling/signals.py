@@ -30,10 +30,8 @@ from optimal_frontier.optimization.signal_response import (
     threshold_of_one,
     thresholds_at,
 )
-from optimal_frontier.scheduling.numbers import MOST_SLOPE, Floats, Objective, wait_at_price, waits_at_price
+from optimal_frontier.scheduling.numbers import MOST_SLOPE, WORTHLESS, Floats, Objective, price_share, wait_at_price, waits_at_price
 
-#: A visit is never worth a price this close to its bound, as a share of that.
-_WORTHLESS: Final = 1.0 - 1e-12
 #: Signals that tell less than this of a change, as a share of it, count for none: a threshold moves by less than that.
 _NOTHING: Final = 1e-9
 
@@ -211,11 +209,8 @@ def wait_with_sources(
     if log_price == -math.inf or signals[1] * excess(signals[2]) < _NOTHING:
         wait, slope = wait_at_price(log_price, importance, change_rate, objective)
         return wait * change_rate / clock, slope * change_rate / clock
-    log_q = log_price - math.log(importance) + (math.log(change_rate) if objective == "freshness" else 0.0)
-    if log_q >= 0.0:
-        return math.inf, 0.0
-    q = math.exp(log_q)
-    if q >= _WORTHLESS:
+    q = price_share(log_price, importance, change_rate, objective)
+    if q >= WORTHLESS:
         return math.inf, 0.0
     if q <= 0.0:
         return 0.0, 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,16 +39,15 @@ class Returning:
 
     def __init__(self, namespace: Namespace, has_method: Callable[[str], bool], clock: Callable[[], float] = time.monotonic) -> None:
         self._namespace, self._has_method, self._clock = namespace, has_method, clock
-        self._next = 0.0
-        self._is_first = True
+        self._next = -math.inf
 
     def look(self) -> int:
         """Bring back those that may, if it is time for that; return how many."""
         began = self._clock()
-        if not self._is_first and began < self._next:
+        if began < self._next:
             return 0
-        back = bring_back(self._namespace, self._has_method, tell=self._is_first)
-        self._is_first = False
+        # What stays held is told once.
+        back = bring_back(self._namespace, self._has_method, tell=self._next == -math.inf)
         took = self._clock() - began
         self._next = began + max(AGAIN_S, took / _LOOKING_SHARE)
         return back

@@ -176,10 +176,11 @@ def shifted_pages(pages: Pages, terms: Terms, now: float, ahead: float, spread: 
     moves = moves[soon & np.isfinite(a)]
     moves = moves[goes_by_price(pages.some(moves, GOES_BY))]  # type: ignore[arg-type]  # columns by name will do
     some = pages.take(moves)
-    old, since = (some["a"] + some["s"].astype(np.float64) * log_price), now - some["b"] / 1e6
-    plain = numbers_of_rows(some, np.ascontiguousarray(some["id"]), terms, -np.inf)
-    rate, shift = change_rates_of(some, terms.published), some["shift"].astype(np.float64)
-    wait, slope = on_clock(plain.a + plain.s * log_price, plain.s, rate, since, shift, plain.e, spread)
+    plain, rate = numbers_of_rows(some, np.ascontiguousarray(some["id"]), terms, -np.inf), change_rates_of(some, terms.published)
+    since, shift = now - some["b"] / 1e6, some["shift"].astype(np.float64)
+    with np.errstate(invalid="ignore"):  # no slope, at a price of 0
+        old, wait = (values["a"] + values["s"] * log_price for values in (some, plain._asdict()))
+    wait, slope = on_clock(wait, plain.s, rate, since, shift, plain.e, spread)
     was, becomes = (np.minimum(np.maximum(values, plain.e), plain.l) for values in (old, wait))
     left = np.minimum(was, becomes) - since
     chosen = np.flatnonzero((left < ahead) & is_noticeable(becomes - was, some["s"], slope, spread) & np.isfinite(wait))
