@@ -63,7 +63,7 @@ class ClockKeeper:
     clocks : dict of int to NeighbourhoodClocks
         By partition.
     terms : dict of int to Terms
-        By partition, of the last plan.
+        By partition, of the last plan, at the price of the last look.
     """
 
     def __init__(self, namespace: Namespace, crawl: CrawlPages) -> None:
@@ -162,7 +162,7 @@ class ClockKeeper:
         if not stirs or k not in self.terms:
             return None
         most = max(_FEW_WRITTEN, int(_MOST_WRITTEN * seen))
-        terms = self.terms[k]._replace(log_price=log_price)
+        terms = self.terms[k] = self.terms[k]._replace(log_price=log_price)
         return shifted_pages(pages, terms, now, _AHEAD * self.look_s, SPREAD_ROUNDS * self.crawl.priors.default_time, most)
 
     def store(self, k: int, fence: int) -> bool:

@@ -269,8 +269,10 @@ class Planner:
             done = [int(reply) for at in range(0, len(calls), _AT_ONCE) for reply in self.namespace.run(calls[at : at + _AT_ONCE])]
             if min(done) < 0:
                 return written
+            pages = self.crawl.tables[k].pages
             for name in ("a", "s", "e", "l"):
-                self.crawl.tables[k].pages[name][moved[k].at] = rows[name]
+                pages[name][moved[k].at] = rows[name]
+            pages["placed"][moved[k].at] = self.keeper.terms[k].log_price
             self.keeper.settle(k, moved[k].at)
             written += sum(done)
         return written
