@@ -123,6 +123,8 @@ class Dispatcher:
         self._follow_up = FollowUp(namespace, settings, self.recent, self.terms_of)
         #: Where the local clock stood when the round trip under way began.
         self._sent = 0.0
+        #: Until when nothing is asked for, local monotonic time: hosts of this server know nothing of the last fetches.
+        self._quiet_until = 0.0
         self.forget()
         #: Under which it tells what its downloader admits.
         self._name = secrets.token_bytes(8)
@@ -181,6 +183,9 @@ class Dispatcher:
         if not is_empty and not is_behind:
             return None
         self.forget()
+        if self.pause_s > 0:
+            # By then all crawlers have seen what has happened, and what they had started before is long enough ago for every host.
+            self._quiet_until = time.monotonic() + LOOK_S + self.pause_s
         return is_empty
 
     def published(self, partition: int) -> Published:
@@ -237,6 +242,8 @@ class Dispatcher:
         self._sent = local_clock()
         pipeline.run(self.namespace)
         outcome.is_other_server = self.watch is not None and (self.watch.is_behind or self.watch.is_doubted)
+        if outcome.is_other_server and self.pause_s > 0:
+            self._give_back(outcome)
         if work.pages:
             self.terms.note_added()
         for partition in asked:
@@ -245,7 +252,7 @@ class Dispatcher:
         now = time.monotonic()
         served = [self._partitions[k] for k in self._served]
         if work.want > 0:
-            outcome.wait = max(0.0, min(min(known.open_at, known.look_at) for known in served) - now)
+            outcome.wait = max(0.0, min(min(known.open_at, known.look_at) for known in served) - now, self._quiet_until - now)
         outcome.waits_for_room = any(known.waits_for_room for known in served)
         return outcome
 
@@ -351,7 +358,7 @@ class Dispatcher:
         for known in self._partitions:
             if work.looks_again or (work.has_room and known.waits_for_room):
                 known.open_at = 0.0
-        if work.want <= 0:
+        if work.want <= 0 or now < self._quiet_until:
             return self._look_after(pipeline, range(len(self._partitions)), outcome)
         looked = self._look_after(pipeline, self._others, outcome)
         served, partitions = self._served, self._partitions
@@ -446,6 +453,14 @@ class Dispatcher:
                 self.watch.note(partition, reply, self._sent)
         outcome.has_forgotten |= 0 <= known.forgotten < last.forgotten
         known.forgotten, known.plan, known.log_price = last.forgotten, last.plan, last.log_price
+
+    def _give_back(self, outcome: Outcome) -> None:
+        """Give back what a server handed out that has lost what it knew of its hosts' last fetches."""
+        for partition, handouts in grouped(outcome.handouts, lambda handout: handout.partition).items():
+            released = [Observation(handout, RELEASE, handout.row, counters={"leases_released": 1}) for handout in handouts]
+            self.namespace.run(observe_calls(partition, released, [handout.token for handout in handouts]))
+        outcome.unfetched += outcome.handouts
+        outcome.handouts = []
 
     def _read_plan(self, partition: int) -> None:
         known, name = self._partitions[partition], self.namespace.key

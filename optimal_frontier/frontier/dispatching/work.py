@@ -205,7 +205,7 @@ class Outcome:
     turns : list of Turn
         To be asked for again.
     unfetched : list of Handout
-        Of which no request was made.
+        Of which no request is made.
     is_other_server : bool
         The server is not the one it was.
     """
