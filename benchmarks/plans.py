@@ -38,6 +38,11 @@ def opened(socket: str) -> Namespace:
     return namespace
 
 
+def last_plan(namespace: Namespace) -> Published:
+    get = [["GET", namespace.key(name)] for name in ("priors", "prices")]
+    return Published.parse(namespace.hash("plan"), *namespace.commands(get))
+
+
 class World:
     """Pages as judges have left them: every one was visited, and is known by some bits."""
 
@@ -88,16 +93,18 @@ class World:
 
 def hand_out(socket: str, settings: FrontierSettings, stop: Any, waits: Any) -> None:
     """Dispatch and observe until told to stop; put the seconds of each call."""
-    namespace, found = opened(socket), []
+    namespace, found, published = opened(socket), [], Published()
     while not stop.is_set():
         began = time.perf_counter()
         reply = namespace.run([dispatch_call(0, Ask(64, budget=6400.0))])[0]
         found.append(time.perf_counter() - began)
         dispatched = parse_dispatch(0, reply)
+        if dispatched.plan > published.number:
+            published = last_plan(namespace)
         ended = []
         for handout in dispatched.handouts:
             row = handout.row._replace(b=round(handout.at * 1e6), visits=handout.row.visits + 1)
-            a, s, e, longest = numbers_of(row, handout.page, Terms(dispatched.log_price, Published(number=1), settings))
+            a, s, e, longest = numbers_of(row, handout.page, Terms(dispatched.log_price, published, settings))
             ended.append(Observation(handout, KEEP, row._replace(a=a, s=s, e=e, l=longest), counters={"visits": 1}))
         if ended:
             namespace.run(observe_calls(0, ended, [seen.handout.token for seen in ended]))
@@ -168,9 +175,7 @@ def main() -> None:
         measured(planner, socket, "first plan, all numbers anew")
         ended = n
         for share in (0.0, 0.01, 0.01, 0.1, 1.0):
-            published = Published.parse(
-                namespace.hash("plan"), namespace.command("GET", namespace.key("priors")), namespace.command("GET", namespace.key("prices"))
-            )
+            published = last_plan(namespace)
             log_price = published.log_price
             at = world.rng.permutation(n)[: int(share * n)]
             world.visit(at, published, log_price)

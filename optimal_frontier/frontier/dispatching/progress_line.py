@@ -108,6 +108,6 @@ class ProgressLog:
             except Exception:
                 logger.exception("no progress line")  # of a damaged value: the next one may be there again
                 continue
-            if before is not None:
+            if before is not None and now.fetches >= before.fetches:  # or the server has lost some
                 logger.info("%s", progress_line(before, now, read_at - at), extra=self._extra)
             before, at = now, read_at

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from clocked_namespace import open_namespace, page_of
 
+from optimal_frontier.errors import StateUnavailableError
+from optimal_frontier.frontier.dispatching import progress_line as progress_line_module
 from optimal_frontier.frontier.dispatching.progress_line import ProgressLog, progress_line
 from optimal_frontier.state.progress_reading import ProgressReading, _share_done, read_progress
 from optimal_frontier.state.rows import HELD, Row
@@ -80,6 +82,26 @@ def test_lines_are_logged_off_the_callers_thread(store, caplog):
     record = caplog.records[0]
     assert record.getMessage().startswith("Frontier: 0 pages known")
     assert (record.spider, record.threadName) == ("me", "optimal_frontier-progress")
+
+
+def test_a_server_that_has_lost_fetches_makes_no_line(monkeypatch, caplog):
+    caplog.set_level(logging.INFO)
+    told, read = iter([5, 15, 3, 9]), threading.Event()
+
+    def reading(*_):
+        fetches = next(told, None)
+        if fetches is None:
+            read.set()
+            raise StateUnavailableError("no more")
+        return replace(NOTHING, fetches=fetches, changes=fetches)
+
+    monkeypatch.setattr(progress_line_module, "read_progress", reading)
+    log = ProgressLog(None, None, 0.01)
+    log.start()
+    assert read.wait(10)
+    log.stop()
+    changes = [record.getMessage().split("fetches/s, ")[1].split(" ")[0] for record in caplog.records]
+    assert changes == ["10", "6"]
 
 
 def test_held_pages_keep_no_crawl_from_its_end():
