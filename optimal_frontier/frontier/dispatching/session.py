@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
 from optimal_frontier.frontier.admitting.identity import SCRAPYS, claim_identity
 from optimal_frontier.frontier.dispatching.completion import Completion
 from optimal_frontier.frontier.dispatching.courier import Courier
@@ -22,6 +22,9 @@ from optimal_frontier.state.mending import mend, misfits
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.pings import RawPing
 from optimal_frontier.state.url_keys import Entry, UrlKeys
+
+#: Attempts to join a namespace in which damage is done meanwhile.
+_JOINS: Final = 3
 
 
 class Session:
@@ -108,11 +111,17 @@ class Session:
     def _join(self, spider: str, identity: str) -> None:
         """Join the namespace on a server that lost it; a planner that starts afresh has nothing in mind of the other one."""
         before = self.namespace.run_id
-        mend(self.namespace, find=misfits)  # what is left there may be damaged, and would be taken for another program's
-        try:
-            self.namespace.open(spider=spider, partitions=self.namespace.partitions)
-        except ConfigurationError:  # another crawler was first, and has made another number of partitions
-            self.namespace.open(spider=spider)
+        for tries in range(_JOINS):
+            mend(self.namespace, find=misfits)  # what is left there may be damaged, and would be taken for another program's
+            try:
+                self.namespace.open(spider=spider, partitions=self.namespace.partitions)
+                break
+            except ConfigurationError:  # another crawler was first, and has made another number of partitions
+                self.namespace.open(spider=spider)
+                break
+            except SchemaMismatchError:
+                if tries == _JOINS - 1:
+                    raise  # else the damage goes on while we join
         claim_identity(self.namespace, identity)
         if self.namespace.run_id != before:
             self.planner.planner = type(self.planner.planner)(self.namespace, self.settings)

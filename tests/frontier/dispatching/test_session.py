@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 from clocked_namespace import page_of, settings_of
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
+from optimal_frontier.frontier.dispatching import session
 from optimal_frontier.frontier.dispatching.session import Session
 
 
@@ -33,3 +35,31 @@ def test_another_number_of_partitions_is_refused(redis_socket, namespace):
     assert Session(settings_of(**settings, PARTITIONS=3), Path(), "first", lambda: None).close()
     with pytest.raises(ConfigurationError, match="PARTITIONS"):
         Session(settings_of(**settings), Path(), "first", lambda: None)
+
+
+def test_damage_done_while_a_crawler_joins_an_emptied_server_ends_nothing(redis_socket, redis_client, namespace, monkeypatch):
+    settings = settings_of(REDIS_URL=f"unix://{redis_socket}", NAMESPACE=namespace, CRAWL_RATE=10)
+    first = Session(settings, Path(), "first", lambda: None)
+    key, mend, damaged = first.namespace.key, session.mend, iter(["sources", "priors"])
+
+    def mend_and_be_damaged(*arguments, **values):
+        told = mend(*arguments, **values)
+        for name in damaged:
+            redis_client.delete(key(name))
+            redis_client.rpush(key(name), "mine")
+            break
+        return told
+
+    monkeypatch.setattr(session, "mend", mend_and_be_damaged)
+    redis_client.delete(key("meta"), key("d"))
+    first.courier.look_again()
+    first.courier.ask(5, {}, 0)
+    for _ in range(200):
+        if first.courier.beginnings or first.courier.failure is not None:
+            break
+        threading.Event().wait(0.05)
+    assert first.courier.failure is None
+    assert first.courier.beginnings == 1
+    assert first.close()
+    assert redis_client.hget(key("meta"), "spider") == b"first"
+    assert redis_client.lrange(key("priors:damaged"), 0, -1) == [b"mine"]
