@@ -29,6 +29,11 @@ _BARREN: Final = 2**21
 _LONGEST_LINE: Final = 65_536
 
 
+def is_zipped(body: bytes) -> bool:
+    """Tell whether a document is gzipped."""
+    return body.startswith(_GZIP)
+
+
 class SourceStream:
     """The text of a document, as a file that is read once.
 
@@ -57,7 +62,7 @@ class SourceStream:
         self._taken = self._size = self._fruitful = 0
         self._until = time.monotonic() + limits.seconds
         self._front = b""
-        self._pieces = self._unzipped() if body.startswith(_GZIP) else self._plain()
+        self._pieces = self._unzipped() if is_zipped(body) else self._plain()
 
     def peek(self) -> bytes:
         """Return the beginning, 512 bytes where there are so many; it is read all the same later."""

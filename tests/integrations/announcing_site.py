@@ -79,6 +79,8 @@ class AnnouncingSite:
             return gzip.compress(_sitemap("urlset", "url", {"http://127.0.0.1:99999/": time.time()} | entries))
         if path == "/always_now.xml":
             return _sitemap("urlset", "url", {self.url(f"/static/{at}", "localhost"): time.time() for at in range(4)})
+        if path == "/long.xml":
+            return _sitemap("urlset", "url", {self.url(f"/long/{at}"): time.time() for at in range(100)})
         if path == "/feed":
             items = "".join(
                 f"<item><link>{self.url(page)}</link><pubDate>{formatdate(modified)}</pubDate></item>"

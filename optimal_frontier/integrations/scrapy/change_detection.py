@@ -22,7 +22,7 @@ from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, LOCAL, META, Lease
 from optimal_frontier.integrations.scrapy.local_requests import CALLBACK_FAILED, Local
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
-from optimal_frontier.integrations.scrapy.sources import ANNOUNCES
+from optimal_frontier.integrations.scrapy.sources import ANNOUNCES, without_body
 from optimal_frontier.state.rows import ACTIVE
 
 #: Bytes of what should be a source and is none, from which on nobody looks at its content.
@@ -160,6 +160,7 @@ class ChangeDetectionMiddleware:
             self.conditional.keep(request, response, lease)
         if request.meta.get(ANNOUNCES):
             request.callback = self.scheduler.sources.announce
+            lease.response = response = without_body(response)
         if self.scheduler.settings.callback_on == "change" and not is_news(observation):
             request.callback = _unchanged
             self.crawler.stats.inc_value("optimal_frontier/callbacks_spared")

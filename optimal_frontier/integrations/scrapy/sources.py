@@ -5,20 +5,22 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from scrapy import Request
+from scrapy.http import Response, TextResponse
 
 from optimal_frontier.detection.source_documents import Source, read_source
 from optimal_frontier.detection.source_formats import Entry
+from optimal_frontier.detection.source_streams import is_zipped
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.admitting.addresses import UNREADABLE, shown
 from optimal_frontier.frontier.admitting.speakers import Speaker
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import after_entries
-from optimal_frontier.integrations.scrapy.compatibility import in_thread, is_closing
+from optimal_frontier.integrations.scrapy.compatibility import breathe, in_thread, is_closing
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, Lease
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import KEEP, Announcement
@@ -39,6 +41,10 @@ _LONGEST_PAUSE_S: Final = 0.02
 #: Priorities of first visits: of sources, and of what was not there when the source was read before.
 _SOURCE_PRIORITY: Final = 100
 _NEWS_PRIORITY: Final = 10
+#: Bytes of a source that takes milliseconds to read, if it is no zip.
+_SMALL: Final = 2**16
+#: Entries between two pauses for the rest of the process.
+_BREATH: Final = 8
 
 
 class AnnouncedPages:
@@ -88,8 +94,9 @@ class Sources:
     def __init__(self, spider: Any, settings: FrontierSettings, trap: Callable[[str, str, int], None]) -> None:
         self._spider, self._rules, self._settings = spider, settings.rules, settings
         self._trap = trap
-        #: One document at a time: what is unzipped of it is held in memory.
-        self._thread = ThreadPoolExecutor(1, "optimal_frontier-sources")
+        #: One large document at a time: what is unzipped of it is held in memory. Small ones do not wait for it.
+        self._large = ThreadPoolExecutor(1, "optimal_frontier-large-sources")
+        self._small = ThreadPoolExecutor(1, "optimal_frontier-sources")
         #: Sources that a robots.txt names, and the registered domains of those that do.
         self._vouched: dict[str, set[str]] = {}
         self._urls = (*settings.sources, *_said(spider, "source_urls"))
@@ -126,8 +133,9 @@ class Sources:
         return self._settings.source_limits.bytes
 
     def close(self) -> None:
-        """End the thread."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """End the threads."""
+        for thread in (self._small, self._large):
+            thread.shutdown(wait=False, cancel_futures=True)
 
     async def read(self, lease: Lease, request: Any, response: Any) -> Source | None:
         """Read a good response to a source, on a thread; None if it cannot be read."""
@@ -139,7 +147,8 @@ class Sources:
             return None if source is None else source.since(remembered)
 
         try:
-            source = await in_thread(self._thread, read_there)
+            is_small = len(body) <= _SMALL and not is_zipped(body)
+            source = await in_thread(self._small if is_small else self._large, read_there)
         except Exception as error:  # whatever a parser makes of it
             logger.debug("%s cannot be read: %r", url, error)
             source = None
@@ -164,8 +173,11 @@ class Sources:
             self._warned.add(topic)
             logger.warning(message + " (further ones are counted, not logged)", shown(url))
 
-    def announce(self, response: Any, **_: Any) -> Iterator[Request]:
-        """Take the callback's place for a source: yield its entries that are new or have changed since it was read before."""
+    async def announce(self, response: Any, **_: Any) -> AsyncIterator[Request]:
+        """Take the callback's place for a source: yield its entries that are new or have changed since it was read before.
+
+        Of a long one the crawl goes on in between.
+        """
         lease: Lease = response.meta[LEASE]
         source, handout = lease.source, lease.handout
         if source is None:
@@ -175,7 +187,9 @@ class Sources:
         child = self._child_meta(lease, response, source)
         is_done = False
         try:
-            for entry in self._filter(source.news(handout.memory.entries)):
+            for number, entry in enumerate(self._filter(source.news(handout.memory.entries)), 1):
+                if number % _BREATH == 0:
+                    await breathe()
                 try:
                     request = self._request(entry, source, announcement, handout.row.importance, child)
                 except ValueError:  # Scrapy makes no request of it
@@ -237,6 +251,17 @@ class _Pauses:
     def __call__(self) -> None:
         time.sleep(min(time.monotonic() - self._since, _LONGEST_PAUSE_S))
         self._since = time.monotonic()
+
+
+def without_body(response: Response) -> Response:
+    """Return a response to a source that was read, as Scrapy gets it.
+
+    While a callback yields, its body counts: beside a long one no request is started (SCRAPER_SLOT_MAX_ACTIVE_SIZE).
+    """
+    kept = {name: getattr(response, name) for name in Response.attributes if name != "body"}
+    if isinstance(response, TextResponse):
+        kept["encoding"] = "utf-8"  # the true one is found by reading all of the body
+    return type(response)(**kept)
 
 
 def _is_robots(url: str) -> bool:
