@@ -20,7 +20,7 @@ from optimal_frontier.frontier.admitting.addresses import UNREADABLE, shown
 from optimal_frontier.frontier.admitting.speakers import Speaker
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import after_entries
-from optimal_frontier.integrations.scrapy.compatibility import breathe, in_thread, is_closing
+from optimal_frontier.integrations.scrapy.compatibility import breathe, in_thread, is_closing, pause
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, Lease
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import KEEP, Announcement
@@ -185,11 +185,11 @@ class Sources:
         unread = handout.elapsed + time.monotonic() - handout.received if handout.row.visits and handout.memory.entries else -1.0
         announcement = Announcement(f"{host_of(response.url)} {source.kind}", unread)
         child = self._child_meta(lease, response, source)
-        is_done = False
+        is_done, rest = False, _Rests()
         try:
             for number, entry in enumerate(self._filter(source.news(handout.memory.entries)), 1):
                 if number % _BREATH == 0:
-                    await breathe()
+                    await rest()
                 try:
                     request = self._request(entry, source, announcement, handout.row.importance, child)
                 except ValueError:  # Scrapy makes no request of it
@@ -251,6 +251,18 @@ class _Pauses:
     def __call__(self) -> None:
         time.sleep(min(time.monotonic() - self._since, _LONGEST_PAUSE_S))
         self._since = time.monotonic()
+
+
+class _Rests:
+    """The same for the loop that runs the crawl: it has as much time for everything else as it was busy."""
+
+    def __init__(self) -> None:
+        self._since = time.thread_time()
+
+    async def __call__(self) -> None:
+        await breathe()  # what was yielded is taken in
+        await pause(min(time.thread_time() - self._since, _LONGEST_PAUSE_S))
+        self._since = time.thread_time()
 
 
 def without_body(response: Response) -> Response:
