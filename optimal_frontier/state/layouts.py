@@ -19,7 +19,7 @@ STATE_FIELDS: Final = (
     ("step", "by which a visit moves it"),
     ("plan", "number of the last plan"),
     ("forgotten", "pages forgotten so far"),
-    ("run", "of the namespace, as the last crawler that called had it; 0: none has"),
+    ("run", "of the namespace, as the last crawler had it that had just read it; 0: none has"),
     ("dispatches", "calls of crawlers so far"),
     ("clock", "what the own clock of the server said at that call; 0: that is not known"),
 )

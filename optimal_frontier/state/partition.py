@@ -104,7 +104,8 @@ class Belief(NamedTuple):
     within : float
         By how many microseconds the server's clock may differ from that and is believed all the same.
     run : float
-        Of the namespace; 0: the caller does not live long enough to care.
+        Of the namespace; 0: the caller does not live long enough to care; below 0: it was read a moment ago, so that it holds against what
+        others have told the partition.
     """
 
     expected: float = 0.0

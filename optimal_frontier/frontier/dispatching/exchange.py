@@ -177,8 +177,8 @@ class Dispatcher:
         """
         assert self.watch is not None  # who else would know
         before, is_behind = self.namespace.run_id, self.watch.is_behind
-        self.watch.is_doubted = False
         self.join()
+        self.watch.note_opened()
         is_empty = self.namespace.run_id != before
         if not is_empty and not is_behind:
             return None

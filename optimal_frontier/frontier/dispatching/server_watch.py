@@ -79,6 +79,8 @@ class ServerWatch:
     def __init__(self, namespace: Namespace) -> None:
         self.namespace = namespace
         self._known: dict[int, _Known] = {}
+        #: Partitions that have been told which namespace this is, since it was opened.
+        self._knowing: set[int] = set()
         self.behind: set[int] = set()
         self.is_doubted = False
         namespace.bounded = self.bounded
@@ -90,11 +92,13 @@ class ServerWatch:
 
     def belief(self, partition: int) -> Belief:
         """Return what goes with a call."""
-        known = self._known.get(partition)
+        known, run = self._known.get(partition), self.namespace.run_id
+        if partition not in self._knowing:
+            run = -run  # it was read a moment ago, whatever the partition has been told since
         if known is None:
-            return Belief(0.0, 0.0, self.namespace.run_id)
+            return Belief(0.0, 0.0, run)
         since = local_clock() - known.received
-        return Belief(known.at + since * 1e6, (BELIEVED_S + known.received - known.sent) * 1e6, self.namespace.run_id)
+        return Belief(known.at + since * 1e6, (BELIEVED_S + known.received - known.sent) * 1e6, run)
 
     def latest(self, partition: int) -> float:
         """Return what the server's time is at most, seconds since the epoch; 0: it is not known."""
@@ -109,6 +113,7 @@ class ServerWatch:
     def note(self, partition: int, told: Dispatched, sent: float) -> None:
         """Take in a reply to a call that was sent at a time of the local clock."""
         known, received = self._known.setdefault(partition, _Known()), local_clock()
+        self._knowing.add(partition)
         now, off = told.now, told.server_time - told.now
         if abs(off) <= BELIEVED_S + received - sent:
             now, off = told.server_time, 0.0  # what the call has taken on its way is no jump
@@ -130,6 +135,11 @@ class ServerWatch:
                 "ahead of" if off > 0 else "behind",
             )
         known.is_off = abs(off) > BELIEVED_S
+
+    def note_opened(self) -> None:
+        """Note that the namespace was opened anew; partitions are told which one it is."""
+        self.is_doubted = False
+        self._knowing.clear()
 
     def forget(self) -> None:
         """Begin with another server."""

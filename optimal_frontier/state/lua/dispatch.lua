@@ -2,10 +2,10 @@
 -- ARGV[1]  "<I4I4dddddd": n, most requests to a host (0: no limit), lease (s), budget (1/s; 0: none), most tokens, share of first visits (1
 --          more: they come first, and share with pages of one wait only), host delay (s), host period (s; mean time between two requests
 --          to a host) and "dddd": s for which a host waits to be told of the fetch's start (0: not at all), what the time should be (us; 0: unknown),
---          within how many us the server's clock is believed, run of the namespace (0: unknown)
+--          within how many us the server's clock is believed, run of the namespace (0: unknown; below 0: read a moment ago, so it is this one)
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
 -- Returns  {"<ddddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, the server's own
---          time, run of the last caller, dispatches before this one (0, 0: this server has none of it); then lists: pages, lateness (us; below
+--          time, run of the namespace as it was told, dispatches before this one (0, 0: this server has none of it); then lists: pages, lateness (us; below
 --          0: early), stored values, memories (or nil); and of each host, in the order of these pages, its words (or none of any) and its
 --          name}. O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
@@ -15,6 +15,7 @@ local d = read_state()
 local now, told = clock(d, expected, within)
 if d[${D_AT}] == 0 then d[${D_AT}] = now end
 local discovery, L, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
+local is_sure, run = run < 0, math.abs(run)
 -- After a time in which nobody could renew leases, they are spared for as long as one lasts. Live crawlers call every 5 s at least.
 if run > 0 and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
 local is_spared = run > 0 and call('EXISTS', P .. 'grace') == 1
@@ -190,7 +191,7 @@ local next_open = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
 if next_open and tonumber(next_open) > now then wait = min(wait, next_open - now) elseif firsts[1] or #begun > most then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end
 d[${D_AT}], d[${D_CLOCK}], d[${D_TOKENS}], d[${D_DISCOVERY}], d[${D_LOG_PRICE}] = now, told, budget > 0 and tokens - got or 1, discovery, L
-if run > 0 then d[${D_RUN}], d[${D_DISPATCHES}] = run, dispatches + 1 end
+if run > 0 then d[${D_RUN}], d[${D_DISPATCHES}] = (is_sure or found == 0) and run or found, dispatches + 1 end
 write_state(d)
 return {pk('<ddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], token, told, found, dispatches), ids, late, values, read('memory', ids),
   call('EXISTS', P .. 'hosts:words') == 1 and read('hosts:words', hosts) or {}, read('hosts:names', hosts)}

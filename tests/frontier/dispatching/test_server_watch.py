@@ -36,7 +36,7 @@ def reply(now: float, *, own: float | None = None, run: float = RUN, dispatches:
 
 
 def test_nothing_is_believed_before_the_first_reply(watch: ServerWatch) -> None:
-    assert watch.belief(0) == Belief(0.0, 0.0, RUN)
+    assert watch.belief(0) == Belief(0.0, 0.0, -RUN)
     assert watch.bounded(0, 5e6) == 5e6
 
 
