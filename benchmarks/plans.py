@@ -3,7 +3,7 @@
     python benchmarks/plans.py [--pages 1000000] [--hosts 20000] [--server redis-server]
 
 A private server on a unix socket; rows are written as judges leave them. While a plan is made, another process hands out 64 pages at a
-time, a hundred times a second, and ends their leases; its waits are printed.
+time, as many as the budget has, and ends their leases; its waits are printed.
 """
 
 from __future__ import annotations
@@ -92,11 +92,13 @@ class World:
 
 
 def hand_out(socket: str, settings: FrontierSettings, stop: Any, waits: Any) -> None:
-    """Dispatch and observe until told to stop; put the seconds of each call."""
+    """Dispatch and observe, within the budget, until told to stop; put the seconds of each call."""
+    assert settings.crawl_rate is not None
+    budget = settings.crawl_rate
     namespace, found, published = opened(socket), [], Published()
     while not stop.is_set():
         began = time.perf_counter()
-        reply = namespace.run([dispatch_call(0, Ask(64, budget=6400.0))])[0]
+        reply = namespace.run([dispatch_call(0, Ask(64, budget=budget))])[0]
         found.append(time.perf_counter() - began)
         dispatched = parse_dispatch(0, reply)
         if dispatched.plan > published.number:
@@ -108,7 +110,7 @@ def hand_out(socket: str, settings: FrontierSettings, stop: Any, waits: Any) -> 
             ended.append(Observation(handout, KEEP, row._replace(a=a, s=s, e=e, l=longest), counters={"visits": 1}))
         if ended:
             namespace.run(observe_calls(0, ended, [seen.handout.token for seen in ended]))
-        time.sleep(0.01)
+        time.sleep(max(0.01, 64 / budget - (time.perf_counter() - began)))
     waits.put(found)
 
 

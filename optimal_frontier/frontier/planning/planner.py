@@ -345,7 +345,8 @@ class Planner:
 
         def moved(start: int) -> NDArray[np.uint32]:
             some = pages.some(slice(start, start + BLOCK))
-            look = some["fresh"] | is_displaced(some, terms, now) | everything
+            displaced = is_displaced(some, terms, now)
+            look = some["fresh"] | displaced | everything
             if is_repriced.any():
                 look |= is_repriced[some["host"]]
             if crawl.priors_moved:
@@ -354,7 +355,7 @@ class Planner:
             if self.keeper is not None:
                 with clocks:
                     self.keeper.place(k, chosen, now)
-            at, rows = moved_pages(pages, chosen, terms, now, crawl.hubs[k].among(chosen))
+            at, rows = moved_pages(pages, chosen, terms, now, displaced[chosen - start], crawl.hubs[k].among(chosen))
             if self.keeper is not None:
                 self.keeper.settle(k, at)
             for name in ("a", "s", "e", "l"):

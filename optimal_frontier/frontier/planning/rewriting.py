@@ -2,7 +2,8 @@
 
 A judge makes exact numbers at each visit, and they are right to first order at any price. So a plan has something to say only of pages that
 it has just read, whose prior or host's price has changed, that were not worth a visit and are now, or whose place in the queue was found at
-a price that is far from today's. Of these the deadlines are computed, and those that moved by more than `MOVED` of the wait are written.
+a price that is far above today's. Of these the deadlines are computed, and those that moved by more than `MOVED` of the wait are written. A
+price that has risen moves none: dispatch puts pages back that come up early.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def is_displaced(pages: Pages, terms: Terms, now: float) -> NDArray[np.bool_]:
     return found
 
 
-def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Floats | None = None) -> Moved:
+def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, displaced: NDArray[np.bool_], yielded: Floats | None = None) -> Moved:
     """Make numbers anew, and choose the pages that they move.
 
     Parameters
@@ -101,12 +102,15 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Fl
         The price by which the partition dispatches from now on, and the plan.
     now : float
         Server's time, seconds since the epoch.
+    displaced : ndarray of bool
+        Of those: whether they stand elsewhere in the queue than their numbers say at this price, see `is_displaced`. Of the others only
+        other numbers count.
     yielded : ndarray, optional
         Of those: importance of the new pages that each yields a second; None: no page does.
     """
     some = pages.take(at)
     priced = goes_by_price(some)
-    at, some = at[priced], some[priced]
+    at, some, displaced = at[priced], some[priced], displaced[priced]
     yielded = None if yielded is None else yielded[priced]
     if not len(at):
         return Moved(at, np.zeros(0, WRITTEN))
@@ -115,7 +119,7 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, yielded: Fl
     b = some["b"] / 1e6
     shift = some["shift"].astype(np.float64)
     plain = numbers_of_rows(some, ids, terms, -np.inf, yielded, shift)
-    was, due = deadlines(b, old, some["placed"]), deadlines(b, plain, terms.log_price)
+    was, due = deadlines(b, old, np.where(displaced, some["placed"], terms.log_price)), deadlines(b, plain, terms.log_price)
     wait = np.maximum(due - b, 1e-6)
     with np.errstate(invalid="ignore"):
         is_other = np.abs(due - was) > MOVED * wait

@@ -116,6 +116,15 @@ def _with_price(crawl: Crawl, log_price: float) -> bytes:
     return pack_doubles(crawl.state()._replace(log_price=log_price))
 
 
+def test_pages_of_which_only_the_price_has_risen_are_not_written(crawl):
+    """Their numbers say when they are due at any price near by, and dispatch puts those back that come up early."""
+    crawl.crawled(50)
+    planner, first = planned(crawl, CRAWL_RATE=5)
+    assert first.written > 30
+    crawl.namespace.command("SET", crawl.namespace.key("d"), _with_price(crawl, crawl.log_price() + 0.08))
+    assert planner.plan().queued == 0
+
+
 def test_a_price_that_answers_to_nothing_is_set_anew(crawl):
     """Where no page is worth it, no visit can move it: the plan does."""
     crawl.crawled(50)
