@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optimal_frontier.estimation.signal_sources import KINDS, PLAIN, Believed, Kind, SignalSource, SignalVisit
+from optimal_frontier.estimation.signal_sources import KINDS, PLAIN, Believed, Kind, SignalSource, SignalVisit, taught
 from optimal_frontier.state.source_lessons import BY_HAND, NOTHING_KNOWN, PING, Lesson, Record
 
 #: Seconds for which a record is used before it is read again.
@@ -68,8 +68,10 @@ class SourceWorths:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, Source]] = {}
-        # Numbers of visits, one after the other: an array is made of them in a fifth of the time.
-        self._visits: dict[str, list[float]] = {}
+        # Sources that visits were kept of, and their numbers; of each visit that of its source and what it shows, one after the other: an
+        # array is made of them in a fifth of the time.
+        self._numbers: dict[str, int] = {}
+        self._visits: list[float] = []
         self._since = 0.0
 
     def __call__(self, source: str) -> Source:
@@ -95,23 +97,25 @@ class SourceWorths:
         for source, visit in visits:
             if not self._visits:
                 self._since = time.monotonic()
-            self._visits.setdefault(source, []).extend(visit)
+            self._visits += (self._numbers.setdefault(source, len(self._numbers)), *visit)
 
     def lessons(self, *, at_once: bool = False) -> dict[str, Lesson]:
         """Return what the visits that were kept teach of each source, and forget them; nothing while they are few and new."""
         if not self._visits or not (at_once or time.monotonic() - self._since >= HELD_S):
             return {}
-        visits, self._visits = self._visits, {}
-        return {name: lesson_of(self(name), np.reshape(some, (-1, len(SignalVisit._fields)))) for name, some in visits.items()}
+        visits = np.reshape(self._visits, (-1, 1 + len(SignalVisit._fields)))
+        known = {name: self(name) for name in self._numbers}
+        self._numbers, self._visits = {}, []
+        return dict(zip(known, lessons_of_sources(known.values(), visits[:, 0], visits[:, 1:]), strict=True))
 
 
-def lesson_of(source: Source, visits: ArrayLike) -> Lesson:
-    """Return what visits, an array (n, fields of `SignalVisit`), teach of a source of which so much is known.
+def lessons_of_sources(sources: Iterable[Source], of: ArrayLike, visits: ArrayLike) -> list[Lesson]:
+    """Return what visits, an array (n, fields of `SignalVisit`), teach of sources; ``of`` are the numbers of theirs, (n,).
 
     Examples
     --------
-    >>> keep, sums = lesson_of(source_of("h feed", NOTHING_KNOWN), [SignalVisit(10.0, 1, True, 0.1)])
+    >>> ((keep, sums),) = lessons_of_sources([source_of("h feed", NOTHING_KNOWN)], [0], [SignalVisit(10.0, 1, True, 0.1)])
     >>> round(keep, 3), sums[0], sums[3]
     (0.998, 5.0, 0.5)
     """
-    return Lesson(*source.record.after_all(visits, source.kind))
+    return [Lesson(*lesson) for lesson in taught([(one.record, one.believed) for one in sources], of, visits)]
