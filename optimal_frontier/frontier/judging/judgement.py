@@ -18,6 +18,7 @@ from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbe
 from optimal_frontier.scheduling.numbers import Numbers, fixed
 from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.host_words import HostWords
+from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, REST, Change, Handout, Observation
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import (
@@ -153,7 +154,7 @@ class Judgement:
             self.count("pages", -1)
             self.count("fetched", -(row.visits > 0))
         news = {name: value for name, value in self.remembered.items() if value != getattr(handout.memory, name)}
-        memory = handout.memory._replace(**news) if news else None
+        memory = Memory._make(map(news.get, Memory._fields, handout.memory)) if news else None
         words = None
         if self.words != handout.words:
             words = self.words

@@ -166,7 +166,7 @@ class PageGroups:
 
     def host_numbers(self, hosts: Numbers, at: Ints) -> Ints:
         """Return the numbers of the hosts of some pages, (m,)."""
-        return self._numbers_of("hosts", hosts, hosts_of_groups(self.keys)).take(self.of_page[0].take(at))
+        return np.asarray(self._numbers_of("hosts", hosts, hosts_of_groups(self.keys)).take(self.of_page[0].take(at)))
 
     def _numbers_of(self, what: str, known: Numbers, keys: Keys) -> Ints:
         """Return the numbers of keys, and `NO_GROUP` at the end; found anew when there are others."""

@@ -164,11 +164,11 @@ def shifted_pages(pages: Pages, terms: Terms, now: float, ahead: float, spread: 
     log_price, since = terms.log_price, now - pages["b"] / 1e6
     # By the numbers as they stand, whose clocks have moved noticeably, and which of them may be due soon: few are gathered.
     with np.errstate(invalid="ignore", over="ignore"):
-        wait = pages["a"] + pages["s"] * np.float32(log_price)
-        ahead_of_it = pages["shift"] - pages["written"]
-        moves = np.abs(ahead_of_it) > _LEAST_SHIFT * np.maximum(wait, pages["e"])
-        soon = np.minimum(np.maximum(np.minimum(wait, wait - ahead_of_it), pages["e"]), pages["l"]) < since + ahead
-    moves = np.flatnonzero(moves & soon & np.isfinite(pages["a"]))
+        stored = pages["a"] + pages["s"] * np.float32(log_price)
+        ran_ahead = pages["shift"] - pages["written"]
+        is_moved = np.abs(ran_ahead) > _LEAST_SHIFT * np.maximum(stored, pages["e"])
+        is_soon = np.minimum(np.maximum(np.minimum(stored, stored - ran_ahead), pages["e"]), pages["l"]) < since + ahead
+    moves = np.flatnonzero(is_moved & is_soon & np.isfinite(pages["a"]))
     moves = moves[goes_by_price(pages.some(moves, GOES_BY))]  # type: ignore[arg-type]  # columns by name will do
     find_medians(pages, moves)
     some = pages.take(moves)
