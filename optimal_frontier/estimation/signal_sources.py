@@ -273,12 +273,14 @@ class SignalSource(NamedTuple):
             before, shape = shape, shape + signals * slope * rate / total
             likely = shape / (before / rate + slope * interval)
         kept = 1.0 - 1.0 / MEMORY if changed or signals else 1.0
+        changes, share = likely * interval, likely / (even + slope * likely) if signals else 0.0
         likelihoods = []
         for recall, seen in zip(RECALLS, self.likelihoods, strict=True):
-            silent = (1.0 - recall) * likely * interval
+            silent = (1.0 - recall) * changes
             doubt = silent if shape == math.inf else shape * math.log1p(silent / shape)
             if signals:
-                doubt -= signals * math.log(max(1.0 - recall * likely / (even + slope * likely), LEAST_FALSE))
+                false = 1.0 - recall * share
+                doubt -= signals * math.log(false if false > LEAST_FALSE else LEAST_FALSE)
             fresh = math.exp(-doubt)
             chance = 1.0 - fresh if changed else fresh
             likelihoods.append(kept * seen + math.log(0.5 * MISTAKEN + (1.0 - MISTAKEN) * chance))
