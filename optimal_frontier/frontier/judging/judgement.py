@@ -184,7 +184,7 @@ class Judgement:
         if not signals:
             return SILENCE
         rate = change_rate_of(self.handout.row, self.context.published)
-        return heard_of(signals, rate, self.context.recent.sources, self.at - self.interval, self.at)
+        return heard_of(signals, rate, self.context.recent.sources.known_of, self.at - self.interval, self.at)
 
     def _settle_signals(self) -> Sequence[tuple[str, SignalVisit]]:
         """Forget the signals that a good response answers; return what it teaches of their sources."""
@@ -201,7 +201,7 @@ class Judgement:
         if n:
             self.count("signals_true" if self.bit else "signals_false", n)
         # Of a source that is known well, some visits say as much as all.
-        spare = self.context.recent.sources if row.visits % LESSONS_EVERY else None
+        spare = self.context.recent.sources.known_of if row.visits % LESSONS_EVERY else None
         believed = (row.shape, row.time) if row.shape > 0.0 else self.context.published.prior_of(row.pattern)
         return lessons_of(signals, self.at - self.interval, self.interval, bool(self.bit), believed, spare)
 
@@ -224,7 +224,8 @@ class Judgement:
         is_apart = row.failures or row.flags & (TIMED | HUB | CHECKED) or row.min_interval >= row.max_interval
         if not signals or is_apart:
             return SILENCE
-        return heard_of(signals, change_rate_of(row, self.context.published), self.context.recent.sources, self.at, self.at)
+        rate = change_rate_of(row, self.context.published)
+        return heard_of(signals, rate, self.context.recent.sources.known_of, self.at, self.at)
 
     def _numbers(self, row: Row, terms: Terms, heard: Heard) -> Numbers:
         handout = self.handout
