@@ -311,20 +311,21 @@ class Neighbourhoods:
         expected = rate * bins.bin_s
         spans = [np.clip((at - bins.begin) / bins.bin_s, 0.0, BINS) for at in (visits.since, visits.until)]
         ended = np.minimum(spans[1].astype(np.int64), BINS - 1)
-        changed = np.flatnonzero(odds[visit])
-        if len(changed):
-            rows, row = self._rows(groups[changed])
-            self._count(CHANGED, rows, row, ended[visit[changed]])
-            bins.sums[ATTRIBUTED][rows] += self._excess(rows) * _covered(spans, expected * odds, visit[changed], row, len(rows))
         rows, row = self._rows(groups)
-        self._count(SEEN, rows, row, ended[visit])
-        bins.sums[EXPECTED][rows] += _covered(spans, expected, visit, row, len(rows))
-        self._remake(rows)
+        self._count(rows, row, ended[visit], odds[visit] > 0.0)
+        seen, told = _covered(spans, (expected, expected * odds), visit, row, len(rows))
+        attributed, before = (bins.sums[kind].take(rows, axis=0) for kind in (ATTRIBUTED, EXPECTED))
+        attributed += _excess(attributed, before) * told
+        before += seen
+        bins.sums[ATTRIBUTED][rows], bins.sums[EXPECTED][rows] = attributed, before
+        self._clock[rows, 1:] = np.cumsum(_excess(attributed, before), axis=1)
 
-    def _count(self, kind: int, rows: Ints, row: Ints, ended: Ints) -> None:
+    def _count(self, rows: Ints, row: Ints, ended: Ints, changed: NDArray[np.bool_]) -> None:
         """Count visits by the bin in which they ended: one or two bins, as they are of a short time."""
         for at in np.flatnonzero(np.bincount(ended)).tolist():
-            self.bins.sums[kind, rows, at] += np.bincount(row[ended == at], minlength=len(rows)).astype(np.float32)
+            here = ended == at
+            for kind, some in ((SEEN, here), (CHANGED, here & changed)):
+                self.bins.sums[kind, rows, at] += np.bincount(row[some], minlength=len(rows)).astype(np.float32)
 
     def _rows(self, groups: Ints) -> tuple[Ints, Ints]:
         """Return the different ones of some groups, and where among them each is: `np.unique` in no order, in a fifth of its time."""
@@ -365,10 +366,7 @@ class Neighbourhoods:
 
     def _excess(self, rows: Ints) -> NDArray[np.float32]:
         """Ex of groups, (rows, BINS)."""
-        attributed, expected = (self.bins.sums[kind].take(rows, axis=0) for kind in (ATTRIBUTED, EXPECTED))
-        attributed += np.float32(STRENGTH * SHARE)
-        expected += np.float32(STRENGTH)
-        return np.asarray(np.divide(attributed, expected, out=attributed))
+        return _excess(*(self.bins.sums[kind].take(rows, axis=0) for kind in (ATTRIBUTED, EXPECTED)))
 
     def _remake(self, rows: Ints) -> None:
         self._clock[rows, 1:] = np.cumsum(self._excess(rows), axis=1)
@@ -407,21 +405,29 @@ def _odds(changed: NDArray[np.bool_], chance: Floats) -> Floats:
     return np.asarray(np.where(changed, 1.0 / np.maximum(chance, _LEAST_CHANCE), 0.0))
 
 
-def _covered(spans: Sequence[Floats], weight: Floats, visit: Ints, row: Ints, rows: int) -> NDArray[np.float32]:
-    """Sum weights times how much of each bin lies between visits, (rows, BINS).
+def _excess(attributed: NDArray[np.float32], expected: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Ex, by the sums of bins."""
+    return (attributed + np.float32(STRENGTH * SHARE)) / (expected + np.float32(STRENGTH))
+
+
+def _covered(spans: Sequence[Floats], weights: Sequence[Floats], visit: Ints, row: Ints, rows: int) -> NDArray[np.float32]:
+    """Sum weights times how much of each bin lies between visits, (weights, rows, BINS).
 
     What lies in front of a time is 1 in each bin before it, so visits add to the bins of two times, and to those after them by a
-    cumulative sum. ``spans`` are from when and until when, in bins, within them; ``visit`` and ``row`` are of the pairs to sum: number of
-    the visit, and the row that it adds to.
+    cumulative sum. ``spans`` are from when and until when, in bins, within them; they and ``weights`` are of visits. ``visit`` and ``row``
+    are of the pairs to sum: number of the visit, and the row that it adds to.
     """
-    places, added = [], []
-    for at, sign in zip(spans, (1.0, -1.0), strict=True):
-        low = at.astype(np.int64)
-        after = sign * weight * (at - low)
-        first = (low * rows)[visit] + row
-        places += [first, first + rows]
-        added += [(sign * weight - after)[visit], after[visit]]
-    covered = np.bincount(np.concatenate(places), np.concatenate(added), rows * (BINS + 2)).reshape(BINS + 2, rows)[:BINS]
+    covered = np.empty((BINS + 2, len(weights), rows))
+    lows = [at.astype(np.int64) for at in spans]
+    firsts = [(low * rows)[visit] + row for low in lows]
+    places = np.concatenate([place for first in firsts for place in (first, first + rows)])
+    for which, weight in enumerate(weights):
+        added = []
+        for at, low, sign in zip(spans, lows, (1.0, -1.0), strict=True):
+            after = sign * weight * (at - low)
+            added += [(sign * weight - after)[visit], after[visit]]
+        covered[:, which] = np.bincount(places, np.concatenate(added), rows * (BINS + 2)).reshape(BINS + 2, rows)
+    covered = covered[:BINS]
     if rows < _MANY:
         np.cumsum(covered, axis=0, out=covered)
     else:
@@ -429,4 +435,4 @@ def _covered(spans: Sequence[Floats], weight: Floats, visit: Ints, row: Ints, ro
             here += before
     # What rounding leaves of nothing is nothing.
     covered *= covered >= _NOTHING * covered.max(axis=0, initial=0.0)
-    return covered.T.astype(np.float32)
+    return covered.transpose(1, 2, 0).astype(np.float32)

@@ -28,7 +28,7 @@ Expectations of what is not seen, an online EM for r and f, were tried: it takes
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -273,12 +273,14 @@ class SignalSource(NamedTuple):
             before, shape = shape, shape + signals * slope * rate / total
             likely = shape / (before / rate + slope * interval)
         kept = 1.0 - 1.0 / MEMORY if changed or signals else 1.0
+        changes, share = likely * interval, likely / (even + slope * likely) if signals else 0.0
         likelihoods = []
         for recall, seen in zip(RECALLS, self.likelihoods, strict=True):
-            silent = (1.0 - recall) * likely * interval
+            silent = (1.0 - recall) * changes
             doubt = silent if shape == math.inf else shape * math.log1p(silent / shape)
             if signals:
-                doubt -= signals * math.log(max(1.0 - recall * likely / (even + slope * likely), LEAST_FALSE))
+                false = 1.0 - recall * share
+                doubt -= signals * math.log(false if false > LEAST_FALSE else LEAST_FALSE)
             fresh = math.exp(-doubt)
             chance = 1.0 - fresh if changed else fresh
             likelihoods.append(kept * seen + math.log(0.5 * MISTAKEN + (1.0 - MISTAKEN) * chance))
@@ -295,40 +297,55 @@ class SignalSource(NamedTuple):
             tuple(likelihood - most for likelihood in likelihoods),
         )
 
-    def after_all(self, visits: ArrayLike, kind: Kind = PLAIN) -> tuple[float, tuple[float, ...]]:
-        """Return what several visits, (n, 5), teach, all judged by what is known now: `after` for many, as something to add.
 
-        Returns
-        -------
-        keep : float
-            What is left of each number of the record.
-        sums : tuple of float
-            What is added to that: five sums, and then logarithms of likelihoods. Of these only differences count.
+def taught(known: Sequence[tuple[SignalSource, Believed]], of: ArrayLike, visits: ArrayLike) -> list[tuple[float, tuple[float, ...]]]:
+    """Return what visits teach of their sources, all judged by what is known now: `SignalSource.after` for many, as something to add.
 
-        Notes
-        -----
-        About 60 us, and 1 us a visit. For one visit it is `after`; of many, the first ones have faded by the end.
-        """
-        interval, signals, changed, rate, before = np.asarray(visits, np.float64).T
-        even, slope = self._line(kind)
-        expected = rate * interval
-        with np.errstate(invalid="ignore"):
-            after = before + signals * slope * rate / (even + slope * rate)
-            likely = np.where(before < np.inf, after / (before / rate + slope * interval), rate)
-            silent = np.multiply.outer(1.0 - _RECALLS, likely * interval)
-            doubt = np.where(before < np.inf, after * np.log1p(silent / after), silent)
-        doubt -= signals * np.log(np.maximum(1.0 - np.multiply.outer(_RECALLS, likely / (even + slope * likely)), LEAST_FALSE))
-        fresh = np.exp(-doubt)
-        seen = np.log(0.5 * MISTAKEN + (1.0 - MISTAKEN) * np.where(changed > 0.0, 1.0 - fresh, fresh))
-        mean = self.changes / self.time if self.time > 0.0 else rate
-        weight = mean / (mean + rate)
-        # What is left of each visit at the end.
-        kept = np.where((changed > 0.0) | (signals > 0.0), 1.0 - 1.0 / MEMORY, 1.0)
-        keep = float(kept.prod())
-        left = keep / kept.cumprod()
-        sums = np.array((interval, expected, expected * rate, signals, signals * rate)) @ (weight * left)
-        likelihoods = seen @ left
-        return keep, (*sums.tolist(), *(likelihoods - likelihoods.max()).tolist())
+    Parameters
+    ----------
+    known : sequence of (SignalSource, Believed)
+        Record of each source, and what is believed by it.
+    of : array_like of int (n,)
+        Number of the source of each visit; each source has one at least.
+    visits : array_like (n, 5)
+        Fields of `SignalVisit`, in their order of time.
+
+    Returns
+    -------
+    list of (keep, sums)
+        Of each source: what is left of each number of its record, and what is added to that, five sums and then logarithms of likelihoods.
+        Of these only differences count.
+
+    Notes
+    -----
+    About 100 us, and 1 us a visit. For one visit it is `SignalSource.after`; of many of one source, the first ones have faded by the end.
+    """
+    order = np.argsort(of, kind="stable")
+    number = np.asarray(of)[order].astype(np.int64)
+    interval, signals, changed, rate, before = np.asarray(visits, np.float64)[order].T
+    firsts = np.flatnonzero(np.diff(number, prepend=-1))
+    lines = [(one.even, one.slope, record.changes / record.time if record.time > 0.0 else math.nan) for record, one in known]
+    even, slope, mean = np.array(lines)[number].T
+    expected = rate * interval
+    with np.errstate(invalid="ignore"):
+        after = before + signals * slope * rate / (even + slope * rate)
+        likely = np.where(before < np.inf, after / (before / rate + slope * interval), rate)
+        silent = np.multiply.outer(1.0 - _RECALLS, likely * interval)
+        doubt = np.where(before < np.inf, after * np.log1p(silent / after), silent)
+    doubt -= signals * np.log(np.maximum(1.0 - np.multiply.outer(_RECALLS, likely / (even + slope * likely)), LEAST_FALSE))
+    fresh = np.exp(-doubt)
+    seen = np.log(0.5 * MISTAKEN + (1.0 - MISTAKEN) * np.where(changed > 0.0, 1.0 - fresh, fresh))
+    mean = np.where(np.isnan(mean), rate, mean)
+    weight = mean / (mean + rate)
+    # What is left of each visit at the end: those of its source that come after it make it fade.
+    fading = np.cumsum((changed > 0.0) | (signals > 0.0))
+    until = fading[np.append(firsts[1:], len(number)) - 1]
+    left = (1.0 - 1.0 / MEMORY) ** (until[number] - fading)
+    keep = (1.0 - 1.0 / MEMORY) ** np.diff(until, prepend=0)
+    sums = np.add.reduceat(np.array((interval, expected, expected * rate, signals, signals * rate)) * (weight * left), firsts, axis=1)
+    likelihoods = np.add.reduceat(seen * left, firsts, axis=1)
+    added = np.concatenate([sums, likelihoods - likelihoods.max(axis=0)]).T.tolist()
+    return [(kept, tuple(more)) for kept, more in zip(keep.tolist(), added, strict=True)]
 
 
 @cache

@@ -248,21 +248,21 @@ def threshold_of_one(share: float, signals: OneSignals) -> tuple[float, float]:
     threshold = math.hypot(target * math.sqrt(a), evidence if evidence < first else first) or _LEAST_DOUBT
     low, high, steepness = 0.0, _MOST_DOUBT, 0.0
     for _ in range(_STEPS):
-        worth, interval, _ = response_of_one(threshold, a, g, evidence)
-        steepness = math.exp(-threshold) * interval
-        if worth >= share:
-            high = threshold
-        else:
-            low = threshold
-        step = math.inf
+        worth, _, fresh = response_of_one(threshold, a, g, evidence)
+        steepness = fresh - worth
+        reached = math.inf
         if 0.0 < worth < 1.0 and steepness > 0.0:
             y = -math.log1p(-worth)
             level = math.sqrt(y * (y + 2.0))
             step = (goal - level) * level * (1.0 - worth) / ((y + 1.0) * steepness)
-        reached = threshold + step
-        if abs(step) <= _CLOSE_OF_ONE * threshold:
-            # There the level rises as steeply as here.
-            return reached, (goal - level) * goal * (1.0 - share) / ((sought + 1.0) * step) if step else steepness
+            reached = threshold + step
+            if abs(step) <= _CLOSE_OF_ONE * threshold:
+                # There the level rises as steeply as here.
+                return reached, (goal - level) * goal * (1.0 - share) / ((sought + 1.0) * step) if step else steepness
+        if worth >= share:
+            high = threshold
+        else:
+            low = threshold
         threshold = reached if low < reached < high else 0.5 * (low + high)
     return threshold, steepness
 

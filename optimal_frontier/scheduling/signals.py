@@ -201,11 +201,11 @@ def wait_with_sources(
     if not recalls or change_rate <= 0.0:
         return wait_at_price(log_price, importance, change_rate, objective)
     # The doubt at which the visit is due is that of the joined source; the clock is that of what all of them leave unannounced.
-    clock = unannounced(change_rate, recalls)
     if len(recalls) == 1:
         signals = signals_of_one(change_rate, recalls[0], false_rates[0])
+        clock = change_rate * signals[0]
     else:
-        signals = joined_sources(change_rate, recalls, false_rates)
+        signals, clock = joined_sources(change_rate, recalls, false_rates), unannounced(change_rate, recalls)
     if log_price == -math.inf or signals[1] * excess(signals[2]) < _NOTHING:
         wait, slope = wait_at_price(log_price, importance, change_rate, objective)
         return wait * change_rate / clock, slope * change_rate / clock

@@ -164,7 +164,8 @@ class _PricedCrawl:
         if self.policy in _DEAF or at - self.b[page] <= self.delay:
             return
         self.signals[page] += 1
-        if self._due(page) > at:
+        # A source that is as good as none brings nothing nearer: in some worlds that is most of what comes.
+        if self.beta[page] and self._due(page) > at:
             self.nearer[page] = self._at_once(page, at)
             self.score[page] = self._due(page)
 
@@ -183,8 +184,9 @@ class _PricedCrawl:
         return signals * evidence(rate, believed.recall, false_rate) / unannounced(rate, [believed.recall])
 
     def _due(self, page: int) -> float:
-        wait = max(self.a[page] + self.s[page] * self.log_price, 0.0) - self.nearer[page]
-        return float(self.b[page] + min(wait, self.longest))
+        wait = self.a[page] + self.s[page] * self.log_price
+        wait = (wait if wait > 0.0 else 0.0) - self.nearer[page]
+        return self.b[page] + (wait if wait < self.longest else self.longest)
 
     def _rank(self, page: int, now: float) -> tuple[float, bool]:
         wait = self.a[page] + self.s[page] * self.log_price
@@ -265,8 +267,9 @@ class _PricedCrawl:
         wait, slope = signalled_waits(self.log_price, importance, rate, recall, false_rate)
         free = np.isfinite(wait) & (slope > 0.0)
         self.step = price_step(len(rate), float((slope[free] / wait[free]).sum()))
+        signals = signals_of(rate, recall, false_rate)
+        self.beta = (signals.evidence / (rate * signals.unannounced)).tolist()
         for page, (at, by) in enumerate(zip(wait.tolist(), slope.tolist(), strict=True)):
-            self.beta[page] = evidence(self.rate[page], *worth[page]) / unannounced(self.rate[page], [worth[page][0]])
             if not self.checked[page]:
                 self.a[page], self.s[page] = at - by * self.log_price, by
             self.nearer[page] = self._at_once(page, now)
@@ -293,7 +296,8 @@ class _GreedyCrawl:
         recall, false = (world.recall, world.false_rate) if self.listens else (np.zeros(len(rate)), np.zeros(len(rate)))
         signals = signals_of(rate, recall, false)
         self.pace, self.evidence = rate * signals.unannounced, signals.evidence
-        used = many_joined(signals, np.full(len(rate), 0.1))
+        # Where there are no signals none is waited for: not many weak ones either.
+        used = many_joined(signals, np.where(signals.evidence > 0.0, 0.1, _MOST_DOUBT))
         doubts = np.linspace(0.0, _MOST_DOUBT, _DOUBT_STEPS + 1)[1:]
         worth = [responses(np.full(len(rate), doubt), used).worth for doubt in doubts.tolist()]
         self.table = np.array([np.zeros(len(rate)), *worth, worth[-1]]) * (world.world.importance / rate)

@@ -99,6 +99,17 @@ def group_keys(host: ArrayLike, directory: ArrayLike, pattern: ArrayLike) -> Key
     return keys
 
 
+def hosts_of_groups(keys: Keys) -> Keys:
+    """Return the numbers of the hosts that groups of all pages of a host are of; of any other group a number that no host has.
+
+    Examples
+    --------
+    >>> hosts_of_groups(group_keys(np.array([7]), np.array([0x20001]), np.array([9])))[0, 0]
+    np.uint64(7)
+    """
+    return keys ^ (np.uint64(1) << _LEVEL_BITS)
+
+
 def read_visits(namespace: Namespace, partition: int, after: str, now: float) -> VisitsRead:
     """Read what was counted after the entry with the id ``after``; what the stream no longer keeps, or is damaged, is passed over.
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from optimal_frontier.estimation.signal_sources import KINDS, LEAST_FALSE, PLAIN, RECALLS, Believed, SignalSource, SignalVisit
+from optimal_frontier.estimation.signal_sources import KINDS, LEAST_FALSE, PLAIN, RECALLS, Believed, SignalSource, SignalVisit, taught
 from optimal_frontier.scheduling.signals import evidence, unannounced
 
 
@@ -139,7 +139,7 @@ def test_visits_teach_by_batches_as_they_do_one_by_one() -> None:
     ]
 
     def added(visits: list[SignalVisit]) -> tuple[float, list[float], list[float]]:
-        keep, sums = record.after_all(visits)
+        ((keep, sums),) = taught([(record, record.believed())], np.zeros(len(visits)), visits)
         numbers = [keep * before + more for before, more in zip((*record[:5], *record.likelihoods), sums, strict=True)]
         return keep, numbers[:5], [number - max(numbers[5:]) for number in numbers[5:]]
 
@@ -169,3 +169,18 @@ def test_signals_that_no_visit_has_checked_add_less_and_less() -> None:
     assert doubt(known, 4) > 3.5 * doubt(known, 1) > 3.0
     # What comes is no less than what is believed to come: a page that heard nothing for long is not believed to be told of more truly.
     assert new.false_rate_after(0.3, 0, 1e6) == new.false_rate(0.3)
+
+
+def test_visits_to_pages_of_several_sources_teach_of_each_as_if_there_were_no_others() -> None:
+    sources = [SignalSource(), Played(0.6, 0.1, 0.3).visit(200), Played(0.0, 0.0, 1.0).visit(50, KINDS["feed"])]
+    known = [(source, source.believed(kind)) for source, kind in zip(sources, (PLAIN, PLAIN, KINDS["feed"]), strict=True)]
+    rng = np.random.default_rng(4)
+    visits = np.column_stack(
+        [5.0 * rng.random(40), rng.integers(0, 3, 40), rng.integers(0, 2, 40), 0.1 + rng.random(40), rng.choice([1.0, 2.5, np.inf], 40)]
+    )
+    of = rng.integers(0, 3, 40)
+    for one, (keep, sums) in enumerate(taught(known, of, visits)):
+        mine = visits[of == one]
+        ((alone, sums_alone),) = taught([known[one]], np.zeros(len(mine)), mine)
+        assert keep == pytest.approx(alone)
+        assert sums == pytest.approx(sums_alone)

@@ -18,6 +18,7 @@ from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbe
 from optimal_frontier.scheduling.numbers import Numbers, fixed
 from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.host_words import HostWords
+from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, REST, Change, Handout, Observation
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import (
@@ -153,7 +154,7 @@ class Judgement:
             self.count("pages", -1)
             self.count("fetched", -(row.visits > 0))
         news = {name: value for name, value in self.remembered.items() if value != getattr(handout.memory, name)}
-        memory = handout.memory._replace(**news) if news else None
+        memory = Memory._make(map(news.get, Memory._fields, handout.memory)) if news else None
         words = None
         if self.words != handout.words:
             words = self.words
@@ -183,7 +184,7 @@ class Judgement:
         if not signals:
             return SILENCE
         rate = change_rate_of(self.handout.row, self.context.published)
-        return heard_of(signals, rate, self.context.recent.sources, self.at - self.interval, self.at)
+        return heard_of(signals, rate, self.context.recent.sources.known_of, self.at - self.interval, self.at)
 
     def _settle_signals(self) -> Sequence[tuple[str, SignalVisit]]:
         """Forget the signals that a good response answers; return what it teaches of their sources."""
@@ -200,7 +201,7 @@ class Judgement:
         if n:
             self.count("signals_true" if self.bit else "signals_false", n)
         # Of a source that is known well, some visits say as much as all.
-        spare = self.context.recent.sources if row.visits % LESSONS_EVERY else None
+        spare = self.context.recent.sources.known_of if row.visits % LESSONS_EVERY else None
         believed = (row.shape, row.time) if row.shape > 0.0 else self.context.published.prior_of(row.pattern)
         return lessons_of(signals, self.at - self.interval, self.interval, bool(self.bit), believed, spare)
 
@@ -223,7 +224,8 @@ class Judgement:
         is_apart = row.failures or row.flags & (TIMED | HUB | CHECKED) or row.min_interval >= row.max_interval
         if not signals or is_apart:
             return SILENCE
-        return heard_of(signals, change_rate_of(row, self.context.published), self.context.recent.sources, self.at, self.at)
+        rate = change_rate_of(row, self.context.published)
+        return heard_of(signals, rate, self.context.recent.sources.known_of, self.at, self.at)
 
     def _numbers(self, row: Row, terms: Terms, heard: Heard) -> Numbers:
         handout = self.handout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -10,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optimal_frontier.estimation.signal_sources import KINDS, PLAIN, Believed, Kind, SignalSource, SignalVisit
+from optimal_frontier.estimation.signal_sources import KINDS, PLAIN, Believed, Kind, SignalSource, SignalVisit, taught
 from optimal_frontier.state.source_lessons import BY_HAND, NOTHING_KNOWN, PING, Lesson, Record
 
 #: Seconds for which a record is used before it is read again.
@@ -60,58 +61,72 @@ def source_of(source: str, known: Record) -> Source:
     return Source(record, kind, record.believed(kind))
 
 
+class _Known(dict[str, Source]):
+    """What is known of sources by their names; of one that was not read: nothing."""
+
+    def __missing__(self, source: str) -> Source:
+        return source_of(source, NOTHING_KNOWN)
+
+
 class SourceWorths:
     """What this process has read of sources, and what visits have taught since: judges read, whoever talks to Redis writes.
 
     Visits teach by batches, every `HELD_S` seconds: that costs less, and the server is asked seldom. A killed process loses as much.
+
+    Attributes
+    ----------
+    known_of : callable
+        Name of a source -> what is known of it; of one that was not read: nothing.
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[float, Source]] = {}
-        # Numbers of visits, one after the other: an array is made of them in a fifth of the time.
-        self._visits: dict[str, list[float]] = {}
+        self._known = _Known()
+        self._read_at: dict[str, float] = {}
+        self.known_of = self._known.__getitem__
+        # Sources that visits were kept of, and their numbers; of each visit that of its source and what it shows, one after the other: an
+        # array is made of them in a fifth of the time.
+        self._numbers: dict[str, int] = {}
+        self._visits: list[float] = []
         self._since = 0.0
-
-    def __call__(self, source: str) -> Source:
-        """Return what is known of a source; of one that was not read: nothing."""
-        found = self._known.get(source)
-        return source_of(source, NOTHING_KNOWN) if found is None else found[1]
 
     def stale(self, sources: Iterable[str]) -> list[str]:
         """Return those of which no fresh record is known."""
         since = time.monotonic() - FRESH_S
-        return [source for source in dict.fromkeys(sources) if source not in self._known or self._known[source][0] < since]
+        return [source for source in dict.fromkeys(sources) if self._read_at.get(source, -math.inf) < since]
 
     def learn(self, found: Mapping[str, Record]) -> None:
         """Remember records that were read."""
         if len(self._known) > _MOST:
-            self._known = {}
+            self._known.clear()
+            self._read_at.clear()
         now = time.monotonic()
         for source, known in found.items():
-            self._known[source] = now, source_of(source, known)
+            self._known[source], self._read_at[source] = source_of(source, known), now
 
     def take(self, visits: Iterable[tuple[str, tuple[float, float, bool, float, float]]]) -> None:
         """Keep visits to pages of sources, to learn of them."""
         for source, visit in visits:
             if not self._visits:
                 self._since = time.monotonic()
-            self._visits.setdefault(source, []).extend(visit)
+            self._visits += (self._numbers.setdefault(source, len(self._numbers)), *visit)
 
     def lessons(self, *, at_once: bool = False) -> dict[str, Lesson]:
         """Return what the visits that were kept teach of each source, and forget them; nothing while they are few and new."""
         if not self._visits or not (at_once or time.monotonic() - self._since >= HELD_S):
             return {}
-        visits, self._visits = self._visits, {}
-        return {name: lesson_of(self(name), np.reshape(some, (-1, len(SignalVisit._fields)))) for name, some in visits.items()}
+        visits = np.reshape(self._visits, (-1, 1 + len(SignalVisit._fields)))
+        known = {name: self.known_of(name) for name in self._numbers}
+        self._numbers, self._visits = {}, []
+        return dict(zip(known, lessons_of_sources(known.values(), visits[:, 0], visits[:, 1:]), strict=True))
 
 
-def lesson_of(source: Source, visits: ArrayLike) -> Lesson:
-    """Return what visits, an array (n, fields of `SignalVisit`), teach of a source of which so much is known.
+def lessons_of_sources(sources: Iterable[Source], of: ArrayLike, visits: ArrayLike) -> list[Lesson]:
+    """Return what visits, an array (n, fields of `SignalVisit`), teach of sources; ``of`` are the numbers of theirs, (n,).
 
     Examples
     --------
-    >>> keep, sums = lesson_of(source_of("h feed", NOTHING_KNOWN), [SignalVisit(10.0, 1, True, 0.1)])
+    >>> ((keep, sums),) = lessons_of_sources([source_of("h feed", NOTHING_KNOWN)], [0], [SignalVisit(10.0, 1, True, 0.1)])
     >>> round(keep, 3), sums[0], sums[3]
     (0.998, 5.0, 0.5)
     """
-    return Lesson(*source.record.after_all(visits, source.kind))
+    return [Lesson(*lesson) for lesson in taught([(one.record, one.believed) for one in sources], of, visits)]

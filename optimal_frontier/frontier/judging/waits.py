@@ -160,10 +160,21 @@ def numbers_of_rows(
     """
     priced = goes_by_price(rows)
     stored = ManyNumbers(*(rows[name].astype(np.float64) for name in ("a", "s", "e", "l")))
-    published = terms.published
-    if published.number == 0 or not priced.any():
+    if terms.published.number == 0 or not priced.any():
         return stored
-    some, ids = rows[priced], pages[priced]
+    made = priced_numbers(
+        rows[priced], pages[priced], terms, now, None if yielded is None else yielded[priced], np.broadcast_to(shift, len(rows))[priced]
+    )
+    for into, values in zip(stored, made, strict=True):
+        into[priced] = values
+    return stored
+
+
+def priced_numbers(
+    some: NDArray[np.void], ids: NDArray[np.void], terms: Terms, now: float, yielded: Floats | None = None, shift: Floats | float = 0.0
+) -> ManyNumbers:
+    """Return the numbers of pages that all go by the price, after a plan: `numbers_of_rows` of these, with the same arguments."""
+    published = terms.published
     least, longest = some["min_interval"].astype(np.float64), some["max_interval"].astype(np.float64)
     longest = np.minimum(longest * published.stretch, FAR_S)
     exploring = published.exploring
@@ -174,20 +185,16 @@ def numbers_of_rows(
         draws = np.array([draw_of(page, n) for page, n in zip(_ids(ids), attempts, strict=True)])
     if exploring.is_even:
         wait = np.minimum(np.maximum(exploring.interval * draws, least), longest)
-        made = ManyNumbers(wait, np.zeros(len(some)), wait, wait)
-    else:
-        wait, slope = _waits(some, terms, None if yielded is None else yielded[priced])
-        wait, slope = wait * draws, slope * draws
-        if not is_memoryless:
-            wait = wait - np.broadcast_to(shift, len(rows))[priced]
-        longest = exploring.longest_of_many(ids, longest)
-        wait = np.maximum(wait, np.maximum(now - some["b"] / 1e6, 0.0))
-        flat = (slope <= 0.0) | np.isinf(wait)
-        a = np.where(flat, wait, wait - np.where(flat, 0.0, slope) * (terms.log_price if math.isfinite(terms.log_price) else 0.0))
-        made = ManyNumbers(a, slope, np.minimum(least, longest), longest)
-    for into, values in zip(stored, made, strict=True):
-        into[priced] = values
-    return stored
+        return ManyNumbers(wait, np.zeros(len(some)), wait, wait)
+    wait, slope = _waits(some, terms, yielded)
+    wait, slope = wait * draws, slope * draws
+    if not is_memoryless:
+        wait = wait - shift
+    longest = exploring.longest_of_many(ids, longest)
+    wait = np.maximum(wait, np.maximum(now - some["b"] / 1e6, 0.0))
+    flat = (slope <= 0.0) | np.isinf(wait)
+    a = np.where(flat, wait, wait - np.where(flat, 0.0, slope) * (terms.log_price if math.isfinite(terms.log_price) else 0.0))
+    return ManyNumbers(a, slope, np.minimum(least, longest), longest)
 
 
 def goes_by_price(rows: NDArray[np.void]) -> NDArray[np.bool_]:

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.errors import StateUnavailableError
-from optimal_frontier.estimation import posterior_median
 from optimal_frontier.frontier.planning.bounds import BoundsRevision
 from optimal_frontier.frontier.planning.budget import Budget
 from optimal_frontier.frontier.planning.exploring import Progress
 from optimal_frontier.frontier.planning.host_groups import HostGroups, host_groups
 from optimal_frontier.frontier.planning.host_prices import host_limits
 from optimal_frontier.frontier.planning.hub_pages import HubPages
-from optimal_frontier.frontier.planning.page_columns import Pages
+from optimal_frontier.frontier.planning.page_columns import Pages, find_medians
 from optimal_frontier.frontier.planning.page_table import PageTable, share_to_read
 from optimal_frontier.frontier.planning.priors import PriorFits, Priors, Taught
 from optimal_frontier.frontier.planning.republished import RepublishedPages
@@ -376,12 +375,9 @@ class CrawlPages:
 
     def _medians(self, k: int, rows: Ints, of: Callable[[str], NDArray[Any]]) -> Floats:
         """Return the believed change rates of pages; those of posteriors are found once for each."""
-        median, shape = of("median").copy(), of("shape")
-        bits = np.flatnonzero(np.isnan(median) & (shape > 0))
-        if len(bits):
-            median[bits] = posterior_median(shape[bits].astype(np.float64), of("time")[bits].astype(np.float64))
-            self.tables[k].pages["median"][rows[bits]] = median[bits]
-        none = np.flatnonzero(shape <= 0)
+        table = self.tables[k].pages
+        find_medians(table, rows)
+        median, none = table["median"][rows], np.flatnonzero(of("shape") <= 0)
         if len(none):
             median[none] = self.priors.medians(of("pattern")[none])
         return median

@@ -29,6 +29,7 @@ from optimal_frontier.state.clocks import (
     StoredClocks,
     VisitsRead,
     group_keys,
+    hosts_of_groups,
     newest_visit,
     order_of_entry,
     read_clocks,
@@ -141,7 +142,8 @@ class PageGroups:
         self.keys = np.unique(np.concatenate([np.zeros(0, np.uint64), *found]))
         self.of_page = np.zeros((len(LEVELS), 0), np.int32)
         self.extend(pages)
-        self._numbers, self._version = np.zeros(0, np.int64), (-1, -1)
+        #: Numbers of the groups, and of the hosts that groups of all pages of a host stand for, with the versions of which they are.
+        self._numbers: dict[str, tuple[tuple[int, int], Ints]] = {}
 
     def extend(self, pages: Pages) -> None:
         """Take in the pages that have joined since; those whose group none of the others is of have none."""
@@ -159,10 +161,20 @@ class PageGroups:
 
     def numbers(self, groups: Numbers, at: Ints) -> Ints:
         """Return the numbers of the groups of some pages, (m, levels)."""
-        version = (id(groups), groups.version)
-        if self._version != version:
-            self._numbers, self._version = np.append(groups.of(self.keys), NO_GROUP), version
-        return np.array([self._numbers.take(column.take(at)) for column in self.of_page]).T
+        numbers = self._numbers_of("groups", groups, self.keys)
+        return np.array([numbers.take(column.take(at)) for column in self.of_page]).T
+
+    def host_numbers(self, hosts: Numbers, at: Ints) -> Ints:
+        """Return the numbers of the hosts of some pages, (m,)."""
+        return np.asarray(self._numbers_of("hosts", hosts, hosts_of_groups(self.keys)).take(self.of_page[0].take(at)))
+
+    def _numbers_of(self, what: str, known: Numbers, keys: Keys) -> Ints:
+        """Return the numbers of keys, and `NO_GROUP` at the end; found anew when there are others."""
+        version = (id(known), known.version)
+        found = self._numbers.get(what)
+        if found is None or found[0] != version:
+            found = self._numbers[what] = version, np.append(known.of(keys), NO_GROUP)
+        return found[1]
 
     def touch(self, keys: Keys) -> NDArray[np.bool_]:
         """Tell of each page whether one of these keys is that of its directory or its pattern."""
@@ -306,8 +318,7 @@ class NeighbourhoodClocks:
         clocks, found = self._clocks, np.zeros(len(at))
         if clocks is None or not self.is_open:
             return found
-        of_host = pages["host"][at]
-        host = self._hosts.of(of_host.astype(np.uint64))
+        host = self._host_numbers_of(pages, at)
         some = np.flatnonzero(clocks.runs[np.maximum(host, 0)] & (host >= 0))
         if not len(some):
             return found
@@ -326,6 +337,12 @@ class NeighbourhoodClocks:
             return self._groups_of(pages).numbers(self._groups, at)
         keys = group_keys(pages["host"][at], pages["directory"][at], pages["pattern"][at])
         return np.where(self._is_kept(keys), self._groups.of(keys), NO_GROUP)
+
+    def _host_numbers_of(self, pages: Pages, at: Ints) -> Ints:
+        """Return the numbers of the hosts of some pages, likewise."""
+        if self._pages is not None and self._pages.order == pages.order:
+            return self._groups_of(pages).host_numbers(self._hosts, at)
+        return self._hosts.of(pages["host"][at].astype(np.uint64))
 
     def _groups_of(self, pages: Pages) -> PageGroups:
         if self._pages is None or self._pages.order != pages.order:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from optimal_frontier.estimation import posterior_median
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import LAYOUT
 
@@ -107,3 +108,10 @@ class Pages(Mapping[str, NDArray[Any]]):
         for name, room in self._room.items():
             room[count : count + more] = values.get(name, np.zeros((), room.dtype))
             self.columns[name] = room[: count + more]
+
+
+def find_medians(pages: Pages, at: NDArray[np.int64]) -> None:
+    """Find the medians of the posteriors of some pages that are not known yet: each is found once, and stays in the table."""
+    unknown = at[np.isnan(pages["median"][at]) & (pages["shape"][at] > 0)]
+    if len(unknown):
+        pages["median"][unknown] = posterior_median(*(pages[name][unknown].astype(np.float64) for name in ("shape", "time")))

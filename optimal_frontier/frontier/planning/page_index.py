@@ -20,6 +20,8 @@ _FEWEST_BITS: Final = 10
 #: Pages that are put into new slots at once.
 _BLOCK: Final = 65_536
 _KEY_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+#: Slots that are looked at together, at most.
+_WIDEST: Final = 32
 #: An identity, as two numbers.
 _WORDS: Final = np.dtype([("first", "<u8"), ("rest", "<u4")])
 
@@ -56,16 +58,17 @@ class PageIndex:
         """
         found = np.full(len(keys), -1, np.int64)
         asked, stored = np.ascontiguousarray(ids), pages["id"]
-        slot, left = self._home(keys), np.arange(len(keys))
+        slot, left, width = self._home(keys), np.arange(len(keys) if pages.count else 0), 1
         while len(left):
-            at = self._slots[slot]
+            # Most pages stand in their first slot; of the few others more and more slots are looked at together.
+            at = self._slots[(slot[:, None] + np.arange(width)) & (len(self._slots) - 1)]
             taken = at != _NOBODY
-            if not taken.all():
-                at, left, slot = at[taken], left[taken], slot[taken]
-            there, mine = stored[at].view(_WORDS), asked[left].view(_WORDS)
-            same = (there["first"] == mine["first"]) & (there["rest"] == mine["rest"])
-            found[left[same]] = at[same]
-            left, slot = left[~same], (slot[~same] + 1) & (len(self._slots) - 1)
+            there, mine = stored[np.where(taken, at, 0)].view(_WORDS), asked[left, None].view(_WORDS)
+            same = taken & (there["first"] == mine["first"]) & (there["rest"] == mine["rest"])
+            which, where = np.nonzero(same)
+            found[left[which]] = at[which, where]
+            goes_on = taken.all(axis=1) & ~same.any(axis=1)
+            left, slot, width = left[goes_on], slot[goes_on] + width, min(2 * width, _WIDEST)
         return found
 
     def add(self, keys: Keys, pages: Pages) -> None:

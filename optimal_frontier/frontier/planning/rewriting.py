@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.frontier.judging.waits import Terms, change_rates_of, goes_by_price, numbers_of_rows
-from optimal_frontier.frontier.planning.page_columns import Pages
+from optimal_frontier.frontier.judging.waits import Terms, change_rates_of, goes_by_price, numbers_of_rows, priced_numbers
+from optimal_frontier.frontier.planning.page_columns import Pages, find_medians
 from optimal_frontier.scheduling.clocked import is_noticeable, on_clock
 from optimal_frontier.scheduling.numbers import ManyNumbers, deadlines
 from optimal_frontier.state.messages import PAGE_BYTES
@@ -41,8 +41,6 @@ _AT_ONCE: Final = 64 * 128
 
 #: Columns of pages by which the price may go.
 GOES_BY: Final = ("state", "visits", "failures", "min_interval", "max_interval", "l", "flags")
-#: Columns that say where the clock of a neighbourhood moves a page.
-_SHIFTED: Final = ("a", "s", "e", "l", "b", "shift", "written")
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -167,21 +165,21 @@ def shifted_pages(pages: Pages, terms: Terms, now: float, ahead: float, spread: 
     most : int
         How many at most: those that are due first.
     """
-    log_price = terms.log_price
-    # Of most pages one look after the other moves the deadline by next to nothing; these are not gathered.
+    log_price, since = terms.log_price, now - pages["b"] / 1e6
+    # By the numbers as they stand, whose clocks have moved noticeably, and which of them may be due soon: few are gathered.
     with np.errstate(invalid="ignore", over="ignore"):
-        least = _LEAST_SHIFT * np.maximum(pages["a"] + pages["s"] * np.float32(log_price), pages["e"])
-        moves = np.flatnonzero(np.abs(pages["shift"] - pages["written"]) > least)
-    a, s, e, longest, b, shift, written = (pages[name][moves].astype(np.float64) for name in _SHIFTED)
-    with np.errstate(invalid="ignore"):
-        # By the numbers as they stand, which pages may be due soon.
-        wait = a + s * log_price
-        soon = np.minimum(np.maximum(np.minimum(wait, wait - (shift - written)), e), longest) < now - b / 1e6 + ahead
-    moves = moves[soon & np.isfinite(a)]
+        stored = pages["a"] + pages["s"] * np.float32(log_price)
+        ran_ahead = pages["shift"] - pages["written"]
+        is_moved = np.abs(ran_ahead) > _LEAST_SHIFT * np.maximum(stored, pages["e"])
+        is_soon = np.minimum(np.maximum(np.minimum(stored, stored - ran_ahead), pages["e"]), pages["l"]) < since + ahead
+    moves = np.flatnonzero(is_moved & is_soon & np.isfinite(pages["a"]))
     moves = moves[goes_by_price(pages.some(moves, GOES_BY))]  # type: ignore[arg-type]  # columns by name will do
+    find_medians(pages, moves)
     some = pages.take(moves)
-    plain, rate = numbers_of_rows(some, np.ascontiguousarray(some["id"]), terms, -np.inf), change_rates_of(some, terms.published)
-    since, shift = now - some["b"] / 1e6, some["shift"].astype(np.float64)
+    if not len(some):
+        return Moved(moves, np.zeros(0, WRITTEN))
+    plain, rate = priced_numbers(some, np.ascontiguousarray(some["id"]), terms, -np.inf), change_rates_of(some, terms.published)
+    since, shift = since[moves], some["shift"].astype(np.float64)
     with np.errstate(invalid="ignore"):  # no slope, at a price of 0
         old, wait = (values["a"] + values["s"] * log_price for values in (some, plain._asdict()))
     wait, slope = on_clock(wait, plain.s, rate, since, shift, plain.e, spread)

@@ -14,7 +14,7 @@ from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, SignalVisit
 from optimal_frontier.frontier.admitting import announcing
 from optimal_frontier.frontier.admitting.announcing import MOST_FIRST, Told, take_in
-from optimal_frontier.frontier.judging.source_worths import lesson_of, source_of
+from optimal_frontier.frontier.judging.source_worths import lessons_of_sources, source_of
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.memory import MOST_SOURCES, Signals
@@ -282,7 +282,8 @@ def test_a_liar_that_pings_is_soon_worth_nothing(store: ClockedNamespace, by: st
     assert sum(store.row(name).e == store.row(name).l for name in names) == MOST_FIRST
     for _ in range(8):
         known = source_of(by, all_sources(store).get(by, NOTHING_KNOWN))
-        store.run(learn_calls(store, {by: lesson_of(known, [SignalVisit(100.0, 1, False, 0.001, 30.0)])}))
+        (lesson,) = lessons_of_sources([known], [0], [SignalVisit(100.0, 1, False, 0.001, 30.0)])
+        store.run(learn_calls(store, {by: lesson}))
     ping(store, *names[50:], by=by)
     assert sum(store.row(name).e == store.row(name).l for name in names) == MOST_FIRST
 

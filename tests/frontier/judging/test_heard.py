@@ -11,7 +11,7 @@ from optimal_frontier.estimation.signal_sources import KINDS, LEAST_PRECISION, S
 from optimal_frontier.frontier.judging.heard import SILENCE, heard_of
 from optimal_frontier.frontier.judging.judge import Context, is_news
 from optimal_frontier.frontier.judging.recent import Recent
-from optimal_frontier.frontier.judging.source_worths import lesson_of, source_of
+from optimal_frontier.frontier.judging.source_worths import lessons_of_sources, source_of
 from optimal_frontier.scheduling.signals import wait_with_sources
 from optimal_frontier.state.memory import Memory, Signals
 from optimal_frontier.state.messages import Handout
@@ -78,7 +78,7 @@ def test_a_visit_answers_the_signals_and_teaches_of_the_source(content: bytes, c
     assert observation.memory.size == 0
     assert observation.counters[counter] == 2
     ((name, lesson),) = observation.lessons
-    keep, sums = lesson_of(source_of(NAME, record_in(TRUE)), [lesson])
+    ((keep, sums),) = lessons_of_sources([source_of(NAME, record_in(TRUE))], [0], [lesson])
     assert name == NAME
     assert keep == 0.998
     assert sums[0] > 0.0
@@ -89,7 +89,7 @@ def test_a_visit_answers_the_signals_and_teaches_of_the_source(content: bytes, c
 
 def test_silence_before_a_change_is_a_change_that_was_not_told_of() -> None:
     ((_, lesson),) = judged(watched(), NEW, within()).lessons
-    _, sums = lesson_of(source_of(NAME, record_in(TRUE)), [lesson])
+    ((_, sums),) = lessons_of_sources([source_of(NAME, record_in(TRUE))], [0], [lesson])
     assert sums[-1] < sums[5]
     assert sums[3] == pytest.approx(0.0, abs=1e-9)
 
