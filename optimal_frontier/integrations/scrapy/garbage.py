@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-import os
 from typing import ClassVar, Final
 
-#: How many objects may be new when the youngest are looked through. Scrapy starts a hundred tasks for each response (CONCURRENT_ITEMS), which
-#: are gone again at once: Python's own 700 are fewer than that, so it would look through all that is under way at every page.
-YOUNG: Final = int(os.environ.get("YOUNG", "5000"))
+#: How many objects may be new before Python looks through the youngest for garbage. Scrapy starts a hundred tasks for each response
+#: (CONCURRENT_ITEMS), which are gone again at once. Python's own 700 (2,000 since 3.13) is less than that makes, so it would look through
+#: all that is under way at every page, in vain: a tenth of a crawl's time. So many objects are some megabytes.
+YOUNG: Final = 20_000
 
 
 class Collections:
@@ -38,6 +38,7 @@ class Collections:
             return
         kind, self._has_begun = type(self), False
         kind._running -= 1
-        gc.unfreeze()
-        if kind._running == 0 and gc.get_threshold()[0] == YOUNG:
-            gc.set_threshold(*kind._before)
+        if kind._running == 0:
+            gc.unfreeze()
+            if gc.get_threshold()[0] == YOUNG:
+                gc.set_threshold(*kind._before)
