@@ -1,4 +1,4 @@
-"""How often Python looks for garbage while a crawl runs: seldom, as a page that has ended leaves next to none that only a collection finds."""
+"""How often Python looks for garbage while a crawl runs: seldom, as a page that has ended leaves none that only a collection finds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ YOUNG: Final = 20_000
 
 
 class Collections:
-    """Makes collections cheap and seldom while a crawl runs. What the program itself has set is left alone where it is more, or 0 (none)."""
+    """Makes collections cheap and seldom while a crawl runs. What the program has set is left alone where it is more, or 0 (none)."""
 
     #: Crawls of this process that run, and the thresholds before the first of them.
     _running: ClassVar[int] = 0

@@ -29,6 +29,7 @@ from optimal_frontier.frontier.judging.safely import aside
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.configuration import manager_of, settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
+from optimal_frontier.integrations.frontera.guarded_manager import start_passing_by
 from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION
 from optimal_frontier.integrations.scrapy.asking import Asking, room_of
 from optimal_frontier.integrations.scrapy.callbacks import Callbacks
@@ -114,8 +115,7 @@ class OptimalScheduler(BaseScheduler):
         self._manager: Any = None
         self._call: Callable[[Callable[[], Any]], Any] | None = None
         self._collections = Collections()
-        self._woken = False
-        self._closing = False
+        self._woken = self._closing = False
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> BaseScheduler:  # type: ignore[override]  # as documented
@@ -183,7 +183,7 @@ class OptimalScheduler(BaseScheduler):
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
             look_before_downloads(self.crawler.engine.downloader, PacedStarts(self.crawler, self._session.courier).before)
             self._start_again = StartAgain(self.crawler)
-            self._manager.start()
+            start_passing_by(self._manager)
             self.gate.begin_start()
             self._idling = Idling(self.crawler, self._session.courier, self._is_over)
             pushed = PushedRequests(self.crawler, self._requests, self.backend)
@@ -314,8 +314,7 @@ class OptimalScheduler(BaseScheduler):
             if not given:  # Frontera's MAX_REQUESTS is reached
                 break
             for frontier_request in given:
-                request = self._handed_out(frontier_request)
-                if request is not None:
+                if (request := self._handed_out(frontier_request)) is not None:
                     return request
         return None
 
