@@ -68,7 +68,9 @@ def test_without_anything_of_the_users_all_calls_pass(quiet: logging.Logger) -> 
     assert _passed() == set(CALLS)
 
 
-@pytest.mark.parametrize("given", [{"MIDDLEWARES": [f"{__name__}.Watching"]}, {"CANONICAL_SOLVER": f"{__name__}.Solver", "MIDDLEWARES": []}])
+@pytest.mark.parametrize(
+    "given", [{"MIDDLEWARES": [f"{__name__}.Watching"]}, {"CANONICAL_SOLVER": f"{__name__}.Solver", "MIDDLEWARES": []}]
+)
 def test_a_component_of_the_users_sees_them(given: dict[str, Any], quiet: logging.Logger) -> None:
     assert _passed(**given) == set()
 
