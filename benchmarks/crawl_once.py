@@ -1,10 +1,11 @@
 """Whole crawls of 10,000 tiny pages, once over: this frontier beside Scrapy's default scheduler and, where it is installed, scrapy-redis.
 
-    python benchmarks/crawl_once.py [--pages 10000] [--rounds 5] [--cpu 0]
+    python benchmarks/crawl_once.py [--pages 10000] [--rounds 5] [--cpu 0] [--paragraphs 0]
 
-Prints of each run pages per second and CPU time a page of spider and server together, and the medians of the ratios to the default
-scheduler in the same round. The site runs in a process of its own; spider, server and site share the machine as they would for a user (pin
-the spider with --cpu). Requests are chained (each page links to the next ones), as a crawl's are.
+Prints of each run pages per second, CPU time a page of spider and server together and the spider's most memory, and the medians of the
+ratios to the default scheduler in the same round. With --paragraphs 8000 each page has 300 kB. The site runs in a process of its own;
+spider, server and site share the machine as they would for a user (pin the spider with --cpu). Requests are chained (each page links to
+the next ones), as a crawl's are.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import importlib.util
 import multiprocessing
 import os
 import re
-import resource
 import secrets
+import signal
 import statistics
 import subprocess
 import sys
@@ -49,7 +50,9 @@ class Tiny(scrapy.Spider):
 _FANOUT = 10
 
 
-async def _serve(ready: multiprocessing.connection.Connection, pages: int) -> None:
+async def _serve(ready: multiprocessing.connection.Connection, pages: int, paragraphs: int) -> None:
+    filler = "".join(f"<p>some text of paragraph {number}</p>" for number in range(paragraphs))
+
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
@@ -57,7 +60,7 @@ async def _serve(ready: multiprocessing.connection.Connection, pages: int) -> No
                 links = "".join(
                     f'<a href="/{link}">{link}</a>' for link in range(number * _FANOUT + 1, number * _FANOUT + _FANOUT + 1) if link < pages
                 )
-                body = f"<html><body><p>page {number}</p>{links}</body></html>".encode()
+                body = f"<html><body><p>page {number}</p>{links}{filler}</body></html>".encode()
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
@@ -67,15 +70,16 @@ async def _serve(ready: multiprocessing.connection.Connection, pages: int) -> No
     await server.serve_forever()
 
 
-def _site(ready: multiprocessing.connection.Connection, pages: int) -> None:
-    asyncio.run(_serve(ready, pages))
+def _site(ready: multiprocessing.connection.Connection, pages: int, paragraphs: int) -> None:
+    asyncio.run(_serve(ready, pages, paragraphs))
 
 
 class Run(NamedTuple):
-    """One crawl: pages a second between the spider's opening and its closing, and CPU a page of spider and server, microseconds."""
+    """One crawl: pages a second between the spider's opening and its closing, CPU a page of spider and server (us), most memory (MB)."""
 
     pages_per_s: float
     cpu_us: float
+    memory_mb: float
 
 
 def values_of(system: str, socket: str) -> dict[str, object]:
@@ -98,16 +102,24 @@ def crawl(folder: Path, port: int, system: str, client: redis.Redis, options: ar
     command = [sys.executable, "-m", "scrapy", "runspider", str(folder / "tiny.py"), "-a", f"port={port}", *settings]
     if options.cpu is not None:
         command = ["taskset", "-c", str(options.cpu), *command]
-    before = (_server_cpu_s(client), resource.getrusage(resource.RUSAGE_CHILDREN))
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    after = (_server_cpu_s(client), resource.getrusage(resource.RUSAGE_CHILDREN))
-    stats = dict(re.findall(r"'([^']+)': ([\d.]+)", run.stderr))
+    before = _server_cpu_s(client)
+    with (folder / "log").open("w+") as log:
+        # in a process that ends by itself after a while, in any case
+        run = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=lambda: signal.alarm(300))
+        _, status, used = os.wait4(run.pid, 0)
+        run.returncode = os.waitstatus_to_exitcode(status)
+        log.seek(0)
+        told = log.read()
+    server = _server_cpu_s(client) - before
+    stats = dict(re.findall(r"'([^']+)': ([\d.]+)", told))
+    if run.returncode or "downloader/response_status_count/200" not in stats:
+        raise SystemExit(f"{system}: exit code {run.returncode}:\n{told[-2000:]}")
     fetched = int(stats["downloader/response_status_count/200"])
     # With a free moment the frontier already revisits; only first visits count.
     if fetched < options.pages:
-        raise SystemExit(f"{system}: only {fetched} of {options.pages} pages were fetched:\n{run.stderr[-2000:]}")
-    spider = (after[1].ru_utime + after[1].ru_stime) - (before[1].ru_utime + before[1].ru_stime)
-    return Run(options.pages / float(stats["elapsed_time_seconds"]), (spider + after[0] - before[0]) / options.pages * 1e6)
+        raise SystemExit(f"{system}: only {fetched} of {options.pages} pages were fetched:\n{told[-2000:]}")
+    cpu_s = used.ru_utime + used.ru_stime + server
+    return Run(options.pages / float(stats["elapsed_time_seconds"]), cpu_s / options.pages * 1e6, used.ru_maxrss / 1024)
 
 
 def _server_cpu_s(client: redis.Redis) -> float:
@@ -121,10 +133,11 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cpu", type=int, default=None, help="pin the spider to this processor")
+    parser.add_argument("--paragraphs", type=int, default=0, help="that each page has beside its links")
     options = parser.parse_args()
     systems = ["default", "optimal_frontier"] + (["scrapy-redis"] if importlib.util.find_spec("scrapy_redis") else [])
     parent, child = multiprocessing.Pipe()
-    site = multiprocessing.Process(target=_site, args=(child, options.pages), daemon=True)
+    site = multiprocessing.Process(target=_site, args=(child, options.pages, options.paragraphs), daemon=True)
     site.start()
     port = parent.recv()
     runs: dict[str, list[Run]] = {system: [] for system in systems}
@@ -138,7 +151,10 @@ def main() -> None:
             # The order alternates, so that a machine that slows down favours nobody.
             for system in systems if number % 2 else systems[::-1]:
                 runs[system].append(crawl(folder, port, system, client, options))
-            told = ", ".join(f"{system} {some[-1].pages_per_s:.0f} pages/s {some[-1].cpu_us:.0f} us" for system, some in runs.items())
+            told = ", ".join(
+                f"{system} {some[-1].pages_per_s:.0f} pages/s {some[-1].cpu_us:.0f} us {some[-1].memory_mb:.0f} MB"
+                for system, some in runs.items()
+            )
             print(f"round {number + 1}: {told}", flush=True)
         client.close()
         server.release()
@@ -147,7 +163,8 @@ def main() -> None:
         pairs = list(zip(runs[system], runs["default"], strict=True))
         speed = statistics.median(one.pages_per_s / other.pages_per_s for one, other in pairs)
         cost = statistics.median(one.cpu_us / other.cpu_us for one, other in pairs)
-        print(f"median of {system} over default: pages/s {speed:.3f}, CPU a page {cost:.3f}")
+        memory = statistics.median(one.memory_mb / other.memory_mb for one, other in pairs)
+        print(f"median of {system} over default: pages/s {speed:.3f}, CPU a page {cost:.3f}, memory {memory:.3f}")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from optimal_frontier.detection.json_content import UnreadableJsonError, canonic
 from optimal_frontier.detection.recipe import Recipe, make_recipe
 from optimal_frontier.detection.selecting import TooManySiblingsError, selection_of
 from optimal_frontier.detection.similarity import simhash
-from optimal_frontier.detection.visible import UnreadableMarkupError, parse_html, text_of
+from optimal_frontier.detection.visible import DEEP_BYTES, UnreadableMarkupError, parse_html, text_of
 from optimal_frontier.detection.xml_content import UnreadableXmlError, canonical_xml
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
@@ -173,7 +173,7 @@ def _content(response: Response, body: bytes, recipe: Recipe) -> _Found | None:
     is_whole = len(body) <= PARSED_BYTES
     with suppress(UnreadableMarkupError, UnreadableJsonError, UnreadableXmlError, TooManySiblingsError):
         if language == "html":
-            return _html(response, is_whole, recipe)
+            return _html(response, len(body), recipe)
         if language == "plain":
             return _Found(decoded_text(response, PARSED_BYTES), False, is_raw=True)
         if language == "json" and is_whole:
@@ -203,13 +203,13 @@ def _language(media: str) -> str:
     return "plain" if media == "text/plain" else ""
 
 
-def _html(response: Response, is_whole: bool, recipe: Recipe) -> _Found:
-    root = _selector_root(response) if is_whole and not is_guessed(response) else None
+def _html(response: Response, size: int, recipe: Recipe) -> _Found:
+    root = _selector_root(response) if size <= PARSED_BYTES and not is_guessed(response) else None
     if root is None:
         root = parse_html(decoded_text(response, PARSED_BYTES))
     selection = selection_of(recipe.include, recipe.exclude, "html") if recipe.has_css else None
     if selection is None:
-        return _Found(text_of(root), False, is_raw=True, has_blocks=True)
+        return _Found(text_of(root, may_be_deep=size >= DEEP_BYTES), False, is_raw=True, has_blocks=True)
     marked, missed = selection.mark(root)
     return _Found(text_of(marked, is_marked=True), missed, is_raw=True, has_blocks=True)
 

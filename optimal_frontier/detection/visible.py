@@ -26,6 +26,8 @@ INLINE: Final = (
 
 #: libxml2 gives up on elements nested 2,048 deep, with what follows lost, and says so nowhere in the tree.
 _TOO_DEEP: Final = 2000
+#: A document of fewer bytes cannot be: an element takes three (``<b>``), and some are added around it.
+DEEP_BYTES: Final = 3 * (_TOO_DEEP - 10)
 
 _SHEET: Final = """<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:m="{marks}">
 <xsl:output method="text" encoding="utf-8"/>
@@ -74,7 +76,7 @@ def parse_html(markup: str) -> Any:
     return etree.fromstring(b"<html/>") if root is None else root
 
 
-def text_of(root: Any, *, is_marked: bool = False) -> str:
+def text_of(root: Any, *, is_marked: bool = False, may_be_deep: bool = True) -> str:
     """The visible text of a parsed page, not folded; `BREAK` parts what is in different blocks.
 
     Parameters
@@ -83,6 +85,8 @@ def text_of(root: Any, *, is_marked: bool = False) -> str:
         As `parse_html` or a selector of Scrapy's has it; left as it is.
     is_marked : bool
         Only what is in elements of the name `KEPT` counts, also where those were scripts; nothing in elements that are `DROPPED`.
+    may_be_deep : bool
+        The document has `DEEP_BYTES` or more.
 
     Raises
     ------
@@ -92,7 +96,7 @@ def text_of(root: Any, *, is_marked: bool = False) -> str:
     depth, last = 0, root
     # where the parser gives up it leaves the deepest element the last one
     with suppress(IndexError):
-        while True:
+        while may_be_deep:
             last, depth = last[-1], depth + 1
     if depth >= _TOO_DEEP:
         raise UnreadableMarkupError(f"elements nested {depth} deep")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimal_frontier.detection.visible import UnreadableMarkupError, fold, visible_text
+from optimal_frontier.detection.visible import DEEP_BYTES, UnreadableMarkupError, fold, parse_html, text_of, visible_text
 
 bounded = settings(max_examples=200, derandomize=True, deadline=None, database=None)
 
@@ -42,6 +42,16 @@ bounded = settings(max_examples=200, derandomize=True, deadline=None, database=N
 )
 def test_the_text_of(markup: str, text: str) -> None:
     assert visible_text(markup) == text
+
+
+@pytest.mark.parametrize("tag", ["<b>", "<p>", "<a>", "<i>", "<u>", "<q>"])
+def test_a_document_that_is_too_short_to_be_too_deep_is_not(tag: str) -> None:
+    """`text_of` need not look how deep it is: not even one of the shortest elements alone is cut off."""
+    markup = tag * ((DEEP_BYTES - 5) // 3) + "deep"
+    assert len(markup.encode()) < DEEP_BYTES
+    root = parse_html(markup)
+    assert text_of(root, may_be_deep=False) == text_of(root)
+    assert "deep" in text_of(root)
 
 
 def test_elements_nested_too_deep_for_the_parser_are_reported_and_not_cut_off() -> None:

@@ -49,7 +49,7 @@ _BUSY_SPACING_S: Final = 0.02
 #: While more is due than is asked for, no deadline is met, so that they may be fewer still: a round trip then carries so many requests,
 #: unless that takes longer.
 _REQUESTS_A_TRIP: Final = 32
-_LONGEST_SPACING_S: Final = 0.06
+_LONGEST_SPACING_S: Final = 0.15
 #: For how many round trips what is asked for in advance lasts, at the speed of late, and over how many seconds that is taken.
 _TRIPS_AHEAD: Final = 2
 _SPEED_S: Final = 0.5
@@ -68,7 +68,7 @@ def busy_spacing_s(speed: float, *, is_behind: bool) -> float:
     Examples
     --------
     >>> busy_spacing_s(100.0, is_behind=False), [busy_spacing_s(speed, is_behind=True) for speed in (10.0, 800.0, 5000.0)]
-    (0.02, [0.06, 0.04, 0.02])
+    (0.02, [0.15, 0.04, 0.02])
     """
     longest = _LONGEST_SPACING_S if is_behind else _BUSY_SPACING_S
     return min(max(_BUSY_SPACING_S, _REQUESTS_A_TRIP / max(speed, 1.0)), longest)

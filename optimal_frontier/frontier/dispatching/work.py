@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from optimal_frontier.state.downloader_limits import DownloaderLimits
 from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
@@ -13,8 +13,7 @@ from optimal_frontier.state.messages import Handout, Move, NewPage, Observation
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
-class SlotRoom:
+class SlotRoom(NamedTuple):
     """How many more requests one slot of the downloader takes, and the hosts that share it."""
 
     hosts: Sequence[str]

@@ -1,9 +1,12 @@
-"""Frontera's manager, whose middlewares may raise: one link costs no other, and no lease is left behind."""
+"""Frontera's manager, whose middlewares may raise: one link costs no other, and no lease is left behind. Without any it is passed by."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from frontera.contrib.canonicalsolvers.basic import BasicCanonicalSolver
 
 from optimal_frontier.errors import OptimalFrontierError
 
@@ -45,6 +48,23 @@ def guard(manager: Any, refuse: Callable[[Any, Exception], None], give_up: Calla
 
     manager.add_seeds, manager.links_extracted = add_guarded, extract_guarded
     manager.page_crawled, manager.request_error = crawl_guarded, fail_guarded
+
+
+def start_passing_by(manager: Any) -> None:
+    """Start a manager; requests and results go straight to its backend, unless something of the user's is in between, or logs them.
+
+    Frontera's own canonical solver only looks at requests of Frontera's redirect middleware. With MAX_REQUESTS the manager counts.
+    """
+    manager.start()
+    loggers = (logging.getLogger(name) for name in ("manager", "manager.components"))
+    is_empty = not manager.middlewares and type(manager.canonicalsolver) is BasicCanonicalSolver
+    if not is_empty or any(each.isEnabledFor(logging.DEBUG) for each in loggers):
+        return
+    backend = manager.backend
+    manager.add_seeds, manager.links_extracted = backend.add_seeds, backend.links_extracted
+    manager.page_crawled, manager.request_error = backend.page_crawled, backend.request_error
+    if not manager.max_requests:
+        manager.get_next_requests = backend.get_next_requests
 
 
 def _each(add: Callable[[Any], None], requests: Sequence[Any], refuse: Callable[[Any, Exception], None]) -> None:

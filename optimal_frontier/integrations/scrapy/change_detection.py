@@ -91,6 +91,8 @@ class ChangeDetectionMiddleware:
     def _conditions(self, lease: Lease) -> Validators | None:
         assert self._scheduler is not None  # the caller looked
         handout = lease.handout
+        if not any((handout.memory.etag, handout.memory.last_modified)):
+            return None  # most first visits: nothing to ask with
         return conditions_of(handout, self.fingerprinting.way(handout.record["url"]).tag, self._scheduler.context(handout))
 
     def reached_downloader(self, request: Any) -> None:

@@ -38,6 +38,15 @@ def in_progress(engine: Any) -> set[Any]:
     return slot.inprogress if slot is not None else set()
 
 
+def forget_tree(response: Any) -> None:
+    """Let go of the tree that a response was parsed into; who asks for it later has it parsed again.
+
+    Tree and response lead to each other, so the memory of both would wait for a collection.
+    """
+    if getattr(response, "_cached_selector", None) is not None:
+        response._cached_selector = None
+
+
 def schedule_next_call(engine: Any) -> None:
     """Let the engine ask the scheduler at once instead of at its next heartbeat."""
     slot = engine_slot(engine)

@@ -19,6 +19,9 @@ from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, GATE, LEASE, L
 _OF_THIS_PROCESS: Final = frozenset({LEASE, LOCAL, META, ANNOUNCED, GATE})
 #: Runtime companions that Scrapy and we put into meta; they say nothing about the next fetch.
 RUNTIME_META = frozenset({LEASE, LOCAL, META, "download_latency", "download_slot", b"frontier_request"})
+_NOT_STORED: Final = RUNTIME_META | {ANNOUNCED, GATE}
+#: Attributes of a request that name methods of the spider, and where Frontera's meta has them.
+_FUNCTIONS: Final = (("callback", b"scrapy_callback"), ("errback", b"scrapy_errback"))
 
 
 def forget_runtime(meta: dict[Any, Any]) -> None:
@@ -73,13 +76,14 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             A callback is not a method of the spider.
         """
         meta: dict[Any, Any] = {}
-        for name in ("callback", "errback"):
+        for name, key in _FUNCTIONS:
             function = getattr(scrapy_request, name)
             if function is not None:
-                meta[to_bytes(f"scrapy_{name}")] = self._name_of(function, name)
-        plain = {k: v for k, v in scrapy_request.meta.items() if k not in RUNTIME_META and k not in (ANNOUNCED, GATE)}
+                meta[key] = self._name_of(function, name)
+        given = scrapy_request.meta
+        plain = {k: v for k, v in given.items() if k not in _NOT_STORED}
         # Scrapy writes the slot into every request that it fetches. One that is not the host's own was asked for.
-        slot = scrapy_request.meta.get("download_slot")
+        slot = given.get("download_slot")
         if slot is not None and slot != names_of(scrapy_request.url)[0]:
             plain["download_slot"] = slot
         if plain:
@@ -101,12 +105,12 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
         meta[FINGERPRINT] = self._fingerprint(scrapy_request)
         if kind is not None:
             meta[KIND] = kind
-        if "importance" in scrapy_request.meta:
-            meta[IMPORTANCE] = scrapy_request.meta["importance"]
-        if "lastmod" in scrapy_request.meta:
-            meta[LASTMOD] = scrapy_request.meta["lastmod"]
-        if ANNOUNCED in scrapy_request.meta:
-            meta[ANNOUNCEMENT] = scrapy_request.meta[ANNOUNCED]
+        if "importance" in given:
+            meta[IMPORTANCE] = given["importance"]
+        if "lastmod" in given:
+            meta[LASTMOD] = given["lastmod"]
+        if ANNOUNCED in given:
+            meta[ANNOUNCEMENT] = given[ANNOUNCED]
         return FrontierRequest(
             url=scrapy_request.url,
             method=to_bytes(scrapy_request.method),
@@ -128,8 +132,8 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
         """
         meta = frontier_request.meta
         functions = {}
-        for name in ("callback", "errback"):
-            stored = meta.get(to_bytes(f"scrapy_{name}"))
+        for name, key in _FUNCTIONS:
+            stored = meta.get(key)
             functions[name] = self._method(to_unicode(stored)) if stored else None
         rest = meta.get(b"scrapy_request") or {}
         return Request(

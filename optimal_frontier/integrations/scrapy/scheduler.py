@@ -8,7 +8,6 @@ it ended. No call waits for Redis: a `Session` carries everything on threads of 
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 from collections import deque
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from optimal_frontier.frontier.judging.safely import aside
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.configuration import manager_of, settings_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
+from optimal_frontier.integrations.frontera.guarded_manager import start_passing_by
 from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION
 from optimal_frontier.integrations.scrapy.asking import Asking, room_of
 from optimal_frontier.integrations.scrapy.callbacks import Callbacks
@@ -37,6 +37,7 @@ from optimal_frontier.integrations.scrapy.compatibility import (
     close_spider,
     engine_slot,
     fail_crawl,
+    forget_tree,
     in_progress,
     look_before_downloads,
     looks_at_one_page,
@@ -52,6 +53,7 @@ from optimal_frontier.integrations.scrapy.converters import (
 )
 from optimal_frontier.integrations.scrapy.fingerprinter import describe
 from optimal_frontier.integrations.scrapy.foreign_settings import FronteraSettings, is_cached_blindly, quieten_frontera, warn_of_unused
+from optimal_frontier.integrations.scrapy.garbage import Collections
 from optimal_frontier.integrations.scrapy.gate import Gate
 from optimal_frontier.integrations.scrapy.held import HeldPages
 from optimal_frontier.integrations.scrapy.idling import Idling
@@ -112,8 +114,8 @@ class OptimalScheduler(BaseScheduler):
         self._session: Session | None = None
         self._manager: Any = None
         self._call: Callable[[Callable[[], Any]], Any] | None = None
-        self._woken = False
-        self._closing = False
+        self._collections = Collections()
+        self._woken = self._closing = False
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> BaseScheduler:  # type: ignore[override]  # as documented
@@ -181,7 +183,7 @@ class OptimalScheduler(BaseScheduler):
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
             look_before_downloads(self.crawler.engine.downloader, PacedStarts(self.crawler, self._session.courier).before)
             self._start_again = StartAgain(self.crawler)
-            self._manager.start()
+            start_passing_by(self._manager)
             self.gate.begin_start()
             self._idling = Idling(self.crawler, self._session.courier, self._is_over)
             pushed = PushedRequests(self.crawler, self._requests, self.backend)
@@ -189,8 +191,7 @@ class OptimalScheduler(BaseScheduler):
         except OptimalFrontierError as error:
             self._refuse(str(error))
             return
-        # Full collections would go through every imported module again and again, a fifth of a crawl's time; nothing of that is garbage.
-        gc.freeze()
+        self._collections.begin()
         logger.info(
             "Frontier open: namespace %s on %s, budget %s",
             self.settings.namespace,
@@ -205,7 +206,7 @@ class OptimalScheduler(BaseScheduler):
         self._closing = True
         self._log_in.stop()
         self._start_again.stop()
-        gc.unfreeze()
+        self._collections.end()
         self.incoming.pass_on()
         self._reap()
         for lease in list(self._leases):
@@ -313,8 +314,7 @@ class OptimalScheduler(BaseScheduler):
             if not given:  # Frontera's MAX_REQUESTS is reached
                 break
             for frontier_request in given:
-                request = self._handed_out(frontier_request)
-                if request is not None:
+                if (request := self._handed_out(frontier_request)) is not None:
                     return request
         return None
 
@@ -445,7 +445,8 @@ class OptimalScheduler(BaseScheduler):
         self._count(observation)
         if self.backend.moves > moves:
             self.stats.inc_value("optimal_frontier/moves")
-        # The request's meta leads to the lease: without this loop a page's memory is free at once, not at some later collection.
+        # The request's meta leads to the lease: without these loops a page's memory is free at once, not at some later collection.
+        forget_tree(response)
         lease.request = lease.response = lease.frontier_request = lease.visit = None
 
     def _error_of(self, lease: Lease) -> str:

@@ -23,12 +23,20 @@ class FrontierSpiderMiddleware:
     def __init__(self, crawler: Any) -> None:
         self.crawler = crawler
         self._items: ItemMarks | None = None
+        self._scheduler: OptimalScheduler | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> FrontierSpiderMiddleware:
         if not OptimalScheduler.is_set(crawler):
             raise NotConfigured("FrontierSpiderMiddleware needs optimal_frontier's scheduler")
         return cls(crawler)
+
+    @property
+    def scheduler(self) -> OptimalScheduler | None:
+        """Ours, once it is open."""
+        if self._scheduler is None:
+            self._scheduler = OptimalScheduler.of(self.crawler)
+        return self._scheduler
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Put the sources in front of the spider's start requests."""
@@ -50,15 +58,13 @@ class FrontierSpiderMiddleware:
 
     def process_spider_output(self, response: Any, result: Iterable[Any], spider: Any = None) -> Iterator[Any]:
         """Mark the requests in ``result``."""
-        scheduler = OptimalScheduler.of(self.crawler)
         for element in result:
-            yield self._marked(element, response, scheduler)
+            yield self._marked(element, response, self.scheduler)
 
     async def process_spider_output_async(self, response: Any, result: AsyncIterator[Any], spider: Any = None) -> AsyncIterator[Any]:
         """Mark the requests in ``result``."""
-        scheduler = OptimalScheduler.of(self.crawler)
         async for element in result:
-            yield self._marked(element, response, scheduler)
+            yield self._marked(element, response, self.scheduler)
 
     def process_spider_exception(self, response: Any, exception: Exception, spider: Any = None) -> list[Any] | None:
         """Have the spider log in again where its callback found that it has to."""

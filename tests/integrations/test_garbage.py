@@ -1,0 +1,103 @@
+"""What a page that has ended leaves in memory, and how often Python looks for it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from optimal_frontier.integrations.scrapy.garbage import YOUNG, Collections
+
+#: Its callbacks have the tree of each response, to which the response leads, and the tree to it. Only a collection would find the two.
+SPIDER = """
+    import gc, weakref
+
+    class Tester(Base):
+        paths = [f"/static/{number}" for number in range(40)]
+        seen = []
+
+        def parse(self, response):
+            gc.disable()
+            assert response.selector is response.selector
+            self.seen.append(weakref.ref(response))
+
+        def closed(self, reason):
+            note(seen=len(self.seen), kept=sum(one() is not None for one in self.seen))
+"""
+
+
+@pytest.fixture
+def thresholds() -> Iterator[None]:
+    """Python's thresholds are put back after the test."""
+    before = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
+
+
+def test_the_memory_of_a_page_is_free_without_a_collection(crawl):
+    with crawl(SPIDER, of_CLOSE_AFTER=1) as running:
+        assert running.wait() == 0, running.log
+    (found,) = running.record
+    assert found["seen"] >= 40
+    assert found["kept"] <= 1  # the loop holds the last one
+
+
+def test_the_tree_of_a_page_is_there_until_its_items_are_stored(crawl):
+    """Also where a pipeline takes its time, or the callback goes on after it has yielded."""
+    spider = """
+        import asyncio
+
+        class Slow:
+            async def process_item(self, item, spider=None):
+                await asyncio.sleep(0.2)
+                note(stage="pipeline", is_same=item["response"].selector is item["tree"])
+                return {}
+
+        class Tester(Base):
+            paths = ["/static/a", "/static/b"]
+            custom_settings = {"ITEM_PIPELINES": {Slow: 1}}
+
+            async def parse(self, response):
+                yield {"response": response, "tree": (tree := response.selector)}
+                await asyncio.sleep(0.1)
+                note(stage="callback", is_same=response.selector is tree)
+    """
+    with crawl(spider, of_CLOSE_AFTER=1) as running:
+        assert running.wait() == 0, running.log
+    assert {(one["stage"], one["is_same"]) for one in running.record} == {("pipeline", True), ("callback", True)}
+
+
+def test_collections_are_as_before_when_the_last_crawl_of_the_process_has_ended(thresholds):
+    gc.set_threshold(700, 10, 10)
+    one, other = Collections(), Collections()
+    one.begin()
+    other.begin()
+    one.end()
+    one.end()  # once is all
+    assert gc.get_threshold() == (YOUNG, 10, 10)
+    assert gc.isenabled()
+    other.end()
+    assert gc.get_threshold() == (700, 10, 10)
+    assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.parametrize("threshold", [0, YOUNG + 1])
+def test_what_the_program_has_set_is_left_alone(thresholds, threshold):
+    """No collections at all, or fewer than ours."""
+    gc.set_threshold(threshold, 5, 5)
+    crawl = Collections()
+    crawl.begin()
+    assert gc.get_threshold() == (threshold, 5, 5)
+    crawl.end()
+    assert gc.get_threshold() == (threshold, 5, 5)
+
+
+def test_what_the_program_sets_meanwhile_stays(thresholds):
+    gc.set_threshold(700, 10, 10)
+    crawl = Collections()
+    crawl.begin()
+    gc.set_threshold(50_000, 20, 20)
+    crawl.end()
+    assert gc.get_threshold() == (50_000, 20, 20)
