@@ -10,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+import msgpack
 import numpy as np
 
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
-from optimal_frontier.state.messages import KEEP, PAGE_BYTES, REST, Handout, NewPage, Observation
+from optimal_frontier.state.messages import KEEP, PAGE_BYTES, RELEASE, REST, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call
 from optimal_frontier.state.records import unpack_record
-from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, RETIRED, TAIL_BYTES, Row, pack_tail, split_tail
+from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, TAIL_BYTES, Row, pack_tail, split_tail
 from optimal_frontier.state.soundness import unsound
 from optimal_frontier.state.visit_log import pack_visits
+from optimal_frontier.state.visit_notes import change_fields, note_calls
 
 #: Pages of one script call, so that none blocks the server for long; and of one that has more to do for each.
 BATCH: Final = 64
@@ -38,10 +40,7 @@ _DRAW: Final = struct.Struct("<dddd")
 _TURN: Final = struct.Struct("<dddd")
 _PAUSE: Final = struct.Struct("<d")
 _START: Final = struct.Struct("<dd")
-_SIZES: Final = struct.Struct("<4H")
-_INDEX: Final = struct.Struct("<H")
 _RENEWAL: Final = struct.Struct("<dd")
-_WORDS: Final = struct.Struct("<IH")
 _HOST: Final = struct.Struct("<I")
 
 # Of a rank: pages that can arrive in order, steps of the importance, and the priorities that are told apart.
@@ -300,38 +299,35 @@ def observe_calls(partition: int, observations: Sequence[Observation], tokens: S
 
 
 def _observe_call(partition: int, observations: Sequence[Observation], tokens: Sequence[float], is_logged: bool) -> Call:
-    retired: list[bytes] = []
-    late: list[str] = []
-    words: dict[int, bytes] = {}
-    leases: list[bytes] = []
-    values: list[bytes] = []
-    memories: list[bytes] = []
-    changes: list[bytes] = []
-    counted: dict[str, list[bytes]] = {}
-    for number, (seen, token) in enumerate(zip(observations, tokens, strict=True), 1):
-        page, row, index = seen.handout.page, seen.row, _INDEX.pack(number)
-        digits = b"%d" % token
-        leases += (page, bytes((seen.op, len(digits))), digits)
-        values.append(row.pack() + seen.handout.value[HEAD_BYTES:] if seen.op in (KEEP, REST) else b"")
+    memories: dict[int, bytes] = {}
+    changes: dict[int, list[Any]] = {}
+    counted: dict[tuple[tuple[str, int], ...], list[int]] = {}
+    for number, seen in enumerate(observations, 1):
         if seen.counters:
-            counted.setdefault(" ".join(f"{name}={by}" for name, by in seen.counters.items()), []).append(index)
+            counted.setdefault(tuple(seen.counters.items()), []).append(number)
         if seen.memory is not None:
-            memories += (index, seen.memory.pack())
+            memories[number] = seen.memory.pack()
         if seen.change is not None:
-            url = seen.change.url.encode("utf-8", "surrogatepass")
-            changes += (index, seen.change.previous.hex().encode() + seen.change.fingerprint.hex().encode() + url)
-        if seen.op == REST and row.state == RETIRED and row.visits:
-            retired.append(_HOST.pack(row.host) + page)
-        if seen.lateness is not None:
-            late.append(f"{seen.lateness:.6f}")
-        if seen.words is not None:
-            words[row.host] = seen.words.pack()
-    said = b"".join(_WORDS.pack(host, len(packed)) + packed for host, packed in words.items())
-    sizes = _SIZES.pack(len(observations), len(counted), len(memories) // 2, len(changes) // 2)
-    counters = [value for text, of in counted.items() for value in (text, b"".join(of))]
-    visited = pack_visits(observations) if is_logged else b""
-    head = [b"".join(retired), " ".join(late), said, sizes, b"".join(leases), visited]
-    return Call(partition, "observe", [*head, *values, *counters, *memories, *changes])
+            changes[number] = change_fields(seen.handout.page, seen.row.b, seen.change)
+    told = {
+        "pages": [seen.handout.page for seen in observations],
+        "tokens": [b"%d" % token for token in tokens],
+        "ops": [seen.op for seen in observations],
+        "values": [_value_after(seen) for seen in observations],
+        "memories": memories,
+        "changes": changes,
+        "visits": pack_visits(observations) if is_logged else {},
+        "counted": [{"by": dict(by), "of": of} for by, of in counted.items()],
+    }
+    return Call(partition, "observe", [msgpack.packb(told, use_bin_type=False)], note_calls(partition, observations))
+
+
+def _value_after(seen: Observation) -> bytes:
+    """Return what is stored of a page after a visit; empty where nothing changes, or nothing is left."""
+    handout = seen.handout
+    if seen.op in (KEEP, REST):
+        return seen.row.pack() + handout.value[HEAD_BYTES:]
+    return handout.value if seen.op == RELEASE and handout.row.b == 0 else b""
 
 
 def renew_call(partition: int, leases: Sequence[tuple[bytes, float, float]]) -> Call:

@@ -11,9 +11,9 @@ from typing import Final
 
 from optimal_frontier.scheduling.price_law import FURTHER, STARVED
 from optimal_frontier.state.layouts import BELIEVED_S, LACKING_BYTES, REMEMBERED_S, STATE_FIELDS, TURN_FIELDS, PartitionState
-from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.messages import KEPT_CHANGES, PAGE_BYTES
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, HELD, HUB, NUMBERS_AT, NUMBERS_BYTES, QUEUE, SIGNALLED, TIMED
-from optimal_frontier.state.visit_log import KEPT_ENTRIES, VISIT
+from optimal_frontier.state.visit_log import KEPT_ENTRIES
 
 #: Pages of a shut host that come up at one of its turns, to be ranked.
 RIVALS: Final = 4
@@ -60,8 +60,8 @@ CONSTANTS: Final = {
     "HUB": HUB,
     "HELD": HELD,
     "E_AT": _at("e"),
-    "VISIT_BYTES": VISIT.itemsize,
     "KEPT_ENTRIES": KEPT_ENTRIES,
+    "KEPT_CHANGES": KEPT_CHANGES,
     "STATE_FORMAT": "<" + "d" * len(STATE_FIELDS),
     "TURNS_FORMAT": "<" + "d" * len(TURN_FIELDS),
     "LACKING_BYTES": LACKING_BYTES,

@@ -15,10 +15,11 @@ from optimal_frontier.frontier.admitting.revival import brought_back
 from optimal_frontier.frontier.dispatching.revising import Place, drop_aliases, follow, pack_alias, split_alias
 from optimal_frontier.scheduling.numbers import fixed
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.messages import KEEP, Move, NewPage, Observation
+from optimal_frontier.state.messages import KEEP, KEPT_CHANGES, Move, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import add_calls, observe_calls, revise_calls
 from optimal_frontier.state.rows import ACTIVE, CHECKED, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row, pack_tail, split_tail
+from optimal_frontier.state.visit_notes import change_fields, note_calls
 
 #: A page that so many name as canonical is named by mistake, and one that names another one each time goes on for ever.
 CANONICAL_ALIASES: Final = 20
@@ -225,22 +226,12 @@ def _leave(
 
 def _tell(namespace: Namespace, observation: Observation) -> None:
     """Store what a visit shows beside its row: the change feed, the host's words, the lateness."""
-    partition, key = observation.handout.partition, namespace.key
-    commands: list[list[Any]] = []
+    partition, page = observation.handout.partition, observation.handout.page
+    calls = note_calls(partition, [observation])
     if observation.change is not None:
-        change, at = observation.change, f"{observation.row.b / 1e6:.6f}"
-        url = change.url.encode("utf-8", "surrogatepass")
-        fields = ["page", observation.handout.page, "time", at, "url", url]
-        fields += ["previous", change.previous.hex(), "fingerprint", change.fingerprint.hex()]
-        commands.append(["XADD", key("changes", partition), "MAXLEN", "~", 10_000, "*", *fields])
-    if observation.words is not None:
-        packed, host = observation.words.pack(), observation.handout.row.host
-        commands.append(["HSET", key("hosts:words", partition), host, packed] if packed else ["HDEL", key("hosts:words", partition), host])
-    if observation.lateness is not None:
-        commands.append(["LPUSH", key("lateness", partition), f"{observation.lateness:.6f}"])
-        commands.append(["LTRIM", key("lateness", partition), 0, 999])
-    if commands:
-        namespace.commands(commands, partition=partition)
+        fields = change_fields(page, observation.row.b, observation.change)
+        calls.append(Call(partition, "XADD", ["changes", "MAXLEN", "~", KEPT_CHANGES, "*", *fields]))
+    namespace.run(calls)
 
 
 def _observe(namespace: Namespace, observation: Observation, token: float, counter: str = "") -> bool:
