@@ -32,11 +32,10 @@ MOST_ROOMS: Final = 512
 FAR_US: Final = 9e15
 
 _META: Final = struct.Struct("<dII")
-_ASK: Final = struct.Struct("<II10d")
+_ASK: Final = struct.Struct("<III10d")
 _ROOM: Final = struct.Struct("<II")
 _STATE: Final = struct.Struct("<9d")
 _BELIEF: Final = struct.Struct("<dd")
-_DRAW: Final = struct.Struct("<dddd")
 _TURN: Final = struct.Struct("<dddd")
 _PAUSE: Final = struct.Struct("<d")
 _START: Final = struct.Struct("<dd")
@@ -139,6 +138,8 @@ class Ask:
         How long a host stays shut at most for a fetch whose start was not told; 0: starts are not told.
     belief : Belief
         What the caller knows of the server.
+    drawn : int
+        Fetches that were no dispatch (redirects, retries, robots.txt), for which the budget pays first, below zero if need be.
     """
 
     n: int
@@ -151,6 +152,7 @@ class Ask:
     room: Mapping[int, int] = field(default_factory=dict)
     awaited: float = 0.0
     belief: Belief = NO_BELIEF
+    drawn: int = 0
 
     @property
     def most(self) -> int:
@@ -172,7 +174,8 @@ def bucket_of(budget: float) -> float:
 def dispatch_call(partition: int, ask: Ask) -> Call:
     """Return the call that hands out requests; `parse_dispatch` reads its reply."""
     paced = ask.host_delay, ask.host_period, ask.awaited
-    said = _ASK.pack(min(ask.n, ask.most), ask.per_host, ask.lease, ask.budget, bucket_of(ask.budget), ask.share, *paced, *ask.belief)
+    counts = min(ask.n, ask.most), ask.per_host, ask.drawn
+    said = _ASK.pack(*counts, ask.lease, ask.budget, bucket_of(ask.budget), ask.share, *paced, *ask.belief)
     room = ask.room.items() if len(ask.room) <= MOST_ROOMS else heapq.nsmallest(MOST_ROOMS, ask.room.items(), lambda told: told[1])
     return Call(partition, "dispatch", [said, b"".join(_ROOM.pack(host, max(0, left)) for host, left in room)])
 
@@ -267,7 +270,8 @@ def hold_call(partition: int, host: str, seconds: float, belief: Belief = NO_BEL
 
 def draw_call(partition: int, budget: float, fetches: int, belief: Belief = NO_BELIEF) -> Call:
     """Return the call that pays for fetches that are no dispatch."""
-    return Call(partition, "draw_tokens", [fetches, _DRAW.pack(budget, bucket_of(budget), belief.expected, belief.within)])
+    ask = Ask(0, budget=budget, belief=belief._replace(run=0.0), drawn=fetches)
+    return dispatch_call(partition, ask)._replace(beside=[Call(partition, "HINCRBY", ["stats", "extra_fetches", fetches])])
 
 
 def starts_calls(partition: int, pause: float, starts: Sequence[tuple[str, float, float]]) -> list[Call]:
@@ -299,27 +303,31 @@ def observe_calls(partition: int, observations: Sequence[Observation], tokens: S
 
 
 def _observe_call(partition: int, observations: Sequence[Observation], tokens: Sequence[float], is_logged: bool) -> Call:
-    memories: dict[int, bytes] = {}
+    arguments: list[bytes] = [b"", pack_visits(observations) if is_logged else b"", *map(_value_after, observations)]
+    numbers = {token: number for number, token in enumerate(dict.fromkeys(tokens), 1)}
+    memories: dict[int, int] = {}
     changes: dict[int, list[Any]] = {}
     counted: dict[tuple[tuple[str, int], ...], list[int]] = {}
     for number, seen in enumerate(observations, 1):
         if seen.counters:
             counted.setdefault(tuple(seen.counters.items()), []).append(number)
         if seen.memory is not None:
-            memories[number] = seen.memory.pack()
+            packed = seen.memory.pack()
+            arguments += [packed] if packed else []
+            memories[number] = len(arguments) if packed else 0
         if seen.change is not None:
             changes[number] = change_fields(seen.handout.page, seen.row.b, seen.change)
-    told = {
+    said = {
         "pages": [seen.handout.page for seen in observations],
-        "tokens": [b"%d" % token for token in tokens],
         "ops": [seen.op for seen in observations],
-        "values": [_value_after(seen) for seen in observations],
+        "leases": [numbers[token] for token in tokens],
+        "tokens": [b"%d" % token for token in numbers],
         "memories": memories,
         "changes": changes,
-        "visits": pack_visits(observations) if is_logged else {},
         "counted": [{"by": dict(by), "of": of} for by, of in counted.items()],
     }
-    return Call(partition, "observe", [msgpack.packb(told, use_bin_type=False)], note_calls(partition, observations))
+    arguments[0] = msgpack.packb(said, use_bin_type=False)
+    return Call(partition, "observe", arguments, note_calls(partition, observations))
 
 
 def _value_after(seen: Observation) -> bytes:

@@ -13,7 +13,7 @@ from optimal_frontier.scheduling.price_law import FURTHER, STARVED
 from optimal_frontier.state.layouts import BELIEVED_S, LACKING_BYTES, REMEMBERED_S, STATE_FIELDS, TURN_FIELDS, PartitionState
 from optimal_frontier.state.messages import KEPT_CHANGES, PAGE_BYTES
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, HELD, HUB, NUMBERS_AT, NUMBERS_BYTES, QUEUE, SIGNALLED, TIMED
-from optimal_frontier.state.visit_log import KEPT_ENTRIES
+from optimal_frontier.state.visit_log import KEPT_ENTRIES, VISIT
 
 #: Pages of a shut host that come up at one of its turns, to be ranked.
 RIVALS: Final = 4
@@ -59,7 +59,7 @@ CONSTANTS: Final = {
     "SIGNALLED": SIGNALLED,
     "HUB": HUB,
     "HELD": HELD,
-    "E_AT": _at("e"),
+    "VISIT_BYTES": VISIT.itemsize,
     "KEPT_ENTRIES": KEPT_ENTRIES,
     "KEPT_CHANGES": KEPT_CHANGES,
     "STATE_FORMAT": "<" + "d" * len(STATE_FIELDS),

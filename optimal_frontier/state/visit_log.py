@@ -37,10 +37,10 @@ _VISIT: Final = struct.Struct(f"<H{PAGE_BYTES}sddffIIIBffffffB")
 _AHEAD_S: Final = 60.0
 
 
-def pack_visits(observations: Sequence[Observation]) -> dict[int, bytes]:
-    """Return the visits of one call of `observe` that gave a bit, by the number of their lease. About 1 us each."""
-    return {
-        lease: _VISIT.pack(
+def pack_visits(observations: Sequence[Observation]) -> bytes:
+    """Return the visits of one call of `observe` that gave a bit, as it takes them. About 1 us each."""
+    return b"".join(
+        _VISIT.pack(
             lease,
             seen.handout.page,
             (before := seen.handout.row).b - before.unseen * 1e6,
@@ -63,7 +63,7 @@ def pack_visits(observations: Sequence[Observation]) -> dict[int, bytes]:
         )
         for lease, seen in enumerate(observations, 1)
         if seen.bit >= 0
-    }
+    )
 
 
 def sound_visits(packed: Sequence[bytes], now: float) -> NDArray[Any]:

@@ -1,16 +1,21 @@
 -- Ends leases, and stores what the judge made of their visits.
--- ARGV[1]  msgpack: a map. By number of the lease: pages, tokens (digits), ops (0 keep, 1 release, 2 drop, 3 rest: in no queue), values (head
---          and tail: of 0 and 3; of 1 if the page waits for its first visit again); and of some leases memories (empty: nothing is
---          remembered), changes (fields of an entry of `changes`), visits (for `visited`, see state/visit_log.py).
---          counted: maps of what counters get (by) for each of some leases (of)
--- Returns  per lease 1 if it was counted, 0 if it is not this token's any more. Variadic commands, O(log n) a page; idempotent by token.
-local said, L = cmsgpack.unpack(ARGV[1]), read_state()[${D_LOG_PRICE}]
-local scores, amended = call('ZMSCORE', P .. 'q', unpack(said.pages)), call('EXISTS', P .. 'amended') == 1
+-- ARGV[1]  msgpack: a map. pages, ops (0 keep, 1 release, 2 drop, 3 rest: in no queue) and leases (number of its token) of each visit; tokens
+--          (in digits); of some visits, by number, memories (which of the last arguments; 0: nothing is remembered) and changes (fields of
+--          an entry of `changes`); counted: maps of what counters get (by) for each of some visits (of)
+-- ARGV[2]  visits that gave a bit, for the stream `visited` (state/visit_log.py), each begins with "<I2" its number (or empty)
+-- then the value of each (head and tail: of 0 and 3; of 1 if the page waits for its first visit again), then memories
+-- Returns  per visit 1 if it was counted, 0 if the lease is not this token's any more. O(log n) a page; idempotent by token.
+local said, L, held = cmsgpack.unpack(ARGV[1]), read_state()[${D_LOG_PRICE}], {}
+for number, token in ipairs(said.tokens) do
+  -- All pages of one handout have one token, so this is less than to ask for the score of each.
+  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'q', token, token)) do held[id] = number end
+end
+local amended = call('EXISTS', P .. 'amended') == 1
 local result, sums, values, queue, leave, drop, first = {}, {ended = 0, observations_refused = 0}, {}, {}, {}, {}, {}
-local memories, forgotten, visits = {}, {}, {}
+local memories, forgotten = {}, {}
 for j, id in ipairs(said.pages) do
-  local op, value, memory, change = said.ops[j], said.values[j], said.memories[j], said.changes[j]
-  result[j] = scores[j] == said.tokens[j] and 1 or 0
+  local op, value, memory, change = said.ops[j], ARGV[2 + j], said.memories[j], said.changes[j]
+  result[j] = held[id] == said.leases[j] and 1 or 0
   if result[j] == 0 then sums.observations_refused = sums.observations_refused + 1 else
     sums.ended = sums.ended + 1
     if op == 0 or op == 3 then
@@ -23,10 +28,9 @@ for j, id in ipairs(said.pages) do
     else leave[#leave + 1] = id end
     if op == 1 and value ~= '' then first[#first + 1], first[#first + 2] = value, id end
     if op == 2 then drop[#drop + 1] = id end
-    if memory == '' then forgotten[#forgotten + 1] = id
-    elseif memory then memories[#memories + 1], memories[#memories + 2] = id, memory end
+    if memory == 0 then forgotten[#forgotten + 1] = id
+    elseif memory then memories[#memories + 1], memories[#memories + 2] = id, ARGV[memory] end
     if change then call('XADD', P .. 'changes', 'MAXLEN', '~', ${KEPT_CHANGES}, '*', unpack(change)) end
-    visits[#visits + 1] = said.visits[j]
   end
 end
 many('HSET', 'pages', values); many('HDEL', 'pages', drop)
@@ -39,5 +43,10 @@ for _, counted in ipairs(said.counted) do
   for name, by in pairs(counted.by) do sums[name] = (sums[name] or 0) + by * times end
 end
 store_counts(sums)
-if visits[1] then call('XADD', P .. 'visited', 'MAXLEN', '~', ${KEPT_ENTRIES}, '*', 'v', table.concat(visits)) end
+local visits, taken = ARGV[2], {}
+for i = 1, sums.observations_refused > 0 and #visits or 0, ${VISIT_BYTES} do
+  if result[up('<I2', visits, i)] == 1 then taken[#taken + 1] = sub(visits, i, i + ${VISIT_BYTES} - 1) end
+end
+if sums.observations_refused > 0 then visits = table.concat(taken) end
+if visits ~= '' then call('XADD', P .. 'visited', 'MAXLEN', '~', ${KEPT_ENTRIES}, '*', 'v', visits) end
 return result
