@@ -305,28 +305,25 @@ def observe_calls(partition: int, observations: Sequence[Observation], tokens: S
 def _observe_call(partition: int, observations: Sequence[Observation], tokens: Sequence[float], is_logged: bool) -> Call:
     arguments: list[bytes] = [b"", pack_visits(observations) if is_logged else b"", *map(_value_after, observations)]
     numbers = {token: number for number, token in enumerate(dict.fromkeys(tokens), 1)}
+    tokens_of = {number: numbers[token] for number, token in enumerate(tokens, 1) if token != tokens[0]}
+    ops: dict[int, int] = {}
     memories: dict[int, int] = {}
     changes: dict[int, list[Any]] = {}
     counted: dict[tuple[tuple[str, int], ...], list[int]] = {}
     for number, seen in enumerate(observations, 1):
-        if seen.counters:
-            counted.setdefault(tuple(seen.counters.items()), []).append(number)
+        if seen.op != KEEP:
+            ops[number] = seen.op
         if seen.memory is not None:
             packed = seen.memory.pack()
             arguments += [packed] if packed else []
             memories[number] = len(arguments) if packed else 0
         if seen.change is not None:
             changes[number] = change_fields(seen.handout.page, seen.row.b, seen.change)
-    said = {
-        "pages": [seen.handout.page for seen in observations],
-        "ops": [seen.op for seen in observations],
-        "leases": [numbers[token] for token in tokens],
-        "tokens": [b"%d" % token for token in numbers],
-        "memories": memories,
-        "changes": changes,
-        "counted": [{"by": dict(by), "of": of} for by, of in counted.items()],
-    }
-    arguments[0] = msgpack.packb(said, use_bin_type=False)
+        if seen.counters:
+            counted.setdefault(tuple(seen.counters.items()), []).append(number)
+    pages, digits = [seen.handout.page for seen in observations], [b"%d" % token for token in numbers]
+    counters = [one for by, of in counted.items() for one in (dict(by), of)]
+    arguments[0] = msgpack.packb((pages, digits, tokens_of, ops, memories, changes, counters), use_bin_type=False)
     return Call(partition, "observe", arguments, note_calls(partition, observations))
 
 

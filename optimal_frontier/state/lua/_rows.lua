@@ -28,7 +28,7 @@ local function deadline(L, b, a, s, e, l)
   wait = wait > l and l or wait
   return b + (wait < e and e or wait) * 1e6
 end
-local function place(due) return due >= FAR and FAR or floor(due / 2) * 2 end
+local function place(due) return due >= FAR and FAR or due - due % 2 end
 local function many(command, key, list) if #list > 0 then call(command, P .. key, unpack(list)) end end
 local function read(key, fields) return #fields > 0 and call('HMGET', P .. key, unpack(fields)) or {} end
 -- rows: flat list of row, page of pages that wait for their first visit. In f a host stands by the rank of its first page (below 0), or by

@@ -54,10 +54,10 @@ local function start(host)
   set(host, now + max(delay * 1e6, period * 1e6 - late), host.turn, awaited > 0 and now + awaited * 1e6 or 0)
   host.moved = true
 end
--- Candidates among pages that were attempted before, or whose lease ran out: columns, as a table of each costs more than all the rest.
-local COLUMN, FLAGS_AT = 1024, ${STATE_AT} + 1
-local wait, queue, kept, c, over, from, last, looks = want > 0 and FAR or 0, {}, 0, 0, 0, 0, FAR, MOST + 1 - 2 * want
-local ready, id, host_of, row, score_of, due, gain, keeps = {}, {}, {}, {}, {}, {}, {}, {}
+-- Pages of the queue, in its order; those in `ready` may go out. Columns, as a table of each page costs more than all the rest.
+local PLACES, FLAGS_AT = 1024, ${STATE_AT} + 1
+local id, score_of, row, host_of, due, gain, keeps, ready = {}, {}, {}, {}, {}, {}, {}, {}
+local wait, queue, kept, over, from, last, looks = want > 0 and FAR or 0, {}, 0, 0, 0, FAR, MOST + 1 - 2 * want
 local function put(page, score) queue[#queue + 1], queue[#queue + 2] = format('%d', score), page end
 local function put_off(page, host, score, is_kept)
   local open = max(host.opens, now + 10000)
@@ -67,18 +67,18 @@ local function put_off(page, host, score, is_kept)
   wait = min(wait, open - now)
 end
 local function has(flags, flag) return flags % (2 * flag) >= flag end
-while c - over < want and looks > 0 and from < 256 do
-  local some, ids, keys = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES'), {}, {}
-  for i = 1, #some, 2 do ids[#ids + 1] = some[i] end
-  local rows = read('pages', ids)
-  for i = 1, is_bound and #ids or 0 do keys[i] = sub(rows[i] or '', 1, 4) end
+while #ready - over < want and looks > 0 and from < 256 do
+  local told = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES')
+  for k = 1, #told, 2 do id[from + (k + 1) / 2] = told[k] end
+  local rows, keys = #told > 0 and call('HMGET', P .. 'pages', unpack(id, from + 1)) or {}, {}
+  for k = 1, is_bound and #rows or 0 do keys[k] = sub(rows[k] or '', 1, 4) end
   learn_hosts(keys)
-  for i, page in ipairs(ids) do
-    local value, score, host = rows[i], tonumber(some[2 * i]), hosts[keys[i]]
+  for k = 1, #rows do
+    local i, value, score, host = from + k, rows[k], tonumber(told[2 * k]), hosts[keys[k]]
     local is_leased = score % 2 == 1
     last = score
     if is_leased and (score > now or is_spared) then wait = min(wait, score > now and score - now or 1e6)
-    elseif not value or #value < HEAD then call('ZREM', P .. 'q', page)
+    elseif not value or #value < HEAD then call('ZREM', P .. 'q', id[i])
     else
       local flags, b, a, s, e, l, _, least, most = up('<Bdfffffff', value, FLAGS_AT)
       local at, late, moves, first = now, 1e6, false, now
@@ -94,31 +94,31 @@ while c - over < want and looks > 0 and from < 256 do
       -- In a first pass pinned pages and hubs keep their times, and forced pages are not put off.
       local is_kept = is_first_pass and not is_leased and late >= 0 and (e == l and (l == 0 or least >= most) or has(flags, ${HUB}))
       looks = looks - 1
-      if is_bound and not is_open(host) then put_off(page, host, score, is_kept)
+      if is_bound and not is_open(host) then put_off(id[i], host, score, is_kept)
       elseif first > now then
         wait = min(wait, first - now)
-        if first > score then put(page, place(first)) end
+        if first > score then put(id[i], place(first)) end
       else
-        c, id[c + 1], row[c + 1], score_of[c + 1], due[c + 1], host_of[c + 1] = c + 1, page, value, score, at, host
-        if moves then gain[c] = max(-step, min(late, step)) end
-        if is_kept then keeps[c] = true elseif is_first_pass and late >= 0 then over = over + 1 end
-        -- By lateness in millionths, then as they stand in the queue: one number each, as sorting by a function takes longer.
+        score_of[i], row[i], host_of[i], due[i] = score, value, host, at
+        if moves then gain[i] = late > step and step or late < -step and -step or late end
+        if is_kept then keeps[i] = true elseif is_first_pass and late >= 0 then over = over + 1 end
+        -- By lateness in millionths, then by their places: one number each, as sorting by a function takes longer.
         late = is_kept and -2e12 or late > 1e6 and -1e12 or late > -1e6 and -1e6 * late or 1e12
-        ready[c] = (late - late % 1) * COLUMN + c
+        ready[#ready + 1] = (late - late % 1) * PLACES + i
       end
     end
   end
-  from = #ids < want + SPARE and FAR or from + want + SPARE
+  from = #rows < want + SPARE and FAR or from + want + SPARE
 end
-if c - over < want and looks <= 0 and last <= now then wait = 0 end -- what is due behind those of shut hosts is next
+if #ready - over < want and looks <= 0 and last <= now then wait = 0 end -- what is due behind those of shut hosts is next
 table.sort(ready)
 -- First visits: the next page of each open host, by rank, best last; hosts whose pages rank alike take turns. It is read with the one after
 -- it, by which the host stands in f then; where hosts are few, four are read at a time. Of no more hosts than can have one: pages that are
 -- due now go before first visits, but for the share of these.
 local firsts, begun, standing, emptied, further, due_now = {}, {}, {}, {}, 1, 0
-while due_now < c and due[ready[due_now + 1] % COLUMN] <= now do due_now = due_now + 1 end
+while due_now < #ready and due[ready[due_now + 1] % PLACES] <= now do due_now = due_now + 1 end
 local saved = floor(discovery + share * want)
-local most = is_first_pass and want or saved < 1 and c >= want and due_now > 0 and 0 or min(want, max(0, want - due_now) + saved)
+local most = is_first_pass and want or saved < 1 and #ready >= want and due_now > 0 and 0 or min(want, max(0, want - due_now) + saved)
 local function line_up(host)
   local list, at, i = host.list, 2 * host.n, 1
   local told = list[at + 1] and {} or call('ZRANGE', P .. 'f:' .. host.number, host.n, host.n + further, 'WITHSCORES')
@@ -146,7 +146,7 @@ for from = 0, most > 0 and want + #ARGV[2] / 8 or -1, want + SPARE do
 end
 local ids, late, values, fresh, left, r, got, expired = {}, {}, {}, {}, {}, 1, 0, 0
 while got < want do
-  local i, host = ready[r] and ready[r] % COLUMN, firsts[#firsts]
+  local i, host = ready[r] and ready[r] % PLACES, firsts[#firsts]
   local is_due = i and due[i] <= now
   if i and is_bound and not is_open(host_of[i]) then left[#left + 1], r = i, r + 1
   elseif host and not is_open(host) then firsts[#firsts] = nil
@@ -163,7 +163,7 @@ while got < want do
     if is_bound then start(host_of[i]) end
   else break end
 end
-for j = r, c do left[#left + 1] = ready[j] % COLUMN end
+for j = r, #ready do left[#left + 1] = ready[j] % PLACES end
 for _, i in ipairs(left) do
   local score = score_of[i]
   if is_bound and not is_open(host_of[i]) then put_off(id[i], host_of[i], score, keeps[i])
@@ -188,8 +188,8 @@ local rows, token, numbers, seen, k = read('pages', fresh), format('%d', floor((
 for i = 1, got do
   if not values[i] then values[i], k = rows[k + 1] or '', k + 1 end
   queue[#queue + 1], queue[#queue + 2] = token, ids[i]
-  local key = #values[i] < 4 and '\0\0\0\0' or sub(values[i], 1, 4)
-  if not seen[key] then numbers[#numbers + 1], seen[key] = format('%d', (up('<I4', key))), true end
+  local number = #values[i] < 4 and 0 or (up('<I4', values[i]))
+  if not seen[number] then numbers[#numbers + 1], seen[number] = format('%d', number), true end
 end
 many('ZADD', 'q', queue)
 local turns, opened = {}, {}
