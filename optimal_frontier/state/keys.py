@@ -149,7 +149,7 @@ KEYS: Final = (
         "contents that are no page's own: host, blank, fingerprint in hexadecimal; changes of templates: host, blank, `+`, difference, "
         "`@`, when it was first seen (s) -> when that was found out (s)",
         "1,000",
-        "flag_contents",
+        "crawlers",
     ),
     Key(
         "drainer",

@@ -92,6 +92,11 @@ def add_calls(partition: int, pages: Sequence[NewPage]) -> list[Call]:
     return calls
 
 
+def count_calls(partition: int, counters: Mapping[str, int]) -> list[Call]:
+    """Return the commands that add to counters what no page or lease brings."""
+    return [Call(partition, "HINCRBY", ["stats", name, by]) for name, by in counters.items() if by]
+
+
 class Belief(NamedTuple):
     """What a crawler takes for true of its server.
 
@@ -271,7 +276,7 @@ def hold_call(partition: int, host: str, seconds: float, belief: Belief = NO_BEL
 def draw_call(partition: int, budget: float, fetches: int, belief: Belief = NO_BELIEF) -> Call:
     """Return the call that pays for fetches that are no dispatch."""
     ask = Ask(0, budget=budget, belief=belief._replace(run=0.0), drawn=fetches)
-    return dispatch_call(partition, ask)._replace(beside=[Call(partition, "HINCRBY", ["stats", "extra_fetches", fetches])])
+    return dispatch_call(partition, ask)._replace(beside=count_calls(partition, {"extra_fetches": fetches}))
 
 
 def starts_calls(partition: int, pause: float, starts: Sequence[tuple[str, float, float]]) -> list[Call]:

@@ -6,6 +6,7 @@ import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.state.messages import REST
+from optimal_frontier.state.partition import count_calls
 from optimal_frontier.state.rows import RETIRED
 
 PAGE = page_of("h/1")
@@ -23,7 +24,7 @@ def put(space: TimedNamespace, where: str) -> None:
         space.add(new_page("h/1"), new_page("h/2"))
         for handout in space.dispatch(2):
             space.observe(handout, op=REST, state=RETIRED)
-        space.call("count", "retired", 2, "pending", -2)
+        space.run(count_calls(0, {"retired": 2, "pending": -2}))
 
 
 @pytest.mark.parametrize("where", ["waiting", "queued", "leased", "retired"])

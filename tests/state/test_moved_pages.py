@@ -9,6 +9,7 @@ from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import Handout, NewPage
+from optimal_frontier.state.partition import count_calls
 from optimal_frontier.state.rows import Row, pack_tail
 
 
@@ -26,7 +27,7 @@ def fetched(space: TimedNamespace, name: str, k: int = 0) -> Handout:
     space.add(new_page(name), k=k)
     handout = space.dispatch(k=k)[0]
     space.observe(handout, 0.0)
-    space.call("count", "fetched", 1, "pending", -1, k=k)
+    space.run(count_calls(k, {"fetched": 1, "pending": -1}))
     space.advance(1.0)
     return space.dispatch(k=k)[0]
 

@@ -13,7 +13,7 @@ from optimal_frontier.frontier.judging.gone import HELD_FAILURES
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES, NewPage
 from optimal_frontier.state.namespace import Call, Namespace
-from optimal_frontier.state.partition import HEAVY_BATCH, revise_calls
+from optimal_frontier.state.partition import HEAVY_BATCH, count_calls, revise_calls
 from optimal_frontier.state.put_aside import reason_text
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, RETIRED, Row
 
@@ -127,7 +127,7 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes], r
         Call(partition, "forget", [word for pair in words[at : at + HEAVY_BATCH] for word in pair])
         for at in range(0, len(words), HEAVY_BATCH)
     ]
-    calls += [Call(partition, "count", [name, by]) for name, by in counters.items() if by]
+    calls += count_calls(partition, counters)
     return sum(map(sum, namespace.run(calls)[: -(-len(pages) // HEAVY_BATCH)]))
 
 
