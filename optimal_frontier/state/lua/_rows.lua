@@ -47,7 +47,4 @@ local function queue_first(rows)
   end
   if standing[2] then call('ZADD', P .. 'f', unpack(standing)) end
 end
-local function add_counts(text, times, sums)
-  for name, by in string.gmatch(text, '([%w_]+)=(%-?%d+)') do sums[name] = (sums[name] or 0) + by * times end
-end
 local function store_counts(sums) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, format('%d', by)) end end end

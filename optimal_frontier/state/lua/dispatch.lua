@@ -1,13 +1,9 @@
 -- Hands out up to n requests under a lease: of those that are due first those that lose most by waiting, first visits for their share.
--- ARGV[1]  "<I4I4I4dddddd": n, most requests to a host (0: no limit), fetches that were no dispatch and are paid for, lease (s), budget (1/s;
---          0: none), most tokens, share of first visits (1 more: they come first, and share with pages of one wait only), host delay (s), host
---          period (s; mean time between two requests to a host) and "dddd": s for which a host waits to be told of the fetch's start (0: not at
---          all), what the time should be (us; 0: unknown), within how many us the server's clock is believed, run of the namespace (0: unknown)
+-- ARGV[1]  "<I4I4I4" and doubles: what is asked, see `Ask` and `Belief` in partition.py; bucket: most tokens
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
--- Returns  {"<ddddddddd": now, wait (us; FAR: nothing to wait for), log price, number of the plan, pages forgotten, token, the server's own
---          time, run of the last caller, dispatches before this one (0, 0: this server has none of it); then lists: pages, lateness (us; below
---          0: early), stored values, memories (or nil); and of each host, in the order of these pages, its words (or none of any) and its
---          name}. O(log n) a page; a lease whose reply is lost runs out.
+-- Returns  {doubles, see `Dispatched` in partition.py; then lists: pages, lateness (us; below 0: early), stored values, memories (or nil); and
+--          of each host, in the order of these pages, its words (or none of any) and its name}. O(log n) a page; a lease whose reply is lost
+--          runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
 local min, max = math.min, math.max
 local n, per_host, drawn, lease, budget, bucket, share, delay, period, awaited, expected, within, run = up('<I4I4I4dddddddddd', ARGV[1])
@@ -17,17 +13,19 @@ if d[${D_AT}] == 0 then d[${D_AT}] = now end
 local discovery, L, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
 -- After a time in which nobody could renew leases, they are spared for as long as one lasts. Live crawlers call every 5 s at least.
 if run > 0 and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
-local is_spared = run > 0 and call('EXISTS', P .. 'grace') == 1
+-- At most times there is none of these: then one question is enough.
+local is_special = call('EXISTS', P .. 'grace', P .. 'f', P .. 'opens') > 0
+local function is_there(key) return is_special and call('EXISTS', P .. key) == 1 end
+local is_spared, is_first_pass = run > 0 and is_there('grace'), share >= 1 and is_there('f')
 -- Pages looked at beyond one a request, and in all about; pages of a shut host at one of its turns; microseconds by which a host may catch up,
 -- and after which one is looked at again whose fetch has not begun.
 local SPARE, MOST, RIVALS, CATCH_UP, AWAITED = ${SPARE}, ${MOST_LOOKED_AT}, ${RIVALS}, 20000, 50000
-local is_first_pass = share >= 1 and call('EXISTS', P .. 'f') == 1
 share = share % 1
 local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) - drawn or n
 local want, pause = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6
 -- Hosts, by 4 bytes as rows have them: when each is free, the last turn that is taken there, until when the start of a fetch is awaited, when
 -- it opens, and how many requests it takes.
-local hosts, rooms, is_paced = {}, {}, pause > 0 or call('EXISTS', P .. 'opens') == 1
+local hosts, rooms, is_paced = {}, {}, pause > 0 or is_there('opens')
 local is_bound, most_of_host = is_paced or per_host > 0 or #ARGV[2] > 0, pause > 0 and 1 or per_host > 0 and per_host or FAR
 for i = 1, #ARGV[2], 8 do rooms[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
 local function is_open(host) return host.opens <= now and host.room > 0 end
@@ -66,13 +64,12 @@ local function put_off(page, host, score, is_kept)
   elseif score <= now then put(page, place(at) + score % 2); host.turn, host.moved = at + max(pause / RIVALS, 10000), true end
   wait = min(wait, open - now)
 end
-local function has(flags, flag) return flags % (2 * flag) >= flag end
 while #ready - over < want and looks > 0 and from < 256 do
   local told = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES')
   for k = 1, #told, 2 do id[from + (k + 1) / 2] = told[k] end
   local rows, keys = #told > 0 and call('HMGET', P .. 'pages', unpack(id, from + 1)) or {}, {}
   for k = 1, is_bound and #rows or 0 do keys[k] = sub(rows[k] or '', 1, 4) end
-  learn_hosts(keys)
+  if is_bound then learn_hosts(keys) end
   for k = 1, #rows do
     local i, value, score, host = from + k, rows[k], tonumber(told[2 * k]), hosts[keys[k]]
     local is_leased = score % 2 == 1
@@ -89,10 +86,10 @@ while #ready - over < want and looks > 0 and from < 256 do
         moves = moves or late > ${STARVED} and e < l and free_wait <= e
         if late ~= late then at, late, moves, first = now, 0, false, now end -- a damaged row: its reader puts it aside
         -- A page whose update time has come, or that was pinged, goes before pages worth the price times e or less.
-        if late >= 0 and flags > 0 and (has(flags, ${TIMED}) or has(flags, ${SIGNALLED}) and e == l) then late = late + 1 end
+        if late >= 0 and (floor(flags / ${TIMED}) % 2 == 1 or e == l and floor(flags / ${SIGNALLED}) % 2 == 1) then late = late + 1 end
       end
       -- In a first pass pinned pages and hubs keep their times, and forced pages are not put off.
-      local is_kept = is_first_pass and not is_leased and late >= 0 and (e == l and (l == 0 or least >= most) or has(flags, ${HUB}))
+      local is_kept = is_first_pass and not is_leased and late >= 0 and (e == l and (l == 0 or least >= most) or floor(flags / ${HUB}) % 2 == 1)
       looks = looks - 1
       if is_bound and not is_open(host) then put_off(id[i], host, score, is_kept)
       elseif first > now then
@@ -117,8 +114,7 @@ table.sort(ready)
 -- due now go before first visits, but for the share of these.
 local firsts, begun, standing, emptied, further, due_now = {}, {}, {}, {}, 1, 0
 while due_now < #ready and due[ready[due_now + 1] % PLACES] <= now do due_now = due_now + 1 end
-local saved = floor(discovery + share * want)
-local most = is_first_pass and want or saved < 1 and #ready >= want and due_now > 0 and 0 or min(want, max(0, want - due_now) + saved)
+local most = not is_special and 0 or is_first_pass and want or min(want, max(0, want - due_now) + floor(discovery + share * want))
 local function line_up(host)
   local list, at, i = host.list, 2 * host.n, 1
   local told = list[at + 1] and {} or call('ZRANGE', P .. 'f:' .. host.number, host.n, host.n + further, 'WITHSCORES')
