@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgpack
 import numpy as np
 
+from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.messages import KEEP, PAGE_BYTES, RELEASE, REST, Handout, NewPage, Observation
@@ -34,7 +35,7 @@ FAR_US: Final = 9e15
 _META: Final = struct.Struct("<dII")
 _ASK: Final = struct.Struct("<III10d")
 _ROOM: Final = struct.Struct("<II")
-_STATE: Final = struct.Struct("<9d")
+_STATE: Final = struct.Struct("<10d")
 _BELIEF: Final = struct.Struct("<dd")
 _TURN: Final = struct.Struct("<dddd")
 _PAUSE: Final = struct.Struct("<d")
@@ -229,8 +230,8 @@ class Dispatched:
 def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
     """Read the reply of a dispatch."""
     received = time.monotonic()
-    header, pages, lateness, values, memories, words, names = reply
-    now, wait, log_price, plan, forgotten, token, own, run, dispatches = _STATE.unpack(header)
+    header, pages, values, memories, words, names = reply
+    now, wait, ranked_at, log_price, plan, forgotten, token, own, run, dispatches = _STATE.unpack(header)
     at = now / 1e6
     wait_s, counts = wait / 1e6 if wait < FAR_US else math.inf, (int(plan), int(forgotten))
     result = Dispatched(at, wait_s, log_price, *counts, own / 1e6, run, int(dispatches), [], {}, [])
@@ -256,12 +257,13 @@ def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
             result.damaged[page] = broken.get(i, "has a name that is none, or states an importance that is no number")
             continue
         memory = NOTHING_REMEMBERED
-        if memories[i]:
+        if memories and memories[i]:
             try:
                 memory = Memory.unpack(memories[i])
             except ValueError:
                 result.forgetful.append(page)
-        late = None if row.b == 0 else max(0.0, lateness[i] / 1e6)
+        due = deadline(row.b / 1e6, Numbers(row.a, row.s, row.e, row.l), ranked_at)
+        late = None if row.b == 0 else max(0.0, at - due)
         result.handouts.append(
             Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, host_words, memory, value)
         )

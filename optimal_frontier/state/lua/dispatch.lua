@@ -1,8 +1,8 @@
 -- Hands out up to n requests under a lease: of those that are due first those that lose most by waiting, first visits for their share.
 -- ARGV[1]  "<I4I4I4" and doubles: what is asked, see `Ask` and `Belief` in partition.py; bucket: most tokens
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
--- Returns  {doubles, see `Dispatched` in partition.py; then lists: pages, lateness (us; below 0: early), stored values, memories (or nil); and
---          of each host, in the order of these pages, its words (or none of any) and its name}. O(log n) a page; a lease whose reply is lost
+-- Returns  {doubles, see `parse_dispatch` in partition.py; then lists: pages, stored values, memories (or nil); of each host, in the order of
+--          these pages, its words; its name}, no memories and no words where nobody has any. O(log n) a page; a lease whose reply is lost
 --          runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
 local min, max = math.min, math.max
@@ -11,6 +11,7 @@ local d = read_state()
 local now, told = clock(d, expected, within)
 if d[${D_AT}] == 0 then d[${D_AT}] = now end
 local discovery, L, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
+local ranked_at = L
 -- After a time in which nobody could renew leases, they are spared for as long as one lasts. Live crawlers call every 5 s at least.
 if run > 0 and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
 -- At most times there is none of these: then one question is enough.
@@ -114,7 +115,9 @@ table.sort(ready)
 -- due now go before first visits, but for the share of these.
 local firsts, begun, standing, emptied, further, due_now = {}, {}, {}, {}, 1, 0
 while due_now < #ready and due[ready[due_now + 1] % PLACES] <= now do due_now = due_now + 1 end
-local most = not is_special and 0 or is_first_pass and want or min(want, max(0, want - due_now) + floor(discovery + share * want))
+local saved, most = floor(discovery + share * want), 0
+if is_first_pass then most = want
+elseif is_special and (saved > 0 or #ready < want or due_now == 0) then most = min(want, max(0, want - due_now) + saved) end
 local function line_up(host)
   local list, at, i = host.list, 2 * host.n, 1
   local told = list[at + 1] and {} or call('ZRANGE', P .. 'f:' .. host.number, host.n, host.n + further, 'WITHSCORES')
@@ -140,7 +143,7 @@ for from = 0, most > 0 and want + #ARGV[2] / 8 or -1, want + SPARE do
   end
   if #begun >= most or #numbers < want + SPARE then break end
 end
-local ids, late, values, fresh, left, r, got, expired = {}, {}, {}, {}, {}, 1, 0, 0
+local ids, values, fresh, left, r, got, expired = {}, {}, {}, {}, 1, 0, 0
 while got < want do
   local i, host = ready[r] and ready[r] % PLACES, firsts[#firsts]
   local is_due = i and due[i] <= now
@@ -149,11 +152,11 @@ while got < want do
   elseif host and (not is_due or is_first_pass and not keeps[i] or discovery + share >= 1) then
     if is_due then discovery = max(0, min(1 + share, discovery + share) - 1) end
     got, firsts[#firsts], host.n = got + 1, nil, host.n + 1
-    ids[got], late[got], fresh[#fresh + 1] = host.id, 0, host.id
+    ids[got], fresh[#fresh + 1] = host.id, host.id
     start(host); line_up(host)
   elseif i then
     discovery, r, got, expired = discovery + (host and share or 0), r + 1, got + 1, expired + score_of[i] % 2
-    ids[got], late[got], values[got] = id[i], now - due[i], row[i]
+    ids[got], values[got] = id[i], row[i]
     -- A page that waited for its host says nothing about the price of the others.
     if gain[i] and not (is_paced and gain[i] > 0 and due[i] < host_of[i].free) then L = L + gain[i] end
     if is_bound then start(host_of[i]) end
@@ -201,5 +204,6 @@ if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / bu
 d[${D_AT}], d[${D_CLOCK}], d[${D_TOKENS}], d[${D_DISCOVERY}], d[${D_LOG_PRICE}] = now, told, budget > 0 and tokens - got or 1, discovery, L
 if run > 0 then d[${D_RUN}], d[${D_DISPATCHES}] = run, dispatches + 1 end
 write_state(d)
-return {pk('<ddddddddd', now, wait, L, d[${D_PLAN}], d[${D_FORGOTTEN}], token, told, found, dispatches), ids, late, values, read('memory', ids),
-  call('EXISTS', P .. 'hosts:words') == 1 and read('hosts:words', numbers) or {}, read('hosts:names', numbers)}
+local is_known = call('EXISTS', P .. 'memory', P .. 'hosts:words') > 0
+return {pk('<dddddddddd', now, wait, ranked_at, L, d[${D_PLAN}], d[${D_FORGOTTEN}], token, told, found, dispatches), ids, values,
+  is_known and read('memory', ids) or {}, is_known and read('hosts:words', numbers) or {}, read('hosts:names', numbers)}
