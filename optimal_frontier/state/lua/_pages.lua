@@ -1,4 +1,5 @@
--- Shared by scripts that add, move and forget pages.
+-- Shared by scripts that add, move and forget pages: states, and what they read of a head: host, state, flags, b, a, s, e, l.
+local ACTIVE, TRANSIENT, RETIRED, DONE, QUEUE = 1, 3, 4, 5, '${QUEUE_FORMAT}'
 -- Numbers of hosts, as text; those that are new get one.
 local function host_numbers(names)
   local numbers, named, last, new, back, k = read('hosts', names), {}, nil, {}, {}, 0

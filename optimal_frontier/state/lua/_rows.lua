@@ -2,9 +2,6 @@
 -- KEYS[1]  prefix of the partition, "NAMESPACE:{k}:"; every key carries its hash tag. Times are whole microseconds. Keys: see keys.py.
 local P, call, up, pk, sub, format, floor = KEYS[1], redis.call, struct.unpack, struct.pack, string.sub, string.format, math.floor
 local HEAD, PAGE, FAR, FRONT = ${HEAD_BYTES}, ${PAGE_BYTES}, 9e15, 4 -- FRONT: score of a page that was pinged; those given back have 2
-local ACTIVE, TRANSIENT, RETIRED, DONE = 1, 3, 4, 5
--- What scripts read of a head: host, state, flags, b, a, s, e, l. Before its first attempt b is 0, and its rank stands where a and s do.
-local QUEUE, RANK_AT = '${QUEUE_FORMAT}', ${RANK_AT}
 -- Values of d and of opens (layouts.py); zeros stand for what one of an earlier build lacks.
 local STATE, TURNS, NONE = '${STATE_FORMAT}', '${TURNS_FORMAT}', string.rep('\0', ${LACKING_BYTES})
 -- Never before `at`. A caller who knows what it should be by its own clock (expected; 0: it does not) believes the server's within so much.
@@ -31,12 +28,12 @@ end
 local function place(due) return due >= FAR and FAR or due - due % 2 end
 local function many(command, key, list) if #list > 0 then call(command, P .. key, unpack(list)) end end
 local function read(key, fields) return #fields > 0 and call('HMGET', P .. key, unpack(fields)) or {} end
--- rows: flat list of row, page of pages that wait for their first visit. In f a host stands by the rank of its first page (below 0), or by
+-- rows: flat list of row, page of pages that wait for their first visit: their rank stands where others have a and s. In f a host stands by the rank of its first page (below 0), or by
 -- the time when it opens: if it is shut it stays so.
 local function queue_first(rows)
   local hosts, lists, standing = {}, {}, {'LT'}
   for i = 1, #rows, 2 do
-    local host, rank = format('%d', (up('<I4', rows[i]))), up('<d', rows[i], RANK_AT)
+    local host, rank = format('%d', (up('<I4', rows[i]))), up('<d', rows[i], ${RANK_AT})
     if not lists[host] then hosts[#hosts + 1], lists[host] = host, {best = rank} end
     local list = lists[host]
     list[#list + 1], list[#list + 2], list.best = format('%d', rank), rows[i + 1], math.min(rank, list.best)

@@ -1,27 +1,22 @@
 -- Hands out up to n requests under a lease: of those that are due first those that lose most by waiting, first visits for their share.
 -- ARGV[1]  "<I4I4I4" and doubles: what is asked, see `Ask` and `Belief` in partition.py; bucket: most tokens
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
--- Returns  {doubles, see `parse_dispatch` in partition.py; then lists: pages, stored values, memories (or nil); of each host, in the order of
---          these pages, its words; its name}, no memories and no words where nobody has any. O(log n) a page; a lease whose reply is lost
---          runs out.
+-- Returns  {doubles; lists of pages, stored values, memories; of each host, in the order of these pages, its words; its name}: no memories and
+--          no words where nobody has any (see `parse_dispatch`). O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
 local min, max = math.min, math.max
 local n, per_host, drawn, lease, budget, bucket, share, delay, period, awaited, expected, within, run = up('<I4I4I4dddddddddd', ARGV[1])
 local d = read_state()
 local now, told = clock(d, expected, within)
 if d[${D_AT}] == 0 then d[${D_AT}] = now end
-local discovery, L, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
-local ranked_at = L
+local discovery, ranked_at, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
 -- After a time in which nobody could renew leases, they are spared for as long as one lasts. Live crawlers call every 5 s at least.
 if run > 0 and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
 -- At most times there is none of these: then one question is enough.
 local is_special = call('EXISTS', P .. 'grace', P .. 'f', P .. 'opens') > 0
 local function is_there(key) return is_special and call('EXISTS', P .. key) == 1 end
 local is_spared, is_first_pass = run > 0 and is_there('grace'), share >= 1 and is_there('f')
--- Pages looked at beyond one a request, and in all about; pages of a shut host at one of its turns; microseconds by which a host may catch up,
--- and after which one is looked at again whose fetch has not begun.
-local SPARE, MOST, RIVALS, CATCH_UP, AWAITED = ${SPARE}, ${MOST_LOOKED_AT}, ${RIVALS}, 20000, 50000
-share = share % 1
+local L, share = ranked_at, share % 1
 local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) - drawn or n
 local want, pause = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6
 -- Hosts, by 4 bytes as rows have them: when each is free, the last turn that is taken there, until when the start of a fetch is awaited, when
@@ -32,7 +27,7 @@ for i = 1, #ARGV[2], 8 do rooms[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i +
 local function is_open(host) return host.opens <= now and host.room > 0 end
 local function set(host, free, turn, waits)
   host.free, host.turn, host.waits = free, turn, waits
-  host.opens = waits > now and max(free, min(waits, now + AWAITED)) or free
+  host.opens = waits > now and max(free, min(waits, now + ${AWAITED} * 1e6)) or free
 end
 local function learn_hosts(keys)
   local asked = {}
@@ -49,24 +44,23 @@ end
 local function start(host)
   host.room = host.room - 1
   if pause <= 0 then return end
-  local late = host.free > 0 and min(now - host.free, CATCH_UP, period * 1e6) or 0
+  local late = host.free > 0 and min(now - host.free, ${CATCH_UP} * 1e6, period * 1e6) or 0
   set(host, now + max(delay * 1e6, period * 1e6 - late), host.turn, awaited > 0 and now + awaited * 1e6 or 0)
   host.moved = true
 end
 -- Pages of the queue, in its order; those in `ready` may go out. Columns, as a table of each page costs more than all the rest.
-local PLACES, FLAGS_AT = 1024, ${STATE_AT} + 1
 local id, score_of, row, host_of, due, gain, keeps, ready = {}, {}, {}, {}, {}, {}, {}, {}
-local wait, queue, kept, over, from, last, looks = want > 0 and FAR or 0, {}, 0, 0, 0, FAR, MOST + 1 - 2 * want
+local PLACES, wait, queue, kept, over, from, last, looks = 1024, want > 0 and FAR or 0, {}, 0, 0, 0, FAR, ${MOST_LOOKED_AT} + 1 - 2 * want
 local function put(page, score) queue[#queue + 1], queue[#queue + 2] = format('%d', score), page end
 local function put_off(page, host, score, is_kept)
   local open = max(host.opens, now + 10000)
   local at = max(host.turn, open)
-  if is_kept and kept < RIVALS then kept = kept + 1; put(page, place(open))
-  elseif score <= now then put(page, place(at) + score % 2); host.turn, host.moved = at + max(pause / RIVALS, 10000), true end
+  if is_kept and kept < ${RIVALS} then kept = kept + 1; put(page, place(open))
+  elseif score <= now then put(page, place(at) + score % 2); host.turn, host.moved = at + max(pause / ${RIVALS}, 10000), true end
   wait = min(wait, open - now)
 end
 while #ready - over < want and looks > 0 and from < 256 do
-  local told = call('ZRANGE', P .. 'q', from, from + want + SPARE - 1, 'WITHSCORES')
+  local told = call('ZRANGE', P .. 'q', from, from + want + ${SPARE} - 1, 'WITHSCORES')
   for k = 1, #told, 2 do id[from + (k + 1) / 2] = told[k] end
   local rows, keys = #told > 0 and call('HMGET', P .. 'pages', unpack(id, from + 1)) or {}, {}
   for k = 1, is_bound and #rows or 0 do keys[k] = sub(rows[k] or '', 1, 4) end
@@ -78,7 +72,7 @@ while #ready - over < want and looks > 0 and from < 256 do
     if is_leased and (score > now or is_spared) then wait = min(wait, score > now and score - now or 1e6)
     elseif not value or #value < HEAD then call('ZREM', P .. 'q', id[i])
     else
-      local flags, b, a, s, e, l, _, least, most = up('<Bdfffffff', value, FLAGS_AT)
+      local flags, b, a, s, e, l, _, least, most = up('<Bdfffffff', value, ${FLAGS_AT})
       local at, late, moves, first = now, 1e6, false, now
       if not is_leased then
         local free_wait = a + s * L
@@ -106,7 +100,7 @@ while #ready - over < want and looks > 0 and from < 256 do
       end
     end
   end
-  from = #rows < want + SPARE and FAR or from + want + SPARE
+  from = #rows < want + ${SPARE} and FAR or from + want + ${SPARE}
 end
 if #ready - over < want and looks <= 0 and last <= now then wait = 0 end -- what is due behind those of shut hosts is next
 table.sort(ready)
@@ -123,25 +117,24 @@ local function line_up(host)
   local told = list[at + 1] and {} or call('ZRANGE', P .. 'f:' .. host.number, host.n, host.n + further, 'WITHSCORES')
   for k = 1, #told do list[at + k] = told[k] end
   host.id, host.rank = list[at + 1], tonumber(list[at + 2])
-  if not host.id or not is_open(host) then return end
-  while firsts[i] and firsts[i].rank > host.rank do i = i + 1 end
-  table.insert(firsts, i, host)
+  while firsts[i] and firsts[i].rank > (host.rank or 0) do i = i + 1 end
+  if host.id and is_open(host) then table.insert(firsts, i, host) end
 end
 local function stand(number, at) standing[#standing + 1], standing[#standing + 2] = format('%d', at), number end
-for from = 0, most > 0 and want + #ARGV[2] / 8 or -1, want + SPARE do
-  local numbers, keys = call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', from, want + SPARE), {}
+for from = 0, most > 0 and want + #ARGV[2] / 8 or -1, want + ${SPARE} do
+  local numbers, keys = call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', from, want + ${SPARE}), {}
   for i, number in ipairs(numbers) do keys[i] = pk('<I4', number) end
   learn_hosts(keys)
   further = #numbers < want and 3 or 1
   for i, key in ipairs(keys) do
     local host = hosts[key]
     if host.opens > now then stand(numbers[i], host.opens)
-    elseif #begun < most + SPARE and is_open(host) then
+    elseif #begun < most + ${SPARE} and is_open(host) then
       host.number, host.list, host.n, begun[#begun + 1] = numbers[i], {}, 0, host
       line_up(host)
     end
   end
-  if #begun >= most or #numbers < want + SPARE then break end
+  if #begun >= most or #numbers < want + ${SPARE} then break end
 end
 local ids, values, fresh, left, r, got, expired = {}, {}, {}, {}, 1, 0, 0
 while got < want do

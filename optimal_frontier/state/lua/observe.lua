@@ -35,7 +35,7 @@ many('HSET', 'pages', values); many('HDEL', 'pages', drop)
 many('ZADD', 'q', queue); many('ZREM', 'q', leave)
 many('HSET', 'memory', memories); many('HDEL', 'memory', forgotten)
 queue_first(first)
-local sums, visits, taken = {ended = #ids - refused, observations_refused = refused}, ARGV[2], {}
+local sums, visits = {ended = #ids - refused, observations_refused = refused}, ARGV[2]
 for i = 1, #counted, 2 do
   local times = 0
   for k = 1, #counted[i + 1] do times = times + result[counted[i + 1][k]] end
@@ -43,10 +43,7 @@ for i = 1, #counted, 2 do
 end
 store_counts(sums)
 if refused > 0 then
-  for i = 1, #visits, ${VISIT_BYTES} do
-    if result[up('<I2', visits, i)] == 1 then taken[#taken + 1] = sub(visits, i, i + ${VISIT_BYTES} - 1) end
-  end
-  visits = table.concat(taken)
+  visits = string.gsub(visits, string.rep('.', ${VISIT_BYTES}), function(visit) return result[up('<I2', visit)] == 1 and visit or '' end)
 end
 if visits ~= '' then call('XADD', P .. 'visited', 'MAXLEN', '~', ${KEPT_ENTRIES}, '*', 'v', visits) end
 return result
