@@ -84,7 +84,7 @@ KEYS: Final = (
         "hash",
         "page that was put aside, as what is stored of it is damaged -> why, a zero byte, and what was stored (state/put_aside.py)",
         "10,000",
-        "forget",
+        "crawlers",
     ),
     Key("retired:H", "list", "pages of host H that were retired last, newest first", "32 a host", "observe"),
     Key(
@@ -92,7 +92,7 @@ KEYS: Final = (
         "string",
         "what the partition keeps of itself, in doubles: see below",
         "fixed",
-        "dispatch, publish_plan, draw_tokens, forget",
+        "dispatch, publish_plan, forget",
     ),
     Key("plan", "hash", "the last plan, as text", "fixed", "publish_plan"),
     Key("plans", "stream", "the same of the last plans", "100", "publish_plan"),

@@ -327,7 +327,7 @@ class Crawl(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES))
     def forget(self, name: str) -> None:
         k = partition_of(name)
-        assert self.space.call("forget", page_of(name), b"", k=k) == [int(self.models[k].forget(page_of(name)))]
+        assert self.space.call("forget", page_of(name), k=k) == [int(self.models[k].forget(page_of(name)))]
 
     @rule(host=st.sampled_from(HOSTS), seconds=st.sampled_from([0.5, 3.0, 30.0]))
     def hold(self, host: str, seconds: float) -> None:

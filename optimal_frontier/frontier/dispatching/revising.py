@@ -14,7 +14,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES, NewPage
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import HEAVY_BATCH, count_calls, revise_calls
-from optimal_frontier.state.put_aside import reason_text
+from optimal_frontier.state.put_aside import keep_aside
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, RETIRED, Row
 
 #: Other names of a page that are followed, one to the next.
@@ -121,12 +121,10 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes], r
             if value is not None and lost is not None:
                 counters[f"lost_{lost.cause}"] -= 1
     drop_aliases(namespace, [name for memory in memories for name in memory.aliases if split_alias(name)[0] < namespace.partitions])
-    told = {page: reason_text(reason) for page, reason in (reasons or {}).items()}
-    words = [(page, told.get(page, "")) for page in pages]
-    calls = [
-        Call(partition, "forget", [word for pair in words[at : at + HEAVY_BATCH] for word in pair])
-        for at in range(0, len(words), HEAVY_BATCH)
-    ]
+    why = reasons or {}
+    aside = {page: (why[page], value) for page, value in zip(pages, values, strict=True) if page in why and value is not None}
+    keep_aside(namespace, partition, aside)
+    calls = [Call(partition, "forget", pages[at : at + HEAVY_BATCH]) for at in range(0, len(pages), HEAVY_BATCH)]
     calls += count_calls(partition, counters)
     return sum(map(sum, namespace.run(calls)[: -(-len(pages) // HEAVY_BATCH)]))
 

@@ -14,7 +14,7 @@ local function host_numbers(names)
   many('HSET', 'hosts', new); many('HSET', 'hosts:names', back)
   return numbers
 end
--- Counts a page among those that are known (and held), or no more: in `sums`, to be added to counters, and of its host and its pattern in `known`.
+-- Counts a page among those that are known (and held), or no more: in `sums` for counters, and of its host and its pattern in `known`.
 local known = {}
 local function note_page(row, by, sums)
   local host, state, flags = up(QUEUE, row)

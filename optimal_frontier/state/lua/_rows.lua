@@ -10,9 +10,9 @@ local function clock(d, expected, within)
   local t = call('TIME')
   local told, at = t[1] * 1e6 + t[2], d[${D_AT}]
   local since = told - d[${D_CLOCK}]
-  if (expected or 0) == 0 and since >= 0 and since < ${REMEMBERED} * 1e6 and told > at then expected, within = at + since, ${BELIEVED} * 1e6 end
-  local is_off = expected and expected > 0 and math.abs(told - expected) > within
-  return math.max(is_off and expected or told, at), told
+  local is_near = since >= 0 and since < ${REMEMBERED} * 1e6 and told > at
+  if (expected or 0) == 0 then expected, within = is_near and at + since or told, ${BELIEVED} * 1e6 end
+  return math.max(math.abs(told - expected) > within and expected or told, at), told
 end
 local function read_state()
   local kept = call('GET', P .. 'd')
@@ -28,8 +28,8 @@ end
 local function place(due) return due >= FAR and FAR or due - due % 2 end
 local function many(command, key, list) if #list > 0 then call(command, P .. key, unpack(list)) end end
 local function read(key, fields) return #fields > 0 and call('HMGET', P .. key, unpack(fields)) or {} end
--- rows: flat list of row, page of pages that wait for their first visit: their rank stands where others have a and s. In f a host stands by the rank of its first page (below 0), or by
--- the time when it opens: if it is shut it stays so.
+-- rows: flat list of row, page of pages that wait for their first visit: their rank stands where others have a and s. In f a host stands by
+-- the rank of its first page (below 0), or by the time when it opens: if it is shut it stays so.
 local function queue_first(rows)
   local hosts, lists, standing = {}, {}, {'LT'}
   for i = 1, #rows, 2 do
@@ -44,4 +44,4 @@ local function queue_first(rows)
   end
   if standing[2] then call('ZADD', P .. 'f', unpack(standing)) end
 end
-local function store_counts(sums) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, format('%d', by)) end end end
+local function store_counts(sums) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, by) end end end

@@ -1,8 +1,8 @@
 -- Hands out up to n requests under a lease: of those that are due first those that lose most by waiting, first visits for their share.
 -- ARGV[1]  "<I4I4I4" and doubles: what is asked, see `Ask` and `Belief` in partition.py; bucket: most tokens
 -- ARGV[2]  per host "<I4I4": hosts that take fewer requests than that now, and how many
--- Returns  {doubles; lists of pages, stored values, memories; of each host, in the order of these pages, its words; its name}: no memories and
---          no words where nobody has any (see `parse_dispatch`). O(log n) a page; a lease whose reply is lost runs out.
+-- Returns  {doubles; lists of pages, stored values, memories; of each host, in the order of these pages, its words; its name}, no memories
+--          and no words where nobody has any (see `parse_dispatch`). O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
 local min, max = math.min, math.max
 local n, per_host, drawn, lease, budget, bucket, share, delay, period, awaited, expected, within, run = up('<I4I4I4dddddddddd', ARGV[1])
@@ -19,8 +19,8 @@ local is_spared, is_first_pass = run > 0 and is_there('grace'), share >= 1 and i
 local L, share = ranked_at, share % 1
 local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) - drawn or n
 local want, pause = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6
--- Hosts, by 4 bytes as rows have them: when each is free, the last turn that is taken there, until when the start of a fetch is awaited, when
--- it opens, and how many requests it takes.
+-- Hosts, by 4 bytes as rows have them: when each is free, the last turn that is taken there, until when the start of a fetch is awaited,
+-- when it opens, and how many requests it takes.
 local hosts, rooms, is_paced = {}, {}, pause > 0 or is_there('opens')
 local is_bound, most_of_host = is_paced or per_host > 0 or #ARGV[2] > 0, pause > 0 and 1 or per_host > 0 and per_host or FAR
 for i = 1, #ARGV[2], 8 do rooms[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
@@ -68,8 +68,8 @@ while #ready - over < want and looks > 0 and from < 256 do
   for k = 1, #rows do
     local i, value, score, host = from + k, rows[k], tonumber(told[2 * k]), hosts[keys[k]]
     local is_leased = score % 2 == 1
-    last = score
-    if is_leased and (score > now or is_spared) then wait = min(wait, score > now and score - now or 1e6)
+    last, looks = score, looks - 1
+    if is_leased and (score > now or is_spared) then wait, looks = min(wait, score > now and score - now or 1e6), looks + 1
     elseif not value or #value < HEAD then call('ZREM', P .. 'q', id[i])
     else
       local flags, b, a, s, e, l, _, least, most = up('<Bdfffffff', value, ${FLAGS_AT})
@@ -81,11 +81,12 @@ while #ready - over < want and looks > 0 and from < 256 do
         moves = moves or late > ${STARVED} and e < l and free_wait <= e
         if late ~= late then at, late, moves, first = now, 0, false, now end -- a damaged row: its reader puts it aside
         -- A page whose update time has come, or that was pinged, goes before pages worth the price times e or less.
-        if late >= 0 and (floor(flags / ${TIMED}) % 2 == 1 or e == l and floor(flags / ${SIGNALLED}) % 2 == 1) then late = late + 1 end
+        local is_its_time = flags % (2 * ${TIMED}) >= ${TIMED} or e == l and flags % (2 * ${SIGNALLED}) >= ${SIGNALLED}
+        if late >= 0 and is_its_time then late = late + 1 end
       end
       -- In a first pass pinned pages and hubs keep their times, and forced pages are not put off.
-      local is_kept = is_first_pass and not is_leased and late >= 0 and (e == l and (l == 0 or least >= most) or floor(flags / ${HUB}) % 2 == 1)
-      looks = looks - 1
+      local is_kept = e == l and (l == 0 or least >= most) or flags % (2 * ${HUB}) >= ${HUB}
+      is_kept = is_kept and is_first_pass and not is_leased and late >= 0
       if is_bound and not is_open(host) then put_off(id[i], host, score, is_kept)
       elseif first > now then
         wait = min(wait, first - now)

@@ -1,5 +1,5 @@
 -- Ends leases, and stores what the judge made of their visits.
--- ARGV[1]  msgpack, a list: the pages, in the order in which visits are numbered here; tokens (digits); of some visits, by number: which token
+-- ARGV[1]  msgpack, a list: the pages, in the order in which visits are numbered; tokens (digits); of some visits, by number: which token
 --          (others have the first), op (1 release, 2 drop, 3 rest: in no queue; others stay in it), memory (which of ARGV; 0: nothing is
 --          remembered), change (fields of an entry of `changes`); and pairs of what counters get for a visit, and numbers of these visits
 -- ARGV[2]  visits that gave a bit, for the stream `visited` (state/visit_log.py), each begins with "<I2" its number (or empty)
@@ -18,8 +18,9 @@ for j = 1, #ids do
   if held[id] ~= (tokens_of[j] or 1) then result[j], refused = 0, refused + 1 else
     result[j] = 1
     if not op or op == 3 then
-      -- The page was yielded with another tail meanwhile.
-      if amended and call('SREM', P .. 'amended', id) == 1 then value = sub(value, 1, HEAD) .. sub(call('HGET', P .. 'pages', id) or value, HEAD + 1) end
+      if amended and call('SREM', P .. 'amended', id) == 1 then -- it was yielded with another tail meanwhile
+        value = sub(value, 1, HEAD) .. sub(call('HGET', P .. 'pages', id) or value, HEAD + 1)
+      end
       values[#values + 1], values[#values + 2] = id, value
     end
     if not op then queue[#queue + 1], queue[#queue + 2] = format('%d', place(deadline(L, up('<dffff', value, ${NUMBERS_AT})))), id
