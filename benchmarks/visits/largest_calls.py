@@ -150,11 +150,8 @@ class LargestCalls:
         one, *rest = self.handed()
         self.observe(rest)
         self.visited = [page for page in self.visited if page != one.page]
-        names = [self.rng.randbytes(12) for _ in range(MOST_ALIASES)]
-        for name in names:
-            self._alias(name, one.page)
         here = bytes(4) + self.visited[0] + b"https://www.example.org/"
-        return Call(0, "become_alias", [one.page, struct.pack("<d", one.token), here, "visits=1 moved=1", b"".join(names)])
+        return Call(0, "become_alias", [one.page, struct.pack("<d", one.token), here, "visits", 1, "moved", 1])
 
     def _due(self, ask: Ask) -> Call:
         self.make_due()

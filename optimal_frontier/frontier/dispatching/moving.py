@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from optimal_frontier.frontier.admitting.revival import brought_back
-from optimal_frontier.frontier.dispatching.revising import Place, drop_aliases, follow, pack_alias, split_alias
+from optimal_frontier.frontier.dispatching.revising import Place, drop_aliases, follow, pack_alias, point, split_alias
 from optimal_frontier.scheduling.numbers import fixed
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, KEPT_CHANGES, Move, NewPage, Observation
@@ -208,18 +208,11 @@ def _leave(
     if handout.row.visits == 0:
         counted.pop("fetched", None)
     alias = pack_alias(*to) + move.url.encode("utf-8", "surrogatepass")
-    elsewhere = [one for one in map(split_alias, names) if one[0] != handout.partition]
-    here = b"".join(page for partition, page in map(split_alias, names) if partition == handout.partition and page != handout.page)
-    counters = " ".join(f"{name}={by}" for name, by in counted.items())
-    arguments: list[Any] = [handout.page, _TOKEN.pack(token), alias, counters, here]
+    arguments: list[Any] = [handout.page, _TOKEN.pack(token), alias, *(word for counter in counted.items() for word in counter)]
     (done,) = namespace.run([Call(handout.partition, "become_alias", arguments)])
     if not done:
         return
-    for partition, page in elsewhere:
-        key = namespace.key("aliases", partition)
-        said = namespace.command("HGET", key, page, partition=partition)
-        if said is not None:
-            namespace.command("HSET", key, page, pack_alias(*to) + said[len(pack_alias(*to)) :], partition=partition)
+    point(namespace, [name for name in names if split_alias(name) != (handout.partition, handout.page)], to)
     drop_aliases(namespace, given_up)
     _tell(namespace, observation)
 

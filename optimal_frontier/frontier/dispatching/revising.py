@@ -49,12 +49,29 @@ def split_alias(raw: bytes) -> tuple[int, bytes]:
     return int.from_bytes(raw[:_PARTITION_BYTES], "little"), raw[_PARTITION_BYTES : _PARTITION_BYTES + PAGE_BYTES]
 
 
+def _by_partition(names: Iterable[bytes]) -> dict[int, list[bytes]]:
+    found: dict[int, list[bytes]] = {}
+    for partition, page in map(split_alias, names):
+        found.setdefault(partition, []).append(page)
+    return found
+
+
+def point(namespace: Namespace, names: Iterable[bytes], to: tuple[int, bytes]) -> None:
+    """Make former names of a page, packed by `pack_alias`, point to where it is now: a partition, and its identity there.
+
+    Until then they point to a name that does (`follow`), so a crash before it loses nothing.
+    """
+    for partition, pages in _by_partition(names).items():
+        key, now = namespace.key("aliases", partition), pack_alias(*to)
+        said = namespace.command("HMGET", key, *pages, partition=partition)
+        words = [word for page, one in zip(pages, said, strict=True) if one is not None for word in (page, now + one[len(now) :])]
+        if words:
+            namespace.command("HSET", key, *words, partition=partition)
+
+
 def drop_aliases(namespace: Namespace, names: Iterable[bytes]) -> None:
     """Forget former names of a page, packed by `pack_alias`: a link to one of them makes a page of it again."""
-    by_partition: dict[int, list[bytes]] = {}
-    for partition, page in map(split_alias, names):
-        by_partition.setdefault(partition, []).append(page)
-    for partition, pages in by_partition.items():
+    for partition, pages in _by_partition(names).items():
         namespace.command("HDEL", namespace.key("aliases", partition), *pages, partition=partition)
 
 

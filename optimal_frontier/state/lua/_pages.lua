@@ -36,9 +36,6 @@ local function store_pages(sums)
   end
   many('HSET', 'kept', counts)
 end
-local function add_counts(text, times, sums)
-  for name, by in string.gmatch(text, '([%w_]+)=(%-?%d+)') do sums[name] = (sums[name] or 0) + by * times end
-end
 local function remove(ids) many('ZREM', 'q', ids); many('HDEL', 'pages', ids); many('HDEL', 'memory', ids) end
 -- lists: pages that wait for their first visit no more, by host.
 local function leave_first(lists, sums)
