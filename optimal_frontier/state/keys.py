@@ -61,7 +61,7 @@ KEYS: Final = (
         "hash",
         "H -> msgpack: checks of its Last-Modified, sitemaps, 304s; pages seen and found gone (state/host_words.py)",
         "hosts",
-        "observe",
+        "visit_notes",
     ),
     Key("kept", "hash", "hH, pP -> pages of host H, of pattern P that are known", "hosts and patterns", "add_pages, forget, moves"),
     Key(
@@ -77,16 +77,16 @@ KEYS: Final = (
         "hash",
         "page that it was before it moved -> partition (u4), page that it is now, URL that it had",
         "moves",
-        "become_alias",
+        "become_alias, revising",
     ),
     Key(
         "damaged",
         "hash",
         "page that was put aside, as what is stored of it is damaged -> why, a zero byte, and what was stored (state/put_aside.py)",
         "10,000",
-        "crawlers",
+        "put_aside",
     ),
-    Key("retired:H", "list", "pages of host H that were retired last, newest first", "32 a host", "observe"),
+    Key("retired:H", "list", "pages of host H that were retired last, newest first", "32 a host", "visit_notes"),
     Key(
         "d",
         "string",
@@ -120,14 +120,14 @@ KEYS: Final = (
         "list",
         "of the last revisits, seconds from the deadline to the start of the download, those of one call in one text",
         "1,000 calls",
-        "observe",
+        "visit_notes",
     ),
     Key(
         "changes",
         "stream",
         "pages that changed: page, time (s), url, previous and new fingerprint (hexadecimal)",
         "about 10,000",
-        "observe",
+        "observe, moves",
     ),
     Key(
         "visited",
@@ -149,7 +149,7 @@ KEYS: Final = (
         "contents that are no page's own: host, blank, fingerprint in hexadecimal; changes of templates: host, blank, `+`, difference, "
         "`@`, when it was first seen (s) -> when that was found out (s)",
         "1,000",
-        "crawlers",
+        "flagged",
     ),
     Key(
         "drainer",
