@@ -13,7 +13,7 @@ from optimal_frontier.state.flagged import flag_calls
 from optimal_frontier.state.host_words import NOTHING_SAID
 from optimal_frontier.state.memory import NOTHING_REMEMBERED
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.partition import BATCH, add_calls, count_calls
+from optimal_frontier.state.partition import BATCH, add_calls, count_calls, draw_call
 
 
 def test_a_handout_has_all_that_a_judge_needs(space: TimedNamespace) -> None:
@@ -84,6 +84,15 @@ def test_partitions_do_not_see_each_other(two: TimedNamespace) -> None:
 def test_calls_of_one_round_trip_run_in_order(two: TimedNamespace) -> None:
     assert two.run([*count_calls(0, {"x": 2}), *count_calls(1, {"x": 3}), *count_calls(0, {"x": 5})]) == [2, 3, 7]
     assert (two.counts(0)["x"], two.counts(1)["x"], two.counts()["x"]) == (7, 3, 10)
+
+
+def test_commands_that_go_beside_a_call_run_and_have_no_reply(two: TimedNamespace) -> None:
+    """Also where the server has forgotten the script, so that it is called again."""
+    for times in (1, 2):
+        two.connection.client.script_flush()
+        told = two.run([draw_call(1, 0.0, 2), *count_calls(0, {"x": 3}), *count_calls(1, {"x": 5})])
+        assert told[1:] == [3 * times, 5 * times]
+        assert two.counts(1) == {"extra_fetches": 2 * times, "x": 5 * times}
 
 
 def test_a_server_that_forgot_the_scripts_gets_them_again(space: TimedNamespace) -> None:
