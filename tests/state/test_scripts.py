@@ -18,7 +18,7 @@ TEXTS = {
     if path.name.endswith(".lua")
 }
 #: Of all scripts, and of those that a visit runs; the aim of all is 600.
-MOST_LINES, MOST_LINES_OF_A_VISIT = 617, 300
+MOST_LINES, MOST_LINES_OF_A_VISIT = 616, 300
 NAMES = sorted(name for name in TEXTS if not name.startswith("_"))
 
 
