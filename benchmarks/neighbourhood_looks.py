@@ -66,7 +66,7 @@ def main() -> None:
     server = Server("redis-server", 0)
     try:
         visits = SectionVisits(server, given.pages, given.hosts)
-        visits._run([Call(0, "release_planner_lock", ["bench"])])
+        visits._run([Call(0, "take_planner_lock", ["bench", 0])])
         settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_CRAWL_RATE": given.pages / 10.0, "OPTIMAL_FRONTIER_RESOLVE_INTERVAL": 60.0})
         planner = Planner(visits.namespace, settings)
         planner.plan()

@@ -181,4 +181,4 @@ class JudgedCrawl:
             fence = self.namespace.run([Call(k, "take_planner_lock", ["test", 60_000])])[0]
             call = Call(k, "publish_plan", [fence, repr(0.001), repr(log_price), taught, extra, *texts])
             assert self.namespace.run([call])[0] > 0
-            self.namespace.run([Call(k, "release_planner_lock", ["test"])])
+            self.namespace.run([Call(k, "take_planner_lock", ["test", 0])])

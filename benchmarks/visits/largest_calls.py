@@ -7,7 +7,6 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from optimal_frontier.frontier.dispatching.exchange import FLAGGED_S, MOST_FLAGGED, REMEMBERED_S
 from optimal_frontier.frontier.dispatching.moving import MOST_ALIASES
 from optimal_frontier.state.clocks import GROUP_BYTES, group_keys, store_calls
 from optimal_frontier.state.host_words import HostWords
@@ -21,7 +20,6 @@ from optimal_frontier.state.partition import (
     Ask,
     add_calls,
     dispatch_call,
-    draw_call,
     hold_call,
     observe_calls,
     parse_dispatch,
@@ -72,9 +70,6 @@ class LargestCalls:
             some = [self.page(i) for i in range(at, min(pages, at + 16 * BATCH))]
             self.waiting += [new.page for new in some]
             self._run(add_calls(0, some))
-        names = [f"{self.host(i)} {i:032x}" for i in range(MOST_FLAGGED)]
-        for at in range(0, MOST_FLAGGED, BATCH):
-            self._run([Call(0, "flag_contents", [FLAGGED_S, REMEMBERED_S, MOST_FLAGGED, *names[at : at + BATCH]])])
         self._alias(self.rng.randbytes(12), self.visited[0])
         #: How each call is made, by its name: the script's, and what is special about it.
         self.kinds: dict[str, Callable[[], Call]] = {
@@ -88,8 +83,6 @@ class LargestCalls:
             "dispatch: first visits": lambda: dispatch_call(0, Ask(BATCH, share=1.0, room=self._rooms(BATCH))),
             "dispatch: first visits beside full slots": lambda: dispatch_call(0, Ask(BATCH, share=1.0, room=self._rooms(0))),
             "dispatch: first visits with room": lambda: dispatch_call(0, Ask(BATCH, share=1.0, room=self._rooms(2))),
-            "draw_tokens": lambda: draw_call(0, 5.0, BATCH),
-            "flag_contents": self._flag,
             "forget: under way": lambda: self._forget([handout.page for handout in self.handed()[:HEAVY_BATCH]]),
             "forget: waiting": lambda: self._forget([self.waiting.pop() for _ in range(HEAVY_BATCH)]),
             "hold_host": lambda: hold_call(0, self.host(1), 0.001),
@@ -157,11 +150,8 @@ class LargestCalls:
         one, *rest = self.handed()
         self.observe(rest)
         self.visited = [page for page in self.visited if page != one.page]
-        names = [self.rng.randbytes(12) for _ in range(MOST_ALIASES)]
-        for name in names:
-            self._alias(name, one.page)
         here = bytes(4) + self.visited[0] + b"https://www.example.org/"
-        return Call(0, "become_alias", [one.page, struct.pack("<d", one.token), here, "visits=1 moved=1", b"".join(names)])
+        return Call(0, "become_alias", [one.page, struct.pack("<d", one.token), here, "visits", 1, "moved", 1])
 
     def _due(self, ask: Ask) -> Call:
         self.make_due()
@@ -178,14 +168,10 @@ class LargestCalls:
         self.namespace.command("DEL", self.namespace.key("opens"))
         return dict.fromkeys(range(1, min(self.hosts, MOST_ROOMS) + 1), room)
 
-    def _flag(self) -> Call:
-        names = [f"{self.host(i)} {self._next():032x}" for i in range(BATCH)]
-        return Call(0, "flag_contents", [FLAGGED_S, REMEMBERED_S, MOST_FLAGGED, *names])
-
     def _forget(self, pages: list[bytes]) -> Call:
         gone = set(pages)
         self.visited = [page for page in self.visited if page not in gone]
-        return Call(0, "forget", [word for page in pages for word in (page, "its record is damaged")])
+        return Call(0, "forget", pages)
 
     def _note(self) -> Call:
         hosts = [self.host(i) for i in range(BATCH)]

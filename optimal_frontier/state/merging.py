@@ -15,7 +15,7 @@ from optimal_frontier.state.export_lines import Line, from_text, head_of_line, p
 from optimal_frontier.state.importing import Imported, Names, lost_in
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
-from optimal_frontier.state.partition import NEW, add_calls, priority_of
+from optimal_frontier.state.partition import NEW, add_calls, count_calls, priority_of
 from optimal_frontier.state.rows import ACTIVE, TRANSIENT, pack_tail
 from optimal_frontier.state.source_lessons import pack_record, record_of
 from optimal_frontier.state.source_records import partition_of_source
@@ -115,7 +115,7 @@ class Merger:
         lost = Counter(
             name for call, answer in zip(adopted, answers, strict=True) if answer == _ADOPTED for name in lost_in(call.arguments[-1])
         )
-        self.namespace.run([Call(k, "count", [name, by]) for name, by in lost.items()])
+        self.namespace.run(count_calls(k, lost))
         came += sum(answer == NEW for reply in self.namespace.run(add_calls(k, added)) for answer in reply)
         self.report.new += came
         self.report.known += len(adopted) + len(added) - came

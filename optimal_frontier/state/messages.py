@@ -133,6 +133,8 @@ class Handout:
         return self.at + (local - self.received)
 
 
+#: Entries that the change feed keeps, about.
+KEPT_CHANGES: Final = 10_000
 #: What becomes of the page of an observation.
 KEEP, RELEASE, DROP, REST = range(4)
 

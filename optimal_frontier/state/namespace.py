@@ -33,11 +33,28 @@ _SCAN_COUNT: Final = 1000
 
 
 class Call(NamedTuple):
-    """One script call: partition, name of the script, arguments."""
+    """One call of a script, or one plain command.
+
+    Attributes
+    ----------
+    partition : int
+    script : str
+        Its name; in capitals the name of a command, whose first argument is a key without the prefix of the partition.
+    arguments : sequence
+    beside : sequence of Call
+        Plain commands that go right behind it, whose replies nobody reads: statistics and hints, of which one that is lost, or counted
+        twice after an outage, does no harm.
+    """
 
     partition: int
     script: str
     arguments: Sequence[Any]
+    beside: Sequence[Call] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a command, and no script."""
+        return self.script.isupper()
 
 
 class Namespace:
@@ -196,7 +213,7 @@ class Namespace:
     # Round trips.
 
     def run(self, calls: Sequence[Call]) -> list[Any]:
-        """Run scripts in order, in one round trip a node, and return their results.
+        """Run scripts and commands in order, in one round trip a node, and return their results, without those of what goes beside.
 
         A server that was restarted has forgotten the scripts; they are loaded again, and the refused calls repeated. So are calls that a
         cluster has sent elsewhere: neither has run.
@@ -206,19 +223,23 @@ class Namespace:
         StateError, StateUnavailableError
             What Redis reports. Calls of other nodes may have run all the same.
         """
-        results: list[Any] = [None] * len(calls)
-        todo = list(range(len(calls)))
+        own: list[int] = []  # where calls stand among all that is sent
+        sent: list[Call] = []
+        for call in calls:
+            own.append(len(sent))
+            sent += (call, *call.beside)
+        results: list[Any] = [None] * len(sent)
+        todo = list(range(len(sent)))
         with translated(self.connection.spec):
             for tries in range(_MOST_MOVES):
                 again: list[int] = []
                 has_moved = False
-                for client, chosen in self._by_client([(i, calls[i].partition) for i in todo]):
-                    self._doubted = {calls[i].partition for i in chosen}
-                    self._load(client, {calls[i].script for i in chosen})
+                for client, chosen in self._by_client([(i, sent[i].partition) for i in todo]):
+                    self._doubted = {sent[i].partition for i in chosen}
+                    self._load(client, {sent[i].script for i in chosen if not sent[i].is_plain})
                     pipe = client.pipeline(transaction=False)
                     for i in chosen:
-                        partition, script, arguments = calls[i]
-                        pipe.execute_command("EVALSHA", self._digests[script], 1, self.prefix(partition), *arguments)
+                        pipe.execute_command(*self._words(sent[i]))
                     for i, result in zip(chosen, pipe.execute(raise_on_error=False), strict=True):
                         results[i] = result
                         if isinstance(result, NoScriptError):
@@ -236,7 +257,14 @@ class Namespace:
             for result in results:
                 if isinstance(result, RedisError):
                     raise result
-        return results
+        return [results[at] for at in own]
+
+    def _words(self, call: Call) -> tuple[Any, ...]:
+        prefix = self.prefix(call.partition)
+        if call.is_plain:
+            key, *values = call.arguments
+            return call.script, prefix + key, *values
+        return "EVALSHA", self._digests[call.script], 1, prefix, *call.arguments
 
     def command(self, *arguments: Any, partition: int = 0) -> Any:
         """Run one plain command on the node of a partition."""

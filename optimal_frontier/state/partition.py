@@ -10,16 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+import msgpack
 import numpy as np
 
+from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
-from optimal_frontier.state.messages import KEEP, PAGE_BYTES, REST, Handout, NewPage, Observation
+from optimal_frontier.state.messages import KEEP, PAGE_BYTES, RELEASE, REST, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call
 from optimal_frontier.state.records import unpack_record
-from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, RETIRED, TAIL_BYTES, Row, pack_tail, split_tail
+from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, TAIL_BYTES, Row, pack_tail, split_tail
 from optimal_frontier.state.soundness import unsound
 from optimal_frontier.state.visit_log import pack_visits
+from optimal_frontier.state.visit_notes import change_fields, note_calls
 
 #: Pages of one script call, so that none blocks the server for long; and of one that has more to do for each.
 BATCH: Final = 64
@@ -30,18 +33,14 @@ MOST_ROOMS: Final = 512
 FAR_US: Final = 9e15
 
 _META: Final = struct.Struct("<dII")
-_ASK: Final = struct.Struct("<II10d")
+_ASK: Final = struct.Struct("<III10d")
 _ROOM: Final = struct.Struct("<II")
-_STATE: Final = struct.Struct("<9d")
+_STATE: Final = struct.Struct("<10d")
 _BELIEF: Final = struct.Struct("<dd")
-_DRAW: Final = struct.Struct("<dddd")
 _TURN: Final = struct.Struct("<dddd")
 _PAUSE: Final = struct.Struct("<d")
 _START: Final = struct.Struct("<dd")
-_SIZES: Final = struct.Struct("<4H")
-_INDEX: Final = struct.Struct("<H")
 _RENEWAL: Final = struct.Struct("<dd")
-_WORDS: Final = struct.Struct("<IH")
 _HOST: Final = struct.Struct("<I")
 
 # Of a rank: pages that can arrive in order, steps of the importance, and the priorities that are told apart.
@@ -94,6 +93,11 @@ def add_calls(partition: int, pages: Sequence[NewPage]) -> list[Call]:
     return calls
 
 
+def count_calls(partition: int, counters: Mapping[str, int]) -> list[Call]:
+    """Return the commands that add to counters what no page or lease brings."""
+    return [Call(partition, "HINCRBY", ["stats", name, by]) for name, by in counters.items() if by]
+
+
 class Belief(NamedTuple):
     """What a crawler takes for true of its server.
 
@@ -141,6 +145,8 @@ class Ask:
         How long a host stays shut at most for a fetch whose start was not told; 0: starts are not told.
     belief : Belief
         What the caller knows of the server.
+    drawn : int
+        Fetches that were no dispatch (redirects, retries, robots.txt), for which the budget pays first, below zero if need be.
     """
 
     n: int
@@ -153,6 +159,7 @@ class Ask:
     room: Mapping[int, int] = field(default_factory=dict)
     awaited: float = 0.0
     belief: Belief = NO_BELIEF
+    drawn: int = 0
 
     @property
     def most(self) -> int:
@@ -174,7 +181,8 @@ def bucket_of(budget: float) -> float:
 def dispatch_call(partition: int, ask: Ask) -> Call:
     """Return the call that hands out requests; `parse_dispatch` reads its reply."""
     paced = ask.host_delay, ask.host_period, ask.awaited
-    said = _ASK.pack(min(ask.n, ask.most), ask.per_host, ask.lease, ask.budget, bucket_of(ask.budget), ask.share, *paced, *ask.belief)
+    counts = min(ask.n, ask.most), ask.per_host, ask.drawn
+    said = _ASK.pack(*counts, ask.lease, ask.budget, bucket_of(ask.budget), ask.share, *paced, *ask.belief)
     room = ask.room.items() if len(ask.room) <= MOST_ROOMS else heapq.nsmallest(MOST_ROOMS, ask.room.items(), lambda told: told[1])
     return Call(partition, "dispatch", [said, b"".join(_ROOM.pack(host, max(0, left)) for host, left in room)])
 
@@ -223,8 +231,8 @@ class Dispatched:
 def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
     """Read the reply of a dispatch."""
     received = time.monotonic()
-    header, pages, lateness, values, memories, words, names = reply
-    now, wait, log_price, plan, forgotten, token, own, run, dispatches = _STATE.unpack(header)
+    header, pages, values, memories, words, names = reply
+    now, wait, ranked_at, log_price, plan, forgotten, token, own, run, dispatches = _STATE.unpack(header)
     at = now / 1e6
     wait_s, counts = wait / 1e6 if wait < FAR_US else math.inf, (int(plan), int(forgotten))
     result = Dispatched(at, wait_s, log_price, *counts, own / 1e6, run, int(dispatches), [], {}, [])
@@ -250,12 +258,13 @@ def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
             result.damaged[page] = broken.get(i, "has a name that is none, or states an importance that is no number")
             continue
         memory = NOTHING_REMEMBERED
-        if memories[i]:
+        if memories and memories[i]:
             try:
                 memory = Memory.unpack(memories[i])
             except ValueError:
                 result.forgetful.append(page)
-        late = None if row.b == 0 else max(0.0, lateness[i] / 1e6)
+        due = deadline(row.b / 1e6, Numbers(row.a, row.s, row.e, row.l), ranked_at)
+        late = None if row.b == 0 else max(0.0, at - due)
         result.handouts.append(
             Handout(partition, page, token, at, received, late, log_price, row, stated, decoded, host, host_words, memory, value)
         )
@@ -269,7 +278,8 @@ def hold_call(partition: int, host: str, seconds: float, belief: Belief = NO_BEL
 
 def draw_call(partition: int, budget: float, fetches: int, belief: Belief = NO_BELIEF) -> Call:
     """Return the call that pays for fetches that are no dispatch."""
-    return Call(partition, "draw_tokens", [fetches, _DRAW.pack(budget, bucket_of(budget), belief.expected, belief.within)])
+    ask = Ask(0, budget=budget, belief=belief._replace(run=0.0), drawn=fetches)
+    return dispatch_call(partition, ask)._replace(beside=count_calls(partition, {"extra_fetches": fetches}))
 
 
 def starts_calls(partition: int, pause: float, starts: Sequence[tuple[str, float, float]]) -> list[Call]:
@@ -301,38 +311,36 @@ def observe_calls(partition: int, observations: Sequence[Observation], tokens: S
 
 
 def _observe_call(partition: int, observations: Sequence[Observation], tokens: Sequence[float], is_logged: bool) -> Call:
-    retired: list[bytes] = []
-    late: list[str] = []
-    words: dict[int, bytes] = {}
-    leases: list[bytes] = []
-    values: list[bytes] = []
-    memories: list[bytes] = []
-    changes: list[bytes] = []
-    counted: dict[str, list[bytes]] = {}
-    for number, (seen, token) in enumerate(zip(observations, tokens, strict=True), 1):
-        page, row, index = seen.handout.page, seen.row, _INDEX.pack(number)
-        digits = b"%d" % token
-        leases += (page, bytes((seen.op, len(digits))), digits)
-        values.append(row.pack() + seen.handout.value[HEAD_BYTES:] if seen.op in (KEEP, REST) else b"")
-        if seen.counters:
-            counted.setdefault(" ".join(f"{name}={by}" for name, by in seen.counters.items()), []).append(index)
+    arguments: list[bytes] = [b"", pack_visits(observations) if is_logged else b"", *map(_value_after, observations)]
+    numbers = {token: number for number, token in enumerate(dict.fromkeys(tokens), 1)}
+    tokens_of = {number: numbers[token] for number, token in enumerate(tokens, 1) if token != tokens[0]}
+    ops: dict[int, int] = {}
+    memories: dict[int, int] = {}
+    changes: dict[int, list[Any]] = {}
+    counted: dict[tuple[tuple[str, int], ...], list[int]] = {}
+    for number, seen in enumerate(observations, 1):
+        if seen.op != KEEP:
+            ops[number] = seen.op
         if seen.memory is not None:
-            memories += (index, seen.memory.pack())
+            packed = seen.memory.pack()
+            arguments += [packed] if packed else []
+            memories[number] = len(arguments) if packed else 0
         if seen.change is not None:
-            url = seen.change.url.encode("utf-8", "surrogatepass")
-            changes += (index, seen.change.previous.hex().encode() + seen.change.fingerprint.hex().encode() + url)
-        if seen.op == REST and row.state == RETIRED and row.visits:
-            retired.append(_HOST.pack(row.host) + page)
-        if seen.lateness is not None:
-            late.append(f"{seen.lateness:.6f}")
-        if seen.words is not None:
-            words[row.host] = seen.words.pack()
-    said = b"".join(_WORDS.pack(host, len(packed)) + packed for host, packed in words.items())
-    sizes = _SIZES.pack(len(observations), len(counted), len(memories) // 2, len(changes) // 2)
-    counters = [value for text, of in counted.items() for value in (text, b"".join(of))]
-    visited = pack_visits(observations) if is_logged else b""
-    head = [b"".join(retired), " ".join(late), said, sizes, b"".join(leases), visited]
-    return Call(partition, "observe", [*head, *values, *counters, *memories, *changes])
+            changes[number] = change_fields(seen.handout.page, seen.row.b, seen.change)
+        if seen.counters:
+            counted.setdefault(tuple(seen.counters.items()), []).append(number)
+    pages, digits = [seen.handout.page for seen in observations], [b"%d" % token for token in numbers]
+    counters = [one for by, of in counted.items() for one in (dict(by), of)]
+    arguments[0] = msgpack.packb((pages, digits, tokens_of, ops, memories, changes, counters), use_bin_type=False)
+    return Call(partition, "observe", arguments, note_calls(partition, observations))
+
+
+def _value_after(seen: Observation) -> bytes:
+    """Return what is stored of a page after a visit; empty where nothing changes, or nothing is left."""
+    handout = seen.handout
+    if seen.op in (KEEP, REST):
+        return seen.row.pack() + handout.value[HEAD_BYTES:]
+    return handout.value if seen.op == RELEASE and handout.row.b == 0 else b""
 
 
 def renew_call(partition: int, leases: Sequence[tuple[bytes, float, float]]) -> Call:

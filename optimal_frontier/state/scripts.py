@@ -11,7 +11,7 @@ from typing import Final
 
 from optimal_frontier.scheduling.price_law import FURTHER, STARVED
 from optimal_frontier.state.layouts import BELIEVED_S, LACKING_BYTES, REMEMBERED_S, STATE_FIELDS, TURN_FIELDS, PartitionState
-from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.messages import KEPT_CHANGES, PAGE_BYTES
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, HELD, HUB, NUMBERS_AT, NUMBERS_BYTES, QUEUE, SIGNALLED, TIMED
 from optimal_frontier.state.visit_log import KEPT_ENTRIES, VISIT
 
@@ -19,6 +19,9 @@ from optimal_frontier.state.visit_log import KEPT_ENTRIES, VISIT
 RIVALS: Final = 4
 #: Pages of the queue that one dispatch looks at, about: it takes no longer than that.
 MOST_LOOKED_AT: Final = 128
+#: Seconds by which a host may catch up with its mean period; after which one is looked at again whose fetch has not begun.
+CATCH_UP_S: Final = 0.02
+AWAITED_S: Final = 0.05
 #: Seconds until a turn of a host that is taken ahead of its time, at most: nobody waits for a later one.
 LONGEST_TURN_S: Final = 180
 
@@ -47,21 +50,24 @@ CONSTANTS: Final = {
     "NUMBERS_AT": NUMBERS_AT + 1,
     "QUEUE_FORMAT": "<" + "".join(_LUA_CODES[code] for _, code, _ in FIELDS[:QUEUE]),
     "STATE_AT": _at("state"),
+    "FLAGS_AT": _at("flags"),
     "RANK_AT": _at("a"),
     "VISITS_AT": _at("visits"),
     "PATTERN_AT": _at("pattern"),
     "SPARE": FURTHER,
     "STARVED": STARVED,
     "RIVALS": RIVALS,
+    "CATCH_UP": CATCH_UP_S,
+    "AWAITED": AWAITED_S,
     "MOST_LOOKED_AT": MOST_LOOKED_AT,
     "LONGEST_TURN": LONGEST_TURN_S,
     "TIMED": TIMED,
     "SIGNALLED": SIGNALLED,
     "HUB": HUB,
     "HELD": HELD,
-    "E_AT": _at("e"),
     "VISIT_BYTES": VISIT.itemsize,
     "KEPT_ENTRIES": KEPT_ENTRIES,
+    "KEPT_CHANGES": KEPT_CHANGES,
     "STATE_FORMAT": "<" + "d" * len(STATE_FIELDS),
     "TURNS_FORMAT": "<" + "d" * len(TURN_FIELDS),
     "LACKING_BYTES": LACKING_BYTES,

@@ -11,7 +11,8 @@ import secrets
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from optimal_frontier.state.namespace import Call, Namespace
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import count_calls
 
 #: Types of keys that hold entries.
 TYPES: Final = ("list", "set", "zset")
@@ -93,4 +94,4 @@ class UrlKeys:
 
     def count(self, taken: int, refused: int) -> None:
         """Count entries that became pages, and those that did not."""
-        self._namespace.run([Call(0, "count", ["pushed", taken, "pushed_refused", refused])])
+        self._namespace.run(count_calls(0, {"pushed": taken, "pushed_refused": refused}))

@@ -30,7 +30,7 @@ def test_a_lock_that_another_holds_is_a_bad_answer(run, crawl):
     result = run("plan")
     assert result.exit_code == 1
     assert "another process holds the planner's lock" in result.stderr
-    crawl.namespace.run([Call(0, "release_planner_lock", ["another"])])
+    crawl.namespace.run([Call(0, "take_planner_lock", ["another", 0])])
     result = run("plan")
     assert result.exit_code == 0
     assert "multiplier" in result.stdout

@@ -8,7 +8,7 @@ from judged_crawl import START, JudgedCrawl
 
 from optimal_frontier.cli.status_command import describe
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.namespace import Call
+from optimal_frontier.state.partition import count_calls
 from optimal_frontier.state.reading import read_status
 
 
@@ -143,7 +143,7 @@ def test_traps_and_canonical_links_are_there_once_there_were_any(run, ask, crawl
     assert "traps" not in run("status").stdout
     assert set(ask("status")["trapped"].values()) == {0}
     counts = {"trapped_url": 3, "trapped_host": 2, "canonical_followed": 5, "canonical_offhost": 1}
-    crawl.namespace.run([Call(0, "count", [value for counted in counts.items() for value in counted])])
+    crawl.namespace.run(count_calls(0, counts))
     answer = ask("status")
     assert {reason: links for reason, links in answer["trapped"].items() if links} == {"url": 3, "host": 2}
     assert answer["canonical"] == {"followed": 5, "refused": 0, "offhost": 1}

@@ -29,15 +29,13 @@ MOST: dict[str, tuple[int, int]] = {
     "add_pages: new, new hosts": (2 * HEAVY_BATCH, 26 * HEAVY_BATCH),
     "add_pages: known, other tails": (2 * HEAVY_BATCH, 8 * HEAVY_BATCH),
     "adopt": (20, 30),
-    "become_alias": (220, 400),
+    "become_alias": (20, 30),
     "dispatch: due": (20, 7 * BATCH),
     "dispatch: due, paced": (20, 16 * HEAVY_BATCH),
     "dispatch: shut hosts": (20, 16 * BATCH),
     "dispatch: first visits": (3 * HEAVY_BATCH, 24 * HEAVY_BATCH),
     "dispatch: first visits beside full slots": (4 * HEAVY_BATCH, 24 * HEAVY_BATCH),
     "dispatch: first visits with room": (4 * HEAVY_BATCH, 24 * HEAVY_BATCH),
-    "draw_tokens": (8, 5),
-    "flag_contents": (10, 4 * BATCH),
     "forget: under way": (20, 16 * HEAVY_BATCH),
     "forget: waiting": (5 * HEAVY_BATCH, 24 * HEAVY_BATCH),
     "hold_host": (8, 8),
@@ -96,6 +94,6 @@ def test_a_call_asks_no_more_of_the_server_than_so(kind: str, calls: Any, redis_
 
 
 def test_every_script_has_its_largest_call() -> None:
-    """But those that set one value: the lock of the planner, and counters."""
+    """But those that set one value, the lock of the planner."""
     scripts = {path.stem for path in (_PATH.parents[2] / "optimal_frontier" / "state" / "lua").glob("[!_]*.lua")}
-    assert scripts - {kind.partition(":")[0] for kind in MOST} == {"count", "take_planner_lock", "release_planner_lock"}
+    assert scripts - {kind.partition(":")[0] for kind in MOST} == {"take_planner_lock"}

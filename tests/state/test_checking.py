@@ -72,7 +72,7 @@ def test_every_stage_of_a_page_is_sound(stored):
     (again,) = stored.namespace.run(revise_calls(0, [(stored.page(SEEN), row.b, row._replace(state=1, a=0.0, s=0.0, e=0.0, l=0.0), None)]))
     assert again == [1]
     assert not found(stored)
-    stored.namespace.run([Call(0, "forget", [stored.page(SEEN), b"", stored.page(LATER), b""])])
+    stored.namespace.run([Call(0, "forget", [stored.page(SEEN), stored.page(LATER)])])
     assert not found(stored)
     stored.namespace.run([Call(0, "hold_host", ["c.example", 100])])
     stored.dispatch(host_delay=5.0)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError
+from optimal_frontier.state.flagged import flag_calls
 from optimal_frontier.state.host_words import NOTHING_SAID
 from optimal_frontier.state.memory import NOTHING_REMEMBERED
-from optimal_frontier.state.namespace import Call, Namespace
-from optimal_frontier.state.partition import BATCH
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import BATCH, add_calls, count_calls, draw_call
 
 
 def test_a_handout_has_all_that_a_judge_needs(space: TimedNamespace) -> None:
@@ -80,8 +82,17 @@ def test_partitions_do_not_see_each_other(two: TimedNamespace) -> None:
 
 
 def test_calls_of_one_round_trip_run_in_order(two: TimedNamespace) -> None:
-    assert two.run([Call(0, "count", ["x", 2]), Call(1, "count", ["x", 3]), Call(0, "count", ["x", 5])]) == [1, 1, 1]
+    assert two.run([*count_calls(0, {"x": 2}), *count_calls(1, {"x": 3}), *count_calls(0, {"x": 5})]) == [2, 3, 7]
     assert (two.counts(0)["x"], two.counts(1)["x"], two.counts()["x"]) == (7, 3, 10)
+
+
+def test_commands_that_go_beside_a_call_run_and_have_no_reply(two: TimedNamespace) -> None:
+    """Also where the server has forgotten the script, so that it is called again."""
+    for times in (1, 2):
+        two.connection.client.script_flush()
+        told = two.run([draw_call(1, 0.0, 2), *count_calls(0, {"x": 3}), *count_calls(1, {"x": 5})])
+        assert told[1:] == [3 * times, 5 * times]
+        assert two.counts(1) == {"extra_fetches": 2 * times, "x": 5 * times}
 
 
 def test_a_server_that_forgot_the_scripts_gets_them_again(space: TimedNamespace) -> None:
@@ -93,8 +104,8 @@ def test_a_server_that_forgot_the_scripts_gets_them_again(space: TimedNamespace)
 def test_namespaces_share_a_connection(space: TimedNamespace) -> None:
     other = Namespace(space.connection, space.name + "-other")
     other.open(spider="test")
-    assert space.call("count", "x", 1) == 1
-    assert other.run([Call(0, "count", ["x", 1])]) == [1]
+    space.add(new_page("h/1"))
+    assert other.run(add_calls(0, [new_page("h/1")])) == [[1]]
 
 
 def test_a_namespace_keeps_its_schema_its_spider_and_its_partitions(space: TimedNamespace) -> None:
@@ -136,11 +147,16 @@ def test_a_counter_that_is_none_is_an_error(space: TimedNamespace) -> None:
         space.counts()
 
 
+def flags(space: TimedNamespace, *names: bytes) -> list[Any]:
+    """Note names, and return those that are flagged, and those that pass."""
+    return space.run(flag_calls(0, space.now(), names, flagged_s=100.0, remembered_s=200.0, most=10))[-2:]
+
+
 def test_contents_that_are_no_pages_own_are_told_to_all(space: TimedNamespace) -> None:
-    assert space.call("flag_contents", 100, 200, 10) == [[], []]
-    assert space.call("flag_contents", 100, 200, 10, b"h 01") == [[b"h 01"], []]
-    assert space.call("flag_contents", 100, 200, 10) == [[b"h 01"], []]
+    assert flags(space) == [[], []]
+    assert flags(space, b"h 01") == [[b"h 01"], []]
+    assert flags(space) == [[b"h 01"], []]
     space.advance(150.0)
-    assert space.call("flag_contents", 100, 200, 10, b"h 01") == [[], [b"h 01"]]
+    assert flags(space, b"h 01") == [[], [b"h 01"]]
     space.advance(100.0)
-    assert space.call("flag_contents", 100, 200, 10) == [[], []]
+    assert flags(space) == [[], []]

@@ -50,9 +50,9 @@ def test_time_goes_on_where_the_clock_is_ahead_and_that_is_known(space: TimedNam
 
 def test_a_new_partition_is_the_same_to_scripts_and_to_python(space: TimedNamespace) -> None:
     space.command("DEL", space.key("d"))
-    space.call("forget", b"", b"")
+    space.call("forget", b"")
     assert space.state() == PartitionState()
     space.add(new_page("h/1"))
     handout = space.dispatch()[0]
-    assert space.call("forget", handout.page, b"") == [1]
+    assert space.call("forget", handout.page) == [1]
     assert space.state() == PartitionState(at=space.at, forgotten=1.0, clock=space.at)

@@ -287,7 +287,7 @@ class Crawl(RuleBasedStateMachine):
         """A planner takes the lock, or renews it; or it gives it back, or dies so that it runs out."""
         model = self.models[k]
         if is_release:
-            assert self.space.call("release_planner_lock", owner, k=k) == int(model.planner == owner)
+            assert self.space.call("take_planner_lock", owner, 0, k=k) == int(model.planner == owner)
             model.planner = "" if model.planner == owner else model.planner
             return multiple()
         fence = int(self.space.call("take_planner_lock", owner, 10_000_000, k=k))
@@ -327,7 +327,7 @@ class Crawl(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES))
     def forget(self, name: str) -> None:
         k = partition_of(name)
-        assert self.space.call("forget", page_of(name), b"", k=k) == [int(self.models[k].forget(page_of(name)))]
+        assert self.space.call("forget", page_of(name), k=k) == [int(self.models[k].forget(page_of(name)))]
 
     @rule(host=st.sampled_from(HOSTS), seconds=st.sampled_from([0.5, 3.0, 30.0]))
     def hold(self, host: str, seconds: float) -> None:
@@ -384,7 +384,7 @@ class Crawl(RuleBasedStateMachine):
         if told == 1:
             self.models[there].adopt(key, to, as_stored(row._replace(host=0)), handout.stated)
         alias = there.to_bytes(4, "little") + key + b"http://before"
-        ended = self.space.call("become_alias", handout.page, struct.pack("<d", handout.token), alias, "", b"", k=k)
+        ended = self.space.call("become_alias", handout.page, struct.pack("<d", handout.token), alias, k=k)
         assert ended == int(self.models[k].become_alias(handout.page, handout.token))
 
     @rule(k=st.sampled_from([None, *range(PARTITIONS)]), are_scripts_lost=st.booleans())

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
 
+from optimal_frontier.frontier.dispatching.revising import pack_alias, point
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import Handout, NewPage
+from optimal_frontier.state.partition import count_calls
 from optimal_frontier.state.rows import Row, pack_tail
 
 
@@ -17,16 +20,16 @@ def adopt(space: TimedNamespace, handout: Handout, target: NewPage, k: int, memo
     return space.call("adopt", target.page, target.host, row.pack(), pack_tail(target.stated, target.record), memory, k=k)
 
 
-def leave(space: TimedNamespace, handout: Handout, target: NewPage, k: int, others: bytes = b"", counters: str = "") -> int:
+def leave(space: TimedNamespace, handout: Handout, target: NewPage, k: int, counters: Sequence[object] = ()) -> int:
     alias = struct.pack("<I", k) + target.page + str(handout.record["url"]).encode()
-    return int(space.call("become_alias", handout.page, struct.pack("<d", handout.token), alias, counters, others, k=handout.partition))
+    return int(space.call("become_alias", handout.page, struct.pack("<d", handout.token), alias, *counters, k=handout.partition))
 
 
 def fetched(space: TimedNamespace, name: str, k: int = 0) -> Handout:
     space.add(new_page(name), k=k)
     handout = space.dispatch(k=k)[0]
     space.observe(handout, 0.0)
-    space.call("count", "fetched", 1, "pending", -1, k=k)
+    space.run(count_calls(k, {"fetched": 1, "pending": -1}))
     space.advance(1.0)
     return space.dispatch(k=k)[0]
 
@@ -37,7 +40,7 @@ def test_a_page_keeps_what_is_known_of_it_within_a_partition_and_across(two: Tim
     target = new_page("new/1", stated=2.0)
     memory = Memory(etag=b'"e"')
     assert adopt(two, handout, target, to, memory.pack()) == 1
-    assert leave(two, handout, target, to, counters="visits=1 moves=1") == 1
+    assert leave(two, handout, target, to, counters=["visits", 1, "moves", 1]) == 1
     assert two.command("HEXISTS", two.key("pages"), handout.page) == 0
     assert two.score(handout.page) is None
     two.advance(11.0)
@@ -94,7 +97,8 @@ def test_other_names_of_a_page_point_to_where_it_is_now(two: TimedNamespace) -> 
     handout = two.dispatch()[0]
     target = new_page("new/1")
     adopt(two, handout, target, 1)
-    assert leave(two, handout, target, 1, others=older.page) == 1
+    assert leave(two, handout, target, 1) == 1
+    point(two, [pack_alias(0, older.page)], (1, target.page))
     aliases = two.command("HMGET", two.key("aliases"), older.page, middle.page)
     assert [raw[:16] for raw in aliases] == [struct.pack("<I", 1) + target.page] * 2
     assert [raw[16:] for raw in aliases] == [b"http://older/1", b"http://middle/1"]

@@ -12,7 +12,7 @@ from optimal_frontier.errors import StateError
 from optimal_frontier.state import reading
 from optimal_frontier.state.change_feed import changes_after, feed_ends, last_changes
 from optimal_frontier.state.checking import check_state
-from optimal_frontier.state.namespace import Call
+from optimal_frontier.state.partition import count_calls
 from optimal_frontier.state.rows import HEAD_BYTES, Row
 from optimal_frontier.state.scanning import read_host_names, read_pages, read_scores, read_urls
 
@@ -217,5 +217,5 @@ def test_the_feeds_of_partitions_are_one(redis_socket, namespace):
     assert [told.url for told in last_changes(crawl.namespace, 4)] == urls[2:]
     assert {told.url for told in changes_after(crawl.namespace, ends)} == set(urls)
     assert changes_after(crawl.namespace, ends) == []
-    crawl.namespace.run([Call(0, "count", ["nothing", 1])])
+    crawl.namespace.run(count_calls(0, {"nothing": 1}))
     crawl.close()

@@ -15,8 +15,8 @@ def test_one_planner_holds_the_lock_and_each_new_one_has_a_higher_fence(space: T
     first = space.call("take_planner_lock", "a", 10_000)
     assert space.call("take_planner_lock", "a", 10_000) == first
     assert space.call("take_planner_lock", "b", 10_000) == 0
-    assert space.call("release_planner_lock", "b") == 0
-    assert space.call("release_planner_lock", "a") == 1
+    assert space.call("take_planner_lock", "b", 0) == 0
+    assert space.call("take_planner_lock", "a", 0) == 1
     assert space.call("take_planner_lock", "b", 10_000) == first + 1
 
 
@@ -67,7 +67,7 @@ def test_pages_that_somebody_wants_sooner_keep_their_numbers(space: TimedNamespa
 def test_a_planner_that_was_overtaken_writes_nothing(space: TimedNamespace) -> None:
     space.visit("h/1", wait=10.0)
     old = space.lock()
-    space.call("release_planner_lock", "planner")
+    space.call("take_planner_lock", "planner", 0)
     new = space.lock()
     row = space.row(page_of("h/1"))
     assert space.write_plan(old, (page_of("h/1"), row.b, LATER)) == -1
@@ -85,7 +85,7 @@ def test_a_planner_that_slept_while_the_server_lost_its_locks_writes_nothing(spa
     kept = [["DUMP", space.key(name)] for name in ("fence",)]
     space.call("take_planner_lock", "first", 10_000)
     (before,) = space.commands(kept)
-    space.call("release_planner_lock", "first")
+    space.call("take_planner_lock", "first", 0)
     space.advance(1.0)
     old = space.call("take_planner_lock", "sleeper", 10_000)
     for restored in ([], [["RESTORE", space.key("fence"), 0, before]]):

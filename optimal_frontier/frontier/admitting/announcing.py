@@ -19,8 +19,8 @@ from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbe
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.memory import MOST_SOURCES, NOTHING_REMEMBERED, Lastmod, Memory, Signals
 from optimal_frontier.state.messages import NewPage
-from optimal_frontier.state.namespace import Call, Namespace
-from optimal_frontier.state.partition import revise_calls
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import count_calls, revise_calls
 from optimal_frontier.state.rows import ACTIVE, CHECKED, HELD, HUB, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row
 from optimal_frontier.state.scanning import BATCH
 from optimal_frontier.state.soundness import sound_rows
@@ -223,9 +223,7 @@ def take_in(namespace: Namespace, pages: Mapping[int, Sequence[NewPage]], terms_
     for partition, some in pages.items():
         for at in range(0, len(some), BATCH):
             _take_in(namespace, partition, some[at : at + BATCH], terms_of(partition), known, (told, counted))
-    stored = [value for name in ("signals", "signals_moved") if counted[name] for value in (name, counted[name])]
-    if stored:
-        namespace.run([Call(0, "count", stored)])
+    namespace.run(count_calls(0, counted))
     return told._replace(moved=counted["signals_moved"])
 
 

@@ -27,6 +27,7 @@ from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.settings.frontier_settings import check_served
 from optimal_frontier.state.downloader_limits import tell_limits
+from optimal_frontier.state.flagged import flag_calls
 from optimal_frontier.state.messages import RELEASE, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import (
@@ -38,6 +39,7 @@ from optimal_frontier.state.partition import (
     Ask,
     Dispatched,
     add_calls,
+    count_calls,
     dispatch_call,
     draw_call,
     hold_call,
@@ -57,10 +59,6 @@ logger = logging.getLogger(__name__)
 LONGEST_LEASE_S: Final = 15.0
 #: Seconds between two looks at what others have noted: contents that are flagged and changes of templates.
 FLAGS_S: Final = 10.0
-#: A content is flagged for so long, and remembered for so long, seconds; the last so many of a partition are.
-FLAGGED_S: Final = 7 * 86_400
-REMEMBERED_S: Final = 30 * 86_400
-MOST_FLAGGED: Final = 1000
 #: Seconds after which a partition is looked at whose requests nobody wants: whether it is the one it was, and that somebody lives.
 _WATCH_S: Final = 5.0
 #: Least seconds until a partition that had nothing is asked again.
@@ -324,7 +322,7 @@ class Dispatcher:
         of = self.namespace.partition_of
         pipeline.add([hold_call(of(host), host, seconds, self.terms.belief(of(host))) for host, seconds in work.holds])
         if work.counters:
-            pipeline.add([Call(0, "count", [value for counted in work.counters.items() for value in counted])])
+            pipeline.add(count_calls(0, work.counters))
         for partition, hosts in grouped(work.draws, of).items():
             fetches = sum(work.draws[host] for host in hosts)
             pipeline.add([draw_call(partition, self.terms.budget(partition), fetches, self.terms.belief(partition))])
@@ -339,16 +337,14 @@ class Dispatcher:
         known = self._partitions[partition]
 
         def read(replies: list[Any]) -> None:
-            flagged, passed = replies[-1]
+            flagged, passed = replies[-2:]
             known.flagged = dict.fromkeys(flagged, True) | dict.fromkeys(passed, False)
             everywhere = {name: flagged for one in self._partitions for name, flagged in one.flagged.items()}
             self.recent.blocks.learn(everywhere)
             self.recent.templates.learn(everywhere)
 
-        noted = range(0, max(len(names), 1), BATCH)
-        pipeline.add(
-            [Call(partition, "flag_contents", [FLAGGED_S, REMEMBERED_S, MOST_FLAGGED, *names[at : at + BATCH]]) for at in noted], read
-        )
+        expected = self.terms.belief(partition).expected / 1e6
+        pipeline.add(flag_calls(partition, expected or self.namespace.now(partition), names), read)
         known.next_flags = time.monotonic() + FLAGS_S
 
     def _ask(self, pipeline: _Pipeline, work: Exchange, outcome: Outcome) -> list[int]:

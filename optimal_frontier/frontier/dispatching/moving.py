@@ -12,13 +12,14 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from optimal_frontier.frontier.admitting.revival import brought_back
-from optimal_frontier.frontier.dispatching.revising import Place, drop_aliases, follow, pack_alias, split_alias
+from optimal_frontier.frontier.dispatching.revising import Place, drop_aliases, follow, pack_alias, point, split_alias
 from optimal_frontier.scheduling.numbers import fixed
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.messages import KEEP, Move, NewPage, Observation
+from optimal_frontier.state.messages import KEEP, KEPT_CHANGES, Move, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import add_calls, observe_calls, revise_calls
 from optimal_frontier.state.rows import ACTIVE, CHECKED, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row, pack_tail, split_tail
+from optimal_frontier.state.visit_notes import change_fields, note_calls
 
 #: A page that so many name as canonical is named by mistake, and one that names another one each time goes on for ever.
 CANONICAL_ALIASES: Final = 20
@@ -207,40 +208,23 @@ def _leave(
     if handout.row.visits == 0:
         counted.pop("fetched", None)
     alias = pack_alias(*to) + move.url.encode("utf-8", "surrogatepass")
-    elsewhere = [one for one in map(split_alias, names) if one[0] != handout.partition]
-    here = b"".join(page for partition, page in map(split_alias, names) if partition == handout.partition and page != handout.page)
-    counters = " ".join(f"{name}={by}" for name, by in counted.items())
-    arguments: list[Any] = [handout.page, _TOKEN.pack(token), alias, counters, here]
+    arguments: list[Any] = [handout.page, _TOKEN.pack(token), alias, *(word for counter in counted.items() for word in counter)]
     (done,) = namespace.run([Call(handout.partition, "become_alias", arguments)])
     if not done:
         return
-    for partition, page in elsewhere:
-        key = namespace.key("aliases", partition)
-        said = namespace.command("HGET", key, page, partition=partition)
-        if said is not None:
-            namespace.command("HSET", key, page, pack_alias(*to) + said[len(pack_alias(*to)) :], partition=partition)
+    point(namespace, [name for name in names if split_alias(name) != (handout.partition, handout.page)], to)
     drop_aliases(namespace, given_up)
     _tell(namespace, observation)
 
 
 def _tell(namespace: Namespace, observation: Observation) -> None:
     """Store what a visit shows beside its row: the change feed, the host's words, the lateness."""
-    partition, key = observation.handout.partition, namespace.key
-    commands: list[list[Any]] = []
+    partition, page = observation.handout.partition, observation.handout.page
+    calls = note_calls(partition, [observation])
     if observation.change is not None:
-        change, at = observation.change, f"{observation.row.b / 1e6:.6f}"
-        url = change.url.encode("utf-8", "surrogatepass")
-        fields = ["page", observation.handout.page, "time", at, "url", url]
-        fields += ["previous", change.previous.hex(), "fingerprint", change.fingerprint.hex()]
-        commands.append(["XADD", key("changes", partition), "MAXLEN", "~", 10_000, "*", *fields])
-    if observation.words is not None:
-        packed, host = observation.words.pack(), observation.handout.row.host
-        commands.append(["HSET", key("hosts:words", partition), host, packed] if packed else ["HDEL", key("hosts:words", partition), host])
-    if observation.lateness is not None:
-        commands.append(["LPUSH", key("lateness", partition), f"{observation.lateness:.6f}"])
-        commands.append(["LTRIM", key("lateness", partition), 0, 999])
-    if commands:
-        namespace.commands(commands, partition=partition)
+        fields = change_fields(page, observation.row.b, observation.change)
+        calls.append(Call(partition, "XADD", ["changes", "MAXLEN", "~", KEPT_CHANGES, "*", *fields]))
+    namespace.run(calls)
 
 
 def _observe(namespace: Namespace, observation: Observation, token: float, counter: str = "") -> bool:

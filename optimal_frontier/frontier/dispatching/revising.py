@@ -13,8 +13,8 @@ from optimal_frontier.frontier.judging.gone import HELD_FAILURES
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES, NewPage
 from optimal_frontier.state.namespace import Call, Namespace
-from optimal_frontier.state.partition import HEAVY_BATCH, revise_calls
-from optimal_frontier.state.put_aside import reason_text
+from optimal_frontier.state.partition import HEAVY_BATCH, count_calls, revise_calls
+from optimal_frontier.state.put_aside import keep_aside
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, RETIRED, Row
 
 #: Other names of a page that are followed, one to the next.
@@ -49,12 +49,29 @@ def split_alias(raw: bytes) -> tuple[int, bytes]:
     return int.from_bytes(raw[:_PARTITION_BYTES], "little"), raw[_PARTITION_BYTES : _PARTITION_BYTES + PAGE_BYTES]
 
 
+def _by_partition(names: Iterable[bytes]) -> dict[int, list[bytes]]:
+    found: dict[int, list[bytes]] = {}
+    for partition, page in map(split_alias, names):
+        found.setdefault(partition, []).append(page)
+    return found
+
+
+def point(namespace: Namespace, names: Iterable[bytes], to: tuple[int, bytes]) -> None:
+    """Make former names of a page, packed by `pack_alias`, point to where it is now: a partition, and its identity there.
+
+    Until then they point to a name that does (`follow`), so a crash before it loses nothing.
+    """
+    for partition, pages in _by_partition(names).items():
+        key, now = namespace.key("aliases", partition), pack_alias(*to)
+        said = namespace.command("HMGET", key, *pages, partition=partition)
+        words = [word for page, one in zip(pages, said, strict=True) if one is not None for word in (page, now + one[len(now) :])]
+        if words:
+            namespace.command("HSET", key, *words, partition=partition)
+
+
 def drop_aliases(namespace: Namespace, names: Iterable[bytes]) -> None:
     """Forget former names of a page, packed by `pack_alias`: a link to one of them makes a page of it again."""
-    by_partition: dict[int, list[bytes]] = {}
-    for partition, page in map(split_alias, names):
-        by_partition.setdefault(partition, []).append(page)
-    for partition, pages in by_partition.items():
+    for partition, pages in _by_partition(names).items():
         namespace.command("HDEL", namespace.key("aliases", partition), *pages, partition=partition)
 
 
@@ -121,13 +138,11 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes], r
             if value is not None and lost is not None:
                 counters[f"lost_{lost.cause}"] -= 1
     drop_aliases(namespace, [name for memory in memories for name in memory.aliases if split_alias(name)[0] < namespace.partitions])
-    told = {page: reason_text(reason) for page, reason in (reasons or {}).items()}
-    words = [(page, told.get(page, "")) for page in pages]
-    calls = [
-        Call(partition, "forget", [word for pair in words[at : at + HEAVY_BATCH] for word in pair])
-        for at in range(0, len(words), HEAVY_BATCH)
-    ]
-    calls += [Call(partition, "count", [name, by]) for name, by in counters.items() if by]
+    why = reasons or {}
+    aside = {page: (why[page], value) for page, value in zip(pages, values, strict=True) if page in why and value is not None}
+    keep_aside(namespace, partition, aside)
+    calls = [Call(partition, "forget", pages[at : at + HEAVY_BATCH]) for at in range(0, len(pages), HEAVY_BATCH)]
+    calls += count_calls(partition, counters)
     return sum(map(sum, namespace.run(calls)[: -(-len(pages) // HEAVY_BATCH)]))
 
 

@@ -15,8 +15,8 @@ from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.mending import is_damage, mend
 from optimal_frontier.state.messages import Handout, NewPage
-from optimal_frontier.state.namespace import Call, Namespace
-from optimal_frontier.state.partition import add_calls
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import add_calls, count_calls
 from optimal_frontier.state.put_aside import COUNTER, PutAside, read_put_aside
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, ONCE, TAIL_BYTES, Row, split_tail
@@ -95,7 +95,7 @@ def mend_put_aside(namespace: Namespace, settings: FrontierSettings) -> list[tup
             if new is not None:
                 namespace.run(add_calls(namespace.partition_of(new.host), [new]))
             namespace.command("HDEL", namespace.key("damaged", k), one.page, partition=k)
-            namespace.run([Call(k, "count", [COUNTER, -1])])
+            namespace.run(count_calls(k, {COUNTER: -1}))
             told.append((one, "forgotten" if new is None else "added anew"))
     return told
 

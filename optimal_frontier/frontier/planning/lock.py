@@ -93,7 +93,7 @@ class PlannerLock:
         """Let another planner take over at once."""
         for k in self.fences:
             with contextlib.suppress(OptimalFrontierError):  # they run out by themselves
-                self.namespace.run([Call(k, "release_planner_lock", [self.owner])])
+                self.namespace.run([Call(k, "take_planner_lock", [self.owner, 0])])
         self.fences = {}
 
     def _ask(self, partition: int, fence: int = -1) -> int:

@@ -1,4 +1,5 @@
--- Shared by scripts that add, move and forget pages.
+-- Shared by scripts that add, move and forget pages: states, and what they read of a head: host, state, flags, b, a, s, e, l.
+local ACTIVE, TRANSIENT, RETIRED, DONE, QUEUE = 1, 3, 4, 5, '${QUEUE_FORMAT}'
 -- Numbers of hosts, as text; those that are new get one.
 local function host_numbers(names)
   local numbers, named, last, new, back, k = read('hosts', names), {}, nil, {}, {}, 0
@@ -13,7 +14,7 @@ local function host_numbers(names)
   many('HSET', 'hosts', new); many('HSET', 'hosts:names', back)
   return numbers
 end
--- Counts a page among those that are known (and held), or no more: in `sums`, to be added to counters, and of its host and its pattern in `known`.
+-- Counts a page among those that are known (and held), or no more: in `sums` for counters, and of its host and its pattern in `known`.
 local known = {}
 local function note_page(row, by, sums)
   local host, state, flags = up(QUEUE, row)

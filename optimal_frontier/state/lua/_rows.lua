@@ -2,9 +2,6 @@
 -- KEYS[1]  prefix of the partition, "NAMESPACE:{k}:"; every key carries its hash tag. Times are whole microseconds. Keys: see keys.py.
 local P, call, up, pk, sub, format, floor = KEYS[1], redis.call, struct.unpack, struct.pack, string.sub, string.format, math.floor
 local HEAD, PAGE, FAR, FRONT = ${HEAD_BYTES}, ${PAGE_BYTES}, 9e15, 4 -- FRONT: score of a page that was pinged; those given back have 2
-local ACTIVE, TRANSIENT, RETIRED, DONE = 1, 3, 4, 5
--- What scripts read of a head: host, state, flags, b, a, s, e, l. Before its first attempt b is 0, and its rank stands where a and s do.
-local QUEUE, RANK_AT = '${QUEUE_FORMAT}', ${RANK_AT}
 -- Values of d and of opens (layouts.py); zeros stand for what one of an earlier build lacks.
 local STATE, TURNS, NONE = '${STATE_FORMAT}', '${TURNS_FORMAT}', string.rep('\0', ${LACKING_BYTES})
 -- Never before `at`. A caller who knows what it should be by its own clock (expected; 0: it does not) believes the server's within so much.
@@ -13,9 +10,9 @@ local function clock(d, expected, within)
   local t = call('TIME')
   local told, at = t[1] * 1e6 + t[2], d[${D_AT}]
   local since = told - d[${D_CLOCK}]
-  if (expected or 0) == 0 and since >= 0 and since < ${REMEMBERED} * 1e6 and told > at then expected, within = at + since, ${BELIEVED} * 1e6 end
-  local is_off = expected and expected > 0 and math.abs(told - expected) > within
-  return math.max(is_off and expected or told, at), told
+  local is_near = since >= 0 and since < ${REMEMBERED} * 1e6 and told > at
+  if (expected or 0) == 0 then expected, within = is_near and at + since or told, ${BELIEVED} * 1e6 end
+  return math.max(math.abs(told - expected) > within and expected or told, at), told
 end
 local function read_state()
   local kept = call('GET', P .. 'd')
@@ -28,15 +25,15 @@ local function deadline(L, b, a, s, e, l)
   wait = wait > l and l or wait
   return b + (wait < e and e or wait) * 1e6
 end
-local function place(due) return due >= FAR and FAR or floor(due / 2) * 2 end
+local function place(due) return due >= FAR and FAR or due - due % 2 end
 local function many(command, key, list) if #list > 0 then call(command, P .. key, unpack(list)) end end
 local function read(key, fields) return #fields > 0 and call('HMGET', P .. key, unpack(fields)) or {} end
--- rows: flat list of row, page of pages that wait for their first visit. In f a host stands by the rank of its first page (below 0), or by
--- the time when it opens: if it is shut it stays so.
+-- rows: flat list of row, page of pages that wait for their first visit: their rank stands where others have a and s. In f a host stands by
+-- the rank of its first page (below 0), or by the time when it opens: if it is shut it stays so.
 local function queue_first(rows)
   local hosts, lists, standing = {}, {}, {'LT'}
   for i = 1, #rows, 2 do
-    local host, rank = format('%d', (up('<I4', rows[i]))), up('<d', rows[i], RANK_AT)
+    local host, rank = format('%d', (up('<I4', rows[i]))), up('<d', rows[i], ${RANK_AT})
     if not lists[host] then hosts[#hosts + 1], lists[host] = host, {best = rank} end
     local list = lists[host]
     list[#list + 1], list[#list + 2], list.best = format('%d', rank), rows[i + 1], math.min(rank, list.best)
@@ -47,7 +44,4 @@ local function queue_first(rows)
   end
   if standing[2] then call('ZADD', P .. 'f', unpack(standing)) end
 end
-local function add_counts(text, times, sums)
-  for name, by in string.gmatch(text, '([%w_]+)=(%-?%d+)') do sums[name] = (sums[name] or 0) + by * times end
-end
-local function store_counts(sums) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, format('%d', by)) end end end
+local function store_counts(sums) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, by) end end end

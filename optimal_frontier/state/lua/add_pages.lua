@@ -34,7 +34,7 @@ for j = 1, n do
   elseif is_full(of_pattern[j], most_of_pattern) then result[j] = -2
   else
     arrivals = arrivals or call('HINCRBY', P .. 'stats', 'arrivals', n) - n
-    local row = pk('<I4', numbers[j]) .. sub(head, 5, 6) .. pk('<dd', 0, rank + arrivals + j) .. sub(head, RANK_AT + 8)
+    local row = pk('<I4', numbers[j]) .. sub(head, 5, 6) .. pk('<dd', 0, rank + arrivals + j) .. sub(head, ${RANK_AT} + 8)
     new[id], result[j], sums.pending = row .. tail, 1, sums.pending + 1
     values[#values + 1], values[#values + 2], rows[#rows + 1], rows[#rows + 2] = id, new[id], row, id
     note_page(row, 1, sums)

@@ -3,8 +3,8 @@
 -- Returns  1. O(1) a source; not idempotent. Crawlers may come in any order, and lose nothing of each other's.
 for i = 1, #ARGV, 2 do
   local n, old = #ARGV[i + 1] / 8 - 1, call('HGET', P .. 'sources', ARGV[i])
-  local add, sums = {up('<' .. string.rep('d', n + 1), ARGV[i + 1])}, {}
-  if old and #old == 8 * n then sums = {up('<' .. string.rep('d', n), old)} end
+  local add = {up('<' .. string.rep('d', n + 1), ARGV[i + 1])}
+  local sums = old and #old == 8 * n and {up('<' .. string.rep('d', n), old)} or {}
   for k = 1, n do sums[k] = (sums[k] or 0) * add[1] + add[k + 1] end
   call('HSET', P .. 'sources', ARGV[i], pk('<' .. string.rep('d', n), unpack(sums, 1, n)))
 end

@@ -12,8 +12,7 @@ end
 local head = pk('<I4', host_numbers({ARGV[2]})[1]) .. sub(ARGV[3], 5)
 local _, state, _, b, a, s, e, l = up(QUEUE, head)
 call('HSET', P .. 'pages', id, head .. ARGV[4])
--- It was an alias once, and is a page again.
-call('HDEL', P .. 'aliases', id)
+call('HDEL', P .. 'aliases', id) -- it may have been one, and is a page again
 if ARGV[5] ~= '' then call('HSET', P .. 'memory', id, ARGV[5]) end
 if state < RETIRED then call('ZADD', P .. 'q', place(deadline(read_state()[${D_LOG_PRICE}], b, a, s, e, l)), id) end
 note_page(head, 1, sums)

@@ -1,11 +1,9 @@
 -- Forgets pages: head, tail, memory, place in the queues, lease, and their other names.
--- ARGV  per page 2 values: page (12 bytes), why it is put aside (empty: it is forgotten)
+-- ARGV  pages (12 bytes)
 -- Returns  per page 1, or 0 if it is not known. O(log n) a page; idempotent.
-local ids, result, sums, gone, aliases, first, aside = {}, {}, {}, {}, {}, {}, {}
-for j = 1, #ARGV / 2 do ids[j] = ARGV[2 * j - 1] end
-local rows, scores = read('pages', ids), call('ZMSCORE', P .. 'q', unpack(ids))
-local done, room = {}, 10000 - call('HLEN', P .. 'damaged')
-for j, id in ipairs(ids) do
+local result, sums, gone, aliases, first, done = {}, {}, {}, {}, {}, {}
+local rows, scores = read('pages', ARGV), call('ZMSCORE', P .. 'q', unpack(ARGV))
+for j, id in ipairs(ARGV) do
   local old, score = not done[id] and rows[j], scores[j]
   result[j] = old and 1 or 0
   if not old then aliases[#aliases + 1] = id else
@@ -15,12 +13,9 @@ for j, id in ipairs(ids) do
     elseif b == 0 and state < RETIRED then first[host] = first[host] or {}; table.insert(first[host], id) end
     if score and score % 2 == 1 then sums.ended = (sums.ended or 0) + 1 end
     if #old >= HEAD and state <= DONE then note_page(old, -1, sums) end
-    local is_kept = ARGV[2 * j] ~= '' and #aside < 2 * room
-    if is_kept then aside[#aside + 1], aside[#aside + 2] = id, ARGV[2 * j] .. '\0' .. sub(old, 1, 65536) end
     done[id], gone[#gone + 1] = true, id
   end
 end
-if aside[1] then sums.set_aside = call('HSET', P .. 'damaged', unpack(aside)) end
 many('HDEL', 'aliases', aliases)
 leave_first(first, sums)
 remove(gone)

@@ -1,6 +1,6 @@
 -- Rewrites heads of pages that are in no hands: somebody wants them now, brings them back, a signal moves them.
--- ARGV[1]  counters ("name=by name=by"), of each page that is rewritten;  then per page 3 values: page (12 bytes) and "<d" b of the head that
---          the new one was made from; head; memory ("": leave it, "-": nothing is remembered)
+-- ARGV[1]  what a counter gets for each page that is rewritten ("name=by", or empty);  then per page 3 values: page (12 bytes) and "<d" b of
+--          the head that the new one was made from; head; memory ("": leave it, "-": nothing is remembered)
 -- Returns  per page 1 (done), 0 (it is not known, or was visited since), 2 (under way, or waiting for its first visit). A page that is to be
 --          fetched goes where its numbers say, any other leaves the queue; `stats` are kept. O(log n) a page; idempotent.
 local d, ids, done, sums, result, values, queue, leave, memories, forgotten = read_state(), {}, {}, {}, {}, {}, {}, {}, {}, {}
@@ -25,6 +25,7 @@ for j, id in ipairs(ids) do
 end
 many('HSET', 'pages', values); many('HSET', 'memory', memories); many('HDEL', 'memory', forgotten)
 many('ZADD', 'q', queue); many('ZREM', 'q', leave)
-add_counts(ARGV[1], #values / 2, sums)
+local counter, by = string.match(ARGV[1], '(.+)=(.+)')
+if counter then sums[counter] = #values / 2 * by end
 store_pages(sums)
 return result

@@ -400,7 +400,7 @@ def test_pages_that_are_not_revisited_are_not_planned(crawl):
     (once,) = crawl.firsts()
     crawl.observe(once, op=REST, state=DONE)
     crawl.add(new_page("new/1"))
-    crawl.run("forget", page_of("h1/1"), b"")
+    crawl.run("forget", page_of("h1/1"))
     _, report = planned(crawl, CRAWL_RATE=5)
     assert report.pages == 3
     assert crawl.row("once/1").state == DONE
@@ -515,7 +515,7 @@ def test_large_tables_are_read_by_parts(redis_socket, namespace, monkeypatch):
     planner = Planner(crawl.namespace, parse(CRAWL_RATE=20))
     assert planner.plan().read == 2000
     assert planner.plan().read < 200
-    crawl.run("forget", page_of("h0/0"), b"")
+    crawl.run("forget", page_of("h0/0"))
     crawl.add(new_page("h0/joins"))
     for handout in crawl.firsts():
         crawl.observe(handout, shape=3.0, time=5.0)

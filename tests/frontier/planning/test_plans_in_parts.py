@@ -391,7 +391,7 @@ def test_a_server_that_is_started_anew_while_a_large_table_is_read_hides_no_page
         crawl.namespace.command("SAVE")
     with real_server(binary, tmp_path, options):
         crawl.namespace.connection.reconnect()
-        crawl.run("forget", page_of("h1/1"), b"")
+        crawl.run("forget", page_of("h1/1"))
         known = [(planner.plan(), table.pages.count)[1] for _ in range(40)]
         crawl.namespace.connection.close()
     assert min(known) == known[-1] == 2999
