@@ -121,8 +121,9 @@ class HostileSite:
         return [at for at, path in list(self.fetches) if path.startswith(("/page/", "/x/", "/y/"))]
 
 
-def crawl(site: HostileSite, folder: Path, seconds: float, sources: list[str]) -> tuple[float, float, float, int]:
-    """Crawl for some seconds from the first fetch on; return the longest gap (s; also of the processor), memory (MB), fetches."""
+def crawl(site: HostileSite, folder: Path, seconds: float, sources: list[str]) -> tuple[list[float], float, float, int]:
+    """Crawl for some seconds from the first fetch on; return the longest gaps (s; of all fetches, of pages, and in time of the processor),
+    memory (MB), fetches of pages."""
     settings = {
         "ADDONS": {"optimal_frontier.Addon": 500},
         "LOG_LEVEL": "ERROR",
@@ -153,8 +154,9 @@ def crawl(site: HostileSite, folder: Path, seconds: float, sources: list[str]) -
     ended = time.monotonic()
     process.wait(60)
     times = [at for at, _ in list(site.fetches) if started <= at <= ended][PAGES // 4 :]
-    pages = sum(started <= at <= ended for at in site.pages())
-    return max(b - a for a, b in pairwise(times)), float((folder / "gap").read_text()), most, pages
+    pages = [at for at in site.pages() if started <= at <= ended]
+    gaps = [max(b - a for a, b in pairwise([*some, ended])) for some in (times, pages[PAGES // 4 :] or [started])]
+    return gaps, float((folder / "gap").read_text()), most, len(pages)
 
 
 def main() -> None:
@@ -165,9 +167,10 @@ def main() -> None:
     site = HostileSite()
     for name, sources in (("no sources", []), *((path, [path]) for path in HOSTILE), ("all", list(HOSTILE))):
         with tempfile.TemporaryDirectory() as folder:
-            gap, busy, memory, fetches = crawl(site, Path(folder), seconds, sources)
+            (gap, of_pages), busy, memory, fetches = crawl(site, Path(folder), seconds, sources)
         print(
-            f"{name:14} longest gap {gap:.3f} s ({busy:.3f} s of the processor), {memory:.0f} MB, {fetches} of pages in {seconds:g} s",
+            f"{name:14} longest gap {gap:.3f} s ({busy:.3f} s of the processor), of pages {of_pages:.3f} s, {memory:.0f} MB, "
+            f"{fetches} pages in {seconds:g} s",
             flush=True,
         )
 

@@ -71,7 +71,7 @@ class Crawl(PartitionVisits):
         self.recent, self.spent = Recent(), dict.fromkeys(("crawler", "planner", "server"), 0.0)
         self.context: Context | None = None
         super().__init__(server, pages, HOSTS, is_logged=has_clocks)
-        self._run([Call(0, "release_planner_lock", ["bench"])])
+        self._run([Call(0, "take_planner_lock", ["bench", 0])])
         if has_feed:
             self._tell(i for i in range(pages) if not has_clocks or i % UNWATCHED)
         self.planner = Planner(self.namespace, self.settings)

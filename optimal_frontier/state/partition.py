@@ -205,7 +205,7 @@ class Dispatched:
     server_time : float
         What the server's own clock says, seconds since the epoch.
     run : float
-        Of the namespace, as the last crawler that called had it; 0: none has.
+        Of the namespace, as the last crawler had it that had just read it; 0: none has.
     dispatches : int
         Calls of crawlers before this one.
     handouts : list of Handout
@@ -276,9 +276,9 @@ def hold_call(partition: int, host: str, seconds: float, belief: Belief = NO_BEL
     return Call(partition, "hold_host", [host, repr(seconds), _BELIEF.pack(belief.expected, belief.within)])
 
 
-def draw_call(partition: int, budget: float, fetches: int, belief: Belief = NO_BELIEF) -> Call:
-    """Return the call that pays for fetches that are no dispatch."""
-    ask = Ask(0, budget=budget, belief=belief._replace(run=0.0), drawn=fetches)
+def draw_call(partition: int, budget: float, fetches: int, lease: float = 15.0, belief: Belief = NO_BELIEF) -> Call:
+    """Return the call that pays for fetches that are no dispatch; ``lease`` is that of the dispatches, seconds."""
+    ask = Ask(0, lease=lease, budget=budget, belief=belief._replace(run=0.0), drawn=fetches)
     return dispatch_call(partition, ask)._replace(beside=count_calls(partition, {"extra_fetches": fetches}))
 
 
@@ -356,14 +356,14 @@ def renewed(token: float, lease_s: float) -> float:
     return token + max(1000, round(lease_s * 5e5)) * 2
 
 
-def revise_calls(partition: int, revisions: Sequence[tuple[bytes, float, Row, Memory | None]], counters: str = "") -> list[Call]:
+def revise_calls(partition: int, revisions: Sequence[tuple[bytes, float, Row, Memory | None]], counter: str = "") -> list[Call]:
     """Return the calls that rewrite heads: page, b of the head that the new one was made from, the new head, memory (None: leave it).
 
     Each yields per page 1 (done), 0 (not known, or visited since) or 2 (under way, or waiting for its first visit).
     """
     calls = []
     for at in range(0, len(revisions), HEAVY_BATCH):
-        arguments: list[Any] = [counters]
+        arguments: list[Any] = [counter]
         for page, b, row, memory in revisions[at : at + HEAVY_BATCH]:
             arguments += (page + struct.pack("<d", b), row.pack(), b"" if memory is None else memory.pack() or b"-")
         calls.append(Call(partition, "revise", arguments))

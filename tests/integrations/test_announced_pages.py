@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -50,13 +49,8 @@ def visit(sources: Sources, body: bytes = BODY, memory: Memory = Memory(), visit
     lease.source = None if source is None else source.since(memory.entries)
     lease.observation = Observation(handout, KEEP, handout.row, Memory(etag=b'"1"'))
     found: list[Request] = []
-
-    async def read() -> None:
-        async for entry in sources.announce(response):
-            found.append(entry)  # what came before an error counts
-
     try:
-        asyncio.run(read())
+        found.extend(sources.announce(response))
     except ZeroDivisionError as error:
         return lease, found, error
     return lease, found, None

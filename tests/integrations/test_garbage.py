@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -42,6 +43,22 @@ def test_the_memory_of_a_page_is_free_without_a_collection(crawl):
     (found,) = running.record
     assert found["seen"] >= 40
     assert found["kept"] <= 1  # the loop holds the last one
+
+
+def test_so_is_that_of_a_page_that_was_fetched_from_memory(crawl):
+    spider = (
+        SPIDER.replace("def parse(", "def look(")
+        + """
+        async def start(self):
+            for path in self.paths:
+                yield Request(SITE + path, callback=lambda response: self.look(response))
+    """
+    )
+    with crawl(spider, of_CLOSE_AFTER=1) as running:
+        assert running.wait() == 0, running.log
+    (found,) = running.record
+    assert found["seen"] >= 40
+    assert found["kept"] <= 1
 
 
 def test_the_tree_of_a_page_is_there_until_its_items_are_stored(crawl):
@@ -101,3 +118,26 @@ def test_what_the_program_sets_meanwhile_stays(thresholds):
     gc.set_threshold(50_000, 20, 20)
     crawl.end()
     assert gc.get_threshold() == (50_000, 20, 20)
+
+
+def test_nor_is_what_it_sets_of_the_other_generations_put_back(thresholds):
+    gc.set_threshold(700, 10, 10)
+    crawl = Collections()
+    crawl.begin()
+    gc.set_threshold(YOUNG, 50, 50)
+    crawl.end()
+    assert gc.get_threshold() == (YOUNG, 50, 50)
+
+
+def test_what_crawls_leave_that_overlap_is_found(thresholds):
+    """Objects of one crawl are not kept from collections by the next one."""
+    crawls = [Collections() for _ in range(3)]
+    crawls[0].begin()
+    frozen = gc.get_freeze_count()
+    for before, after in pairwise(crawls):
+        kept = [[] for _ in range(1000)]
+        after.begin()
+        before.end()
+        assert gc.get_freeze_count() <= frozen
+        del kept
+    crawls[-1].end()

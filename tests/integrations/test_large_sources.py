@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from scrapy.http import HtmlResponse, Response
 from optimal_frontier.integrations.scrapy import sources as module
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.integrations.scrapy.sources import ANNOUNCES, Sources, without_body
+from optimal_frontier.integrations.scrapy.spider_middleware import FrontierSpiderMiddleware
 from optimal_frontier.settings import FrontierSettings
 
 SPIDER = """
@@ -50,6 +52,38 @@ def test_a_response_without_a_body_says_the_rest() -> None:
     assert (type(after), after.url, after.status, after.headers, after.body) == (HtmlResponse, before.url, 203, before.headers, b"")
     assert (after.flags, after.request) == (["partial"], request)
     assert type(without_body(Response("http://a.org/x"))) is Response
+
+
+def test_a_response_that_cannot_be_made_without_a_body_stays() -> None:
+    class Mine(Response):
+        def __init__(self, url: str, raw: object) -> None:
+            super().__init__(url)
+
+    response = Mine("http://a.org/x", object())
+    assert without_body(response) is response
+
+
+def test_the_crawl_has_time_while_entries_of_a_source_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    rests = []
+
+    async def pause(seconds: float) -> None:
+        rests.append(seconds)
+
+    async def entries() -> Any:
+        for number in range(20):
+            yield number
+
+    async def passed_on(**meta: Any) -> list[int]:
+        response = Response("http://a.org/x", request=Request("http://a.org/x", meta=meta))
+        return [element async for element in middleware.process_spider_output_async(response, entries())]
+
+    monkeypatch.setattr(module, "pause", pause)
+    middleware = FrontierSpiderMiddleware(SimpleNamespace(engine=None))
+    assert asyncio.run(passed_on()) == list(range(20))
+    assert rests == []
+    assert asyncio.run(passed_on(**{ANNOUNCES: True})) == list(range(20))
+    assert len(rests) == 2
+    assert min(rests) > 0
 
 
 def test_small_sources_do_not_wait_for_a_large_one(monkeypatch: pytest.MonkeyPatch) -> None:

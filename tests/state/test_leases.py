@@ -6,7 +6,7 @@ import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.state.messages import DROP, KEEP, RELEASE, REST
-from optimal_frontier.state.partition import Belief, renewed
+from optimal_frontier.state.partition import Belief, draw_call, renewed
 
 
 def test_a_token_is_the_odd_time_until_which_the_lease_holds(space: TimedNamespace) -> None:
@@ -111,3 +111,14 @@ def test_leases_are_spared_after_an_outage(space: TimedNamespace) -> None:
     (again,) = space.dispatch(**crawlers)
     assert again.page == first.page
     assert space.counts()["leases_expired"] == 1
+
+
+@pytest.mark.parametrize("budget", [0.0, 50.0])
+def test_leases_are_spared_too_where_an_outage_ends_with_a_draw(space: TimedNamespace, budget: float) -> None:
+    crawlers = {"lease": 10.0, "budget": budget, "belief": Belief(0.0, 0.0, 7.0)}
+    space.add(new_page("a/1"))
+    space.advance(1.0)
+    assert len(space.dispatch(**crawlers)) == 1
+    space.advance(30.0)
+    space.run([draw_call(0, budget, 1, 10.0)])
+    assert space.dispatch(**crawlers) == []

@@ -385,7 +385,7 @@ class Courier:
                 self.lost.extend(held)
                 self._leases.clear()
                 self._acknowledged.forget()
-            self.nothing_left.begin_anew()
+            self.nothing_left.begin_anew(self.dispatcher.quiet_s)
             self.generation += 1
             self.beginnings += 1
             self._next_dispatch = 0.0
@@ -478,7 +478,7 @@ class Courier:
             elif outcome.new or carried.ended:
                 self._next_dispatch = 0.0  # something may be due sooner than the last wait said
             self._leases.take(outcome.handouts)
-            self._next.starts += self._leases.give_turns_back(outcome.unfetched)
+            self._next.starts += outcome.never + self._leases.give_turns_back(outcome.unfetched)
         self.ready.extend(outcome.handouts)
         if outcome.wait and not outcome.handouts:
             self.idle_exchanges += 1

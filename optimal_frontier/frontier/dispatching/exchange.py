@@ -8,6 +8,7 @@ next ones. Everything else goes to the partitions that it is about, in the same 
 from __future__ import annotations
 
 import bisect
+import contextlib
 import logging
 import secrets
 import time
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.dispatching.ask_terms import AskTerms, KnownPartition
 from optimal_frontier.frontier.dispatching.following_up import FollowUp
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch, local_clock
@@ -151,6 +153,14 @@ class Dispatcher:
         return self.terms.pause_s
 
     @property
+    def quiet_s(self) -> float:
+        """Seconds after a loss of the server in which nothing is asked for.
+
+        By then all crawlers have seen what has happened, and what they had started before is long enough ago for every host.
+        """
+        return LOOK_S + self.pause_s if self.pause_s > 0 else 0.0
+
+    @property
     def is_cluster(self) -> bool:
         """Whether there are several servers, any of which may be away for a moment."""
         return self.namespace.connection.spec.cluster
@@ -181,9 +191,7 @@ class Dispatcher:
         if not is_empty and not is_behind:
             return None
         self.forget()
-        if self.pause_s > 0:
-            # By then all crawlers have seen what has happened, and what they had started before is long enough ago for every host.
-            self._quiet_until = time.monotonic() + LOOK_S + self.pause_s
+        self._quiet_until = time.monotonic() + self.quiet_s
         return is_empty
 
     def published(self, partition: int) -> Published:
@@ -241,7 +249,7 @@ class Dispatcher:
         pipeline.run(self.namespace)
         outcome.is_other_server = self.watch is not None and (self.watch.is_behind or self.watch.is_doubted)
         if outcome.is_other_server and self.pause_s > 0:
-            self._give_back(outcome)
+            self._give_back(work, outcome)
         if work.pages:
             self.terms.note_added()
         for partition in asked:
@@ -325,8 +333,11 @@ class Dispatcher:
             pipeline.add(count_calls(0, work.counters))
         for partition, hosts in grouped(work.draws, of).items():
             fetches = sum(work.draws[host] for host in hosts)
-            pipeline.add([draw_call(partition, self.terms.budget(partition), fetches, self.terms.belief(partition))])
+            pipeline.add([draw_call(partition, self.terms.budget(partition), fetches, self.lease_s, self.terms.belief(partition))])
         if self.watch is not None:
+            if time.monotonic() < self._quiet_until:
+                outcome.turns += work.turns
+                work = replace(work, turns=[])
             add_starts(pipeline.add, work, outcome, self.watch, self.settings.host_delay, self.terms.host_period, self.lease_s)
         if work.limits is not None:
             tell_limits(self.namespace, self._name, replace(work.limits, served=self.settings.serve_partitions))
@@ -450,12 +461,18 @@ class Dispatcher:
         outcome.has_forgotten |= 0 <= known.forgotten < last.forgotten
         known.forgotten, known.plan, known.log_price = last.forgotten, last.plan, last.log_price
 
-    def _give_back(self, outcome: Outcome) -> None:
-        """Give back what a server handed out that has lost what it knew of its hosts' last fetches."""
+    def _give_back(self, work: Exchange, outcome: Outcome) -> None:
+        """Give back what a server gave that has lost what it knew of its hosts' last fetches: requests, and turns of hosts."""
+        for turn in work.turns:
+            if turn.at:
+                outcome.never.append(Start(turn.host, 0.0, turn.awaited))
+                turn.at = 0.0
+                outcome.turns.append(turn)
+        outcome.unfetched += outcome.handouts
         for partition, handouts in grouped(outcome.handouts, lambda handout: handout.partition).items():
             released = [Observation(handout, RELEASE, handout.row, counters={"leases_released": 1}) for handout in handouts]
-            self.namespace.run(observe_calls(partition, released, [handout.token for handout in handouts]))
-        outcome.unfetched += outcome.handouts
+            with contextlib.suppress(StateUnavailableError):  # else the leases run out
+                self.namespace.run(observe_calls(partition, released, [handout.token for handout in handouts]))
         outcome.handouts = []
 
     def _read_plan(self, partition: int) -> None:

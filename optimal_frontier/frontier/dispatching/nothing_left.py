@@ -68,10 +68,10 @@ class NothingLeft:
         """Note that there is more to do; under the lock."""
         self.is_complete = self.is_idle = False
 
-    def begin_anew(self) -> None:
-        """Note that the server has lost something; under the lock."""
+    def begin_anew(self, quiet_s: float) -> None:
+        """Note that the server has lost something, and that nothing is asked of it for some seconds; under the lock."""
         self.note_added()
-        self._next_look = self._next_idle = time.monotonic() + _ANEW_S
+        self._next_look = self._next_idle = time.monotonic() + quiet_s + _ANEW_S
 
     def look(self, outcome: Outcome) -> bool:
         """Look after an exchange; return whether somebody wants to know what was found."""

@@ -59,7 +59,8 @@ def _by_partition(names: Iterable[bytes]) -> dict[int, list[bytes]]:
 def point(namespace: Namespace, names: Iterable[bytes], to: tuple[int, bytes]) -> None:
     """Make former names of a page, packed by `pack_alias`, point to where it is now: a partition, and its identity there.
 
-    Until then they point to a name that does (`follow`), so a crash before it loses nothing.
+    Until then they point to a name that does (`follow`), so a crash before it loses nothing. A name that becomes a page of its own in that
+    very moment stays a name beside it; `locate` finds the page.
     """
     for partition, pages in _by_partition(names).items():
         key, now = namespace.key("aliases", partition), pack_alias(*to)

@@ -205,6 +205,8 @@ class Outcome:
         To be asked for again.
     unfetched : list of Handout
         Of which no request is made.
+    never : list of Start
+        Of turns that were given and are not used.
     is_other_server : bool
         The server is not the one it was.
     """
@@ -220,6 +222,7 @@ class Outcome:
     later: list[Moving] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
     unfetched: list[Handout] = field(default_factory=list)
+    never: list[Start] = field(default_factory=list)
     is_other_server: bool = False
     told_again: list[NewPage] = field(default_factory=list)
     damaged: list[tuple[int, bytes, str]] = field(default_factory=list)
@@ -232,7 +235,7 @@ class Outcome:
         self.has_forgotten |= part.has_forgotten
         self.is_other_server |= part.is_other_server
         self.new += part.new
-        for name in ("handouts", "trapped", "replaced", "lost", "later", "told_again", "turns", "unfetched"):
+        for name in ("handouts", "trapped", "replaced", "lost", "later", "told_again", "turns", "unfetched", "never"):
             getattr(self, name).extend(getattr(part, name))
 
 

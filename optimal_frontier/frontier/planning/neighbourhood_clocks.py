@@ -170,11 +170,10 @@ class PageGroups:
 
     def _numbers_of(self, what: str, known: Numbers, keys: Keys) -> Ints:
         """Return the numbers of keys, and `NO_GROUP` at the end; found anew when there are others."""
-        version = (id(known), known.version)
         found = self._numbers.get(what)
-        if found is None or found[0] != version:
-            found = self._numbers[what] = version, np.append(known.of(keys), NO_GROUP)
-        return found[1]
+        if found is None or found[0] is not known or found[1] != known.version:
+            found = self._numbers[what] = known, known.version, np.append(known.of(keys), NO_GROUP)
+        return found[2]
 
     def touch(self, keys: Keys) -> NDArray[np.bool_]:
         """Tell of each page whether one of these keys is that of its directory or its pattern."""

@@ -54,6 +54,7 @@ def start_passing_by(manager: Any) -> None:
     """Start a manager; requests and results go straight to its backend, unless something of the user's is in between, or logs them.
 
     Frontera's own canonical solver only looks at requests of Frontera's redirect middleware. With MAX_REQUESTS the manager counts.
+    That is decided once: a level of its logs that is set later shows nothing.
     """
     manager.start()
     loggers = (logging.getLogger(name) for name in ("manager", "manager.components"))

@@ -141,6 +141,7 @@ class ChangeDetectionMiddleware:
             if local.is_repeated:
                 self._not_counted(request)
             local.answer(error_of_response(response.status, response.flags))
+            local.response = response
         if lease is None:
             request.meta[META] = dict(NOTHING_KNOWN)
             return response

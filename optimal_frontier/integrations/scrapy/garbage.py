@@ -7,8 +7,9 @@ from typing import ClassVar, Final
 
 #: How many objects may be new before Python looks through the youngest for garbage. Scrapy starts a hundred tasks for each response
 #: (CONCURRENT_ITEMS), which are gone again at once. Python's own 700 (2,000 since 3.13) is less than that makes, so it would look through
-#: all that is under way at every page, in vain: 8% of a crawl's time. So many objects are some megabytes.
-YOUNG: Final = 20_000
+#: all that is under way at every page, in vain: 8% of a crawl's time. With many more, responses that nobody lets go of (what a spider
+#: downloads beside its pages) would wait too long.
+YOUNG: Final = 5000
 
 
 class Collections:
@@ -17,6 +18,7 @@ class Collections:
     #: Crawls of this process that run, and the thresholds before the first of them.
     _running: ClassVar[int] = 0
     _before: ClassVar[tuple[int, int, int]] = (0, 0, 0)
+    _set: ClassVar[tuple[int, int, int] | None] = None
 
     def __init__(self) -> None:
         self._has_begun = False
@@ -25,12 +27,13 @@ class Collections:
         """Begin a crawl."""
         kind, self._has_begun = type(self), True
         if kind._running == 0:
-            kind._before = gc.get_threshold()
+            kind._before, kind._set = gc.get_threshold(), None
             if 0 < kind._before[0] < YOUNG:
-                gc.set_threshold(YOUNG, *kind._before[1:])
+                kind._set = YOUNG, *kind._before[1:]
+                gc.set_threshold(*kind._set)
+            # Full collections would go through every imported module again and again, a fifth of a crawl's time; none of it is garbage.
+            gc.freeze()
         kind._running += 1
-        # Full collections would go through every imported module again and again, a fifth of a crawl's time; nothing of that is garbage.
-        gc.freeze()
 
     def end(self) -> None:
         """End a crawl."""
@@ -40,5 +43,5 @@ class Collections:
         kind._running -= 1
         if kind._running == 0:
             gc.unfreeze()
-            if gc.get_threshold()[0] == YOUNG:
+            if gc.get_threshold() == kind._set:  # else the program has set others meanwhile
                 gc.set_threshold(*kind._before)

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any, Final
 
 from optimal_frontier.frontier.hosts import host_of
-from optimal_frontier.integrations.scrapy.compatibility import call_later
+from optimal_frontier.integrations.scrapy.compatibility import call_later, forget_tree
 from optimal_frontier.integrations.scrapy.lease import LOCAL, Lease
 
 #: Identities that are remembered; the oldest are forgotten, and fetched once more if they are yielded again.
@@ -53,6 +53,8 @@ class Local:
         Names that we put into the request's meta.
     identity : bytes
         By which it is known.
+    response : scrapy Response or None
+        What came.
     """
 
     request: Any
@@ -66,6 +68,7 @@ class Local:
     repeats: int = 0
     added: frozenset[str] = frozenset()
     identity: bytes = b""
+    response: Any = None
 
     def __post_init__(self) -> None:
         self._first = self.request.copy()
@@ -199,6 +202,8 @@ class LocalRequests:
         self._handed.difference_update(over)
         ended = [local for local in over if not local.is_repeated]
         for local in over:
+            forget_tree(local.response)
+            local.response = None
             if local.is_repeated:
                 local.begin_again()
                 self._wait(local)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from scrapy import Request
-from scrapy.http import Response, TextResponse
+from scrapy.http import Response
 
 from optimal_frontier.detection.source_documents import Source, read_source
 from optimal_frontier.detection.source_formats import Entry
@@ -20,7 +20,7 @@ from optimal_frontier.frontier.admitting.addresses import UNREADABLE, shown
 from optimal_frontier.frontier.admitting.speakers import Speaker
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import after_entries
-from optimal_frontier.integrations.scrapy.compatibility import breathe, in_thread, is_closing, pause
+from optimal_frontier.integrations.scrapy.compatibility import in_thread, is_closing, pause
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, Lease
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import KEEP, Announcement
@@ -43,8 +43,9 @@ _SOURCE_PRIORITY: Final = 100
 _NEWS_PRIORITY: Final = 10
 #: Bytes of a source that takes milliseconds to read, if it is no zip.
 _SMALL: Final = 2**16
-#: Entries between two pauses for the rest of the process.
+#: Entries that are passed on between two rests, and how long one is, seconds: about as long as they take.
 _BREATH: Final = 8
+_REST_S: Final = 0.004
 
 
 class AnnouncedPages:
@@ -173,11 +174,8 @@ class Sources:
             self._warned.add(topic)
             logger.warning(message + " (further ones are counted, not logged)", shown(url))
 
-    async def announce(self, response: Any, **_: Any) -> AsyncIterator[Request]:
-        """Take the callback's place for a source: yield its entries that are new or have changed since it was read before.
-
-        Of a long one the crawl goes on in between.
-        """
+    def announce(self, response: Any, **_: Any) -> Iterator[Request]:
+        """Take the callback's place for a source: yield its entries that are new or have changed since it was read before."""
         lease: Lease = response.meta[LEASE]
         source, handout = lease.source, lease.handout
         if source is None:
@@ -185,11 +183,9 @@ class Sources:
         unread = handout.elapsed + time.monotonic() - handout.received if handout.row.visits and handout.memory.entries else -1.0
         announcement = Announcement(f"{host_of(response.url)} {source.kind}", unread)
         child = self._child_meta(lease, response, source)
-        is_done, rest = False, _Rests()
+        is_done = False
         try:
-            for number, entry in enumerate(self._filter(source.news(handout.memory.entries)), 1):
-                if number % _BREATH == 0:
-                    await rest()
+            for entry in self._filter(source.news(handout.memory.entries)):
                 try:
                     request = self._request(entry, source, announcement, handout.row.importance, child)
                 except ValueError:  # Scrapy makes no request of it
@@ -253,27 +249,24 @@ class _Pauses:
         self._since = time.monotonic()
 
 
-class _Rests:
-    """The same for the loop that runs the crawl: it has as much time for everything else as it was busy."""
-
-    def __init__(self) -> None:
-        self._since = time.thread_time()
-
-    async def __call__(self) -> None:
-        await breathe()  # what was yielded is taken in
-        await pause(min(time.thread_time() - self._since, _LONGEST_PAUSE_S))
-        self._since = time.thread_time()
+async def rest(number: int) -> None:
+    """Leave some time for the rest of the crawl, now and then, while the entries of a source are passed on; ``number`` of them were."""
+    if number % _BREATH == 0:
+        await pause(_REST_S)
 
 
 def without_body(response: Response) -> Response:
-    """Return a response to a source that was read, as Scrapy gets it.
+    """Return a response to a source that was read, as Scrapy gets it; the same one where its class cannot be made without a body.
 
     While a callback yields, its body counts: beside a long one no request is started (SCRAPER_SLOT_MAX_ACTIVE_SIZE).
     """
-    kept = {name: getattr(response, name) for name in Response.attributes if name != "body"}
-    if isinstance(response, TextResponse):
-        kept["encoding"] = "utf-8"  # the true one is found by reading all of the body
-    return type(response)(**kept)
+    # To find the true encoding takes reading all of the body.
+    known = {"body": b"", "encoding": "utf-8"}
+    try:
+        return type(response)(**{name: known[name] if name in known else getattr(response, name) for name in response.attributes})
+    except Exception as error:  # of a class of the user's
+        logger.debug("%s keeps its body: %r", response, error)
+        return response
 
 
 def _is_robots(url: str) -> bool:

@@ -12,6 +12,7 @@ from optimal_frontier.errors import LoggedOut
 from optimal_frontier.integrations.scrapy.converters import forget_runtime
 from optimal_frontier.integrations.scrapy.item_marks import ItemMarks
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
+from optimal_frontier.integrations.scrapy.sources import ANNOUNCES, rest
 
 
 class FrontierSpiderMiddleware:
@@ -63,8 +64,12 @@ class FrontierSpiderMiddleware:
 
     async def process_spider_output_async(self, response: Any, result: AsyncIterator[Any], spider: Any = None) -> AsyncIterator[Any]:
         """Mark the requests in ``result``."""
+        is_source, passed_on = response.meta.get(ANNOUNCES), 0
         async for element in result:
             yield self._marked(element, response, self.scheduler)
+            passed_on += 1
+            if is_source:
+                await rest(passed_on)
 
     def process_spider_exception(self, response: Any, exception: Exception, spider: Any = None) -> list[Any] | None:
         """Have the spider log in again where its callback found that it has to."""

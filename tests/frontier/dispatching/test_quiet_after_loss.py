@@ -6,7 +6,7 @@ import pytest
 from clocked_namespace import ClockedNamespace, open_namespace, page_of, settings_of
 
 from optimal_frontier.frontier.dispatching import exchange as module
-from optimal_frontier.frontier.dispatching.exchange import LOOK_S, Dispatcher, Exchange
+from optimal_frontier.frontier.dispatching.exchange import LOOK_S, Dispatcher, Exchange, Turn
 from optimal_frontier.frontier.dispatching.held_leases import HeldLeases
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.state.partition import Ask, Belief, dispatch_call
@@ -51,14 +51,22 @@ def test_hosts_keep_their_delay_when_the_server_is_put_back(store: ClockedNamesp
     assert not found.handouts
     never = HeldLeases(dispatcher.lease_s, has_turns=True).give_turns_back(found.unfetched)
     assert len(never) == 1
+    # Nor does a redirect or a retry get a turn that others may have had.
+    turn = Turn("a")
+    dispatcher.exchange(Exchange(starts=never))
+    revealing = dispatcher.exchange(Exchange(want=1, turns=[turn]))
+    assert revealing.is_other_server
+    assert (revealing.turns, turn.at) == ([turn], 0.0)
+    never = [*revealing.never, *HeldLeases(dispatcher.lease_s, has_turns=True).give_turns_back(revealing.unfetched)]
     assert dispatcher.reopen() is False
     for _ in range(2):
-        found = dispatcher.exchange(Exchange(want=1))
+        found = dispatcher.exchange(Exchange(want=1, turns=[turn]))
         assert not found.handouts
+        assert (found.turns, turn.at) == ([turn], 0.0)
         assert not found.is_other_server
         assert found.wait == pytest.approx(LOOK_S + DELAY_S)
     clock[0] += LOOK_S + DELAY_S
-    store.advance(DELAY_S)
+    store.advance(2 * DELAY_S)
     assert len(dispatcher.exchange(Exchange(want=1, starts=never)).handouts) == 1
 
 
