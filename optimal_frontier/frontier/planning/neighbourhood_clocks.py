@@ -143,7 +143,7 @@ class PageGroups:
         self.of_page = np.zeros((len(LEVELS), 0), np.int32)
         self.extend(pages)
         #: Numbers of the groups, and of the hosts that groups of all pages of a host stand for, with the versions of which they are.
-        self._numbers: dict[str, tuple[tuple[int, int], Ints]] = {}
+        self._numbers: dict[str, tuple[Numbers, int, Ints]] = {}
 
     def extend(self, pages: Pages) -> None:
         """Take in the pages that have joined since; those whose group none of the others is of have none."""

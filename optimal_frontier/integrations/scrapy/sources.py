@@ -261,7 +261,7 @@ def without_body(response: Response) -> Response:
     While a callback yields, its body counts: beside a long one no request is started (SCRAPER_SLOT_MAX_ACTIVE_SIZE).
     """
     # To find the true encoding takes reading all of the body.
-    known = {"body": b"", "encoding": "utf-8"}
+    known: dict[str, Any] = {"body": b"", "encoding": "utf-8"}
     try:
         return type(response)(**{name: known[name] if name in known else getattr(response, name) for name in response.attributes})
     except Exception as error:  # of a class of the user's
