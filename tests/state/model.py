@@ -59,7 +59,7 @@ class Partition:
     asked_at: float = 0.0
     #: What the server's own clock said then.
     clock: float = 0.0
-    #: Calls of crawlers that said which run they are of, and what the last one said.
+    #: Calls of crawlers that said which run they are of, and what the last one said that had just read it.
     dispatches: int = 0
     run: float = 0.0
     #: The planner that holds the lock, and the token that it was given last.

@@ -187,7 +187,9 @@ class Crawl(RuleBasedStateMachine):
             assert told.wait > 1e-7
         if crawler is not None:
             self.take_note(crawler, k, told)
-            model.dispatches, model.run = model.dispatches + 1, belief.run
+            model.dispatches += 1
+            if belief.run < 0 or model.run == 0:  # it has just read it, or nobody has told the partition yet
+                model.run = abs(belief.run)
         return multiple(*told.handouts)
 
     def is_bounded(self, k: int, now: float, belief: Belief, before_us: float) -> None:
@@ -217,8 +219,8 @@ class Crawl(RuleBasedStateMachine):
         assert (watch.is_behind, watch.is_doubted) == (is_behind, is_doubted)
         if not is_behind and not is_doubted:
             return
-        watch.is_doubted = False
         crawler.space.open(spider="test", partitions=PARTITIONS)
+        watch.note_opened()
         assert crawler.space.is_there()
         if is_behind or crawler.space.run_id != before:
             watch.forget()
