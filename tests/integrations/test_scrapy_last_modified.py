@@ -107,6 +107,8 @@ def test_lastmod_of_a_request_is_noted_and_nonsense_is_named_once(crawl: Crawler
     with crawl(spider) as running:
         running.until(lambda: [site.count(f"/static/{at}") > 2 for at in range(4)] == [True] * 4)
         running.until(lambda: {line["meta"][1] for line in running.record if "meta" in line} == {1, None})
+        # What is said of a page under way is said again when its visit has ended.
+        running.until(lambda: (said := state.memory(site.url("/static/1")).lastmod) is not None and said.modified > modified - 1)
         running.stop()
     assert [at for at in range(4) if state.memory(site.url(f"/static/{at}")).lastmod] == [1]
     noted = state.memory(site.url("/static/1")).lastmod
