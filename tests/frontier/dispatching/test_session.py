@@ -51,9 +51,11 @@ def test_damage_done_while_a_crawler_joins_an_emptied_server_ends_nothing(redis_
         return told
 
     monkeypatch.setattr(session, "mend", mend_and_be_damaged)
+    first.courier.ask(5, {}, 0)
+    while not redis_client.exists(key("d")):  # it has called, and can tell
+        threading.Event().wait(0.02)
     redis_client.delete(key("meta"), key("d"))
     first.courier.look_again()
-    first.courier.ask(5, {}, 0)
     for _ in range(200):
         if first.courier.beginnings or first.courier.failure is not None:
             break
