@@ -51,7 +51,8 @@ ONCE = """
             seen = response.meta["optimal_frontier"]
             if seen["visits"] == 1:
                 yield Request(SITE + "/static/unfiltered", dont_filter=True)
-            yield Request(SITE + "/static/not-revisited")
+            if seen["visits"] > 1:  # by then first() has said that it is not
+                yield Request(SITE + "/static/not-revisited")
             yield Request(SITE + "/static/post", method="POST", body=b"asked")
             yield Request(SITE + "/static/closure", lambda response: note(url=response.url, status=200, by=seen))
             note(clock=seen["visits"])

@@ -345,7 +345,7 @@ class Planner:
 
         def moved(start: int) -> NDArray[np.uint32]:
             some = pages.some(slice(start, start + BLOCK))
-            displaced = is_displaced(some, terms, now) | self._sets[k]
+            displaced = is_displaced(some, terms, now)
             look = some["fresh"] | displaced | everything
             if is_repriced.any():
                 look |= is_repriced[some["host"]]
