@@ -165,21 +165,23 @@ def shifted_pages(pages: Pages, terms: Terms, now: float, ahead: float, spread: 
     most : int
         How many at most: those that are due first.
     """
-    log_price, since = terms.log_price, now - pages["b"] / 1e6
-    # By the numbers as they stand, whose clocks have moved noticeably, and which of them may be due soon: few are gathered.
+    log_price = terms.log_price
+    # By the numbers as they stand, whose clocks have moved noticeably, and which of these may be due soon. A column of a large table is a
+    # tenth of a gigabyte, so only the first step looks at all pages.
     with np.errstate(invalid="ignore", over="ignore"):
-        stored = pages["a"] + pages["s"] * np.float32(log_price)
-        ran_ahead = pages["shift"] - pages["written"]
+        stored, ran_ahead = pages["a"] + pages["s"] * np.float32(log_price), pages["shift"] - pages["written"]
         is_moved = np.abs(ran_ahead) > _LEAST_SHIFT * np.maximum(stored, pages["e"])
-        is_soon = np.minimum(np.maximum(np.minimum(stored, stored - ran_ahead), pages["e"]), pages["l"]) < since + ahead
-    moves = np.flatnonzero(is_moved & is_soon & np.isfinite(pages["a"]))
+        moves = np.flatnonzero(is_moved & np.isfinite(pages["a"]))
+        soonest = np.minimum(stored[moves], stored[moves] - ran_ahead[moves])
+        soonest = np.minimum(np.maximum(soonest, pages["e"][moves]), pages["l"][moves])
+    moves = moves[soonest < now - pages["b"][moves] / 1e6 + ahead]
     moves = moves[goes_by_price(pages.some(moves, GOES_BY))]  # type: ignore[arg-type]  # columns by name will do
     find_medians(pages, moves)
     some = pages.take(moves)
     if not len(some):
         return Moved(moves, np.zeros(0, WRITTEN))
     plain, rate = priced_numbers(some, np.ascontiguousarray(some["id"]), terms, -np.inf), change_rates_of(some, terms.published)
-    since, shift = since[moves], some["shift"].astype(np.float64)
+    since, shift = now - some["b"] / 1e6, some["shift"].astype(np.float64)
     with np.errstate(invalid="ignore"):  # no slope, at a price of 0
         old, wait = (values["a"] + values["s"] * log_price for values in (some, plain._asdict()))
     wait, slope = on_clock(wait, plain.s, rate, since, shift, plain.e, spread)
