@@ -160,6 +160,8 @@ def main() -> None:
         "no",
         "--slowlog-log-slower-than",
         "5000",
+        "--slowlog-max-len",
+        "10000",
     ]
     server = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
     try:
@@ -173,6 +175,9 @@ def main() -> None:
         world.store(everything, 0.0)
         namespace.command("HSET", namespace.key("stats"), "fetched", n, "ended", n, "pages", n)
         print(f"{n:,d} pages, {options.hosts:,d} hosts, {sys.version.split()[0]}")
+        client = namespace.connection.client_of(namespace.prefix(0))
+        client.config_resetstat()
+        client.slowlog_reset()
         planner = Planner(namespace, settings)
         measured(planner, socket, "first plan, all numbers anew")
         ended = n
@@ -186,8 +191,11 @@ def main() -> None:
             namespace.command("HSET", namespace.key("stats"), "ended", ended)
             measured(planner, socket, f"{share:.0%} visited since the last plan")
         measured(Planner(namespace, settings), socket, "first plan of another process")
-        slow = planner.namespace.connection.client_of(planner.namespace.prefix(0)).slowlog_get(20)
-        print("calls over 5 ms:", [(entry["command"][:20], entry["duration"]) for entry in slow])
+        slow = client.slowlog_get(10_000)
+        calls = sum(stats["calls"] for stats in client.info("commandstats").values())
+        print(f"{len(slow):,d} of {calls:,d} calls over 5 ms (bar 1 in 1,000); the longest:")
+        for entry in sorted(slow, key=lambda entry: -entry["duration"])[:10]:
+            print(f"  {entry['duration'] / 1e3:.1f} ms", entry["command"][:20])
     finally:
         server.terminate()
         server.wait()

@@ -19,8 +19,9 @@ from typing import Final
 
 import numpy as np
 
-from optimal_frontier.detection.source_formats import Entry, Kind, read_json, read_robots, read_text, read_xml
-from optimal_frontier.detection.source_streams import Collected, SourceStream
+from optimal_frontier.detection.source_entries import Collected, Entry
+from optimal_frontier.detection.source_formats import Kind, read_json, read_robots, read_text, read_xml
+from optimal_frontier.detection.source_streams import SourceStream
 from optimal_frontier.settings import SourceLimits
 
 #: Entries of a source that are remembered; the protocol allows 50,000.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 from urllib.parse import urljoin
 
 from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
 from optimal_frontier.detection.modified import http_date, parse_lastmod
-from optimal_frontier.detection.source_streams import Collected, SourceStream
+from optimal_frontier.detection.source_entries import Collected, Entry
+from optimal_frontier.detection.source_streams import SourceStream
 
 #: Bytes of a longer URL are no entry.
 _LONGEST_URL: Final = 2048
@@ -36,27 +37,6 @@ _ROOTS: Final[dict[str, tuple[Kind, str]]] = {
 _ENTRIES: Final = tuple(f"{{*}}{name}" for name in ("url", "sitemap", "item", "entry"))
 #: Children of an entry that say when it last changed, the best word first.
 _DATES: Final = ("lastmod", "updated", "modified", "published", "pubDate", "date", "issued")
-
-
-class Entry(NamedTuple):
-    """One entry of a source.
-
-    Attributes
-    ----------
-    url : str
-        Absolute.
-    lastmod : str
-        When it last changed, for ``meta["lastmod"]``: ISO 8601; empty where nothing is said that can be read.
-    modified : tuple of float or None
-        The same in seconds since the epoch, and its resolution (s).
-    priority : float or None
-        Of a sitemap's entry, from 0 to 1.
-    """
-
-    url: str
-    lastmod: str = ""
-    modified: tuple[float, float] | None = None
-    priority: float | None = None
 
 
 def read_xml(stream: SourceStream, url: str, found: Collected) -> tuple[Kind, bool] | None:

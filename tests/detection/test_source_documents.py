@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from optimal_frontier.detection import source_documents
 from optimal_frontier.detection.source_documents import MOST_REMEMBERED, Source, read_source
-from optimal_frontier.detection.source_formats import Entry
+from optimal_frontier.detection.source_entries import Entry
 from optimal_frontier.settings import SourceLimits
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

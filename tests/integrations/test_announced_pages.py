@@ -12,7 +12,7 @@ from scrapy.http import Response
 from scrapy.http.request import Request
 
 from optimal_frontier.detection.source_documents import read_source
-from optimal_frontier.detection.source_formats import Entry
+from optimal_frontier.detection.source_entries import Entry
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.integrations.scrapy import AnnouncedPages
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, Lease

@@ -13,7 +13,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from optimal_frontier.detection.source_documents import Source, read_source
-from optimal_frontier.detection.source_formats import Entry
+from optimal_frontier.detection.source_entries import Entry
 from optimal_frontier.detection.source_streams import is_zipped
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.admitting.addresses import UNREADABLE, shown
