@@ -130,7 +130,7 @@ class Courier:
         self._next_dispatch = 0.0
         #: Requests a second that were handed out of late, while all that was asked for is given; else 0.
         self._speed = 0.0
-        #: More is due than was asked for.
+        #: More is due than was handed out.
         self._is_behind = False
         self._counted_at = 0.0
         self._asks_ahead = False
@@ -469,7 +469,7 @@ class Courier:
                     self.lost.append(lease.handout)
             self.generation += outcome.has_forgotten
             if carried.want:
-                self._is_behind = len(outcome.handouts) >= carried.want and not outcome.wait
+                self._is_behind = outcome.is_behind
                 self._count(now, len(outcome.handouts), outcome.waits_for_room)
             if outcome.wait is not None:
                 self._next.want = max(0, self._next.want - len(outcome.handouts))

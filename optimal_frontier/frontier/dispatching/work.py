@@ -228,6 +228,11 @@ class Outcome:
     damaged: list[tuple[int, bytes, str]] = field(default_factory=list)
     forgetful: list[tuple[int, bytes]] = field(default_factory=list)
 
+    @property
+    def is_behind(self) -> bool:
+        """More is due than was handed out: all that was asked for, or as much as one call hands out."""
+        return bool(self.handouts) and self.wait == 0.0
+
     def take(self, part: Outcome) -> None:
         """Add what came of a part of an exchange; one that asked for requests says when to ask again."""
         self.wait = part.wait if part.wait is not None else self.wait
