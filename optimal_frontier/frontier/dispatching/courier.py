@@ -27,6 +27,7 @@ from optimal_frontier.frontier.dispatching.found_links import with_links
 from optimal_frontier.frontier.dispatching.held_leases import HeldLeases
 from optimal_frontier.frontier.dispatching.nothing_left import NothingLeft
 from optimal_frontier.frontier.dispatching.pages_again import pages_again
+from optimal_frontier.frontier.dispatching.round_trips import RoundTrips
 from optimal_frontier.frontier.dispatching.server_watch import loss_of
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.state.downloader_limits import DownloaderLimits
@@ -41,18 +42,6 @@ HEARTBEAT_S: Final = 5.0
 _HEARTBEAT_SHARE: Final = 1 / 3
 #: Seconds after which to look again whatever the last reply said: another process may have planned, forced or added something.
 _LONGEST_WAIT_S: Final = 1.0
-#: Pause between two exchanges: work that comes in meanwhile shares the next round trip, and the caller's thread keeps the interpreter.
-_SPACING_S: Final = 0.004
-#: The same while everything that is asked for is given: such a crawl is as fast as its downloader, and loses nothing by fewer round trips,
-#: as what it starts until the next one is asked for in advance (`Courier.ahead`).
-_BUSY_SPACING_S: Final = 0.02
-#: While more is due than is asked for, no deadline is met, so that they may be fewer still: a round trip then carries so many requests,
-#: unless that takes longer.
-_REQUESTS_A_TRIP: Final = 32
-_LONGEST_SPACING_S: Final = 0.15
-#: For how many round trips what is asked for in advance lasts, at the speed of late, and over how many seconds that is taken.
-_TRIPS_AHEAD: Final = 2
-_SPEED_S: Final = 0.5
 #: Seconds between attempts to reach Redis again, first and longest.
 _RETRY_FIRST_S: Final = 0.1
 _RETRY_LONGEST_S: Final = 2.0
@@ -60,18 +49,6 @@ _RETRY_LONGEST_S: Final = 2.0
 _TURN_AGAIN_S: Final = 0.02
 #: Moves and signals that wait for the end of another visit are tried again after so many seconds.
 _LATER_S: Final = 1.0
-
-
-def busy_spacing_s(speed: float, *, is_behind: bool) -> float:
-    """Return the seconds between two exchanges of a crawl that gets all that it asks for, at so many requests a second.
-
-    Examples
-    --------
-    >>> busy_spacing_s(100.0, is_behind=False), [busy_spacing_s(speed, is_behind=True) for speed in (10.0, 800.0, 5000.0)]
-    (0.02, [0.15, 0.04, 0.02])
-    """
-    longest = _LONGEST_SPACING_S if is_behind else _BUSY_SPACING_S
-    return min(max(_BUSY_SPACING_S, _REQUESTS_A_TRIP / max(speed, 1.0)), longest)
 
 
 class Courier:
@@ -128,12 +105,7 @@ class Courier:
         self._leases = HeldLeases(dispatcher.lease_s, has_turns=dispatcher.pause_s > 0)
         self._later: list[tuple[float, Moving | NewPage | Turn]] = []
         self._next_dispatch = 0.0
-        #: Requests a second that were handed out of late, while all that was asked for is given; else 0.
-        self._speed = 0.0
-        #: More is due than was handed out.
-        self._is_behind = False
-        self._counted_at = 0.0
-        self._asks_ahead = False
+        self._trips = RoundTrips()
         self._waits_for_room = True
         self._busy = False
         self._stopping = False
@@ -153,7 +125,7 @@ class Courier:
     @property
     def ahead(self) -> int:
         """How many requests to ask for beyond what can be started now: what will be, until the next round trip but one."""
-        return int(self._speed * busy_spacing_s(self._speed, is_behind=self._is_behind) * _TRIPS_AHEAD)
+        return self._trips.ahead
 
     def context(self, handout: Handout) -> Context:
         """Return what a visit of a handout is judged by: the settings, its partition's last plan, what this process remembers."""
@@ -246,7 +218,7 @@ class Courier:
         ``ahead`` of those it can take later only; while there are any, round trips are fewer.
         """
         with self._condition:
-            self._asks_ahead = ahead > 0
+            self._trips.note_asked(want, ahead, len(self.ready))
             before = self._next
             grown = want > before.want or (before.want > 0 and slots != before.slots)
             before.want, before.slots, before.per_host = want, slots, per_host
@@ -363,8 +335,8 @@ class Courier:
             carried = Exchange()
             if self.nothing_left.look(outcome):
                 self._wake()
-            is_busy = self._asks_ahead and self.ahead and not self._stopping
-            time.sleep(busy_spacing_s(self._speed, is_behind=self._is_behind) if is_busy else _SPACING_S)
+            if not self._stopping:
+                self._trips.rest()
 
     def _may_pass(self, error: OptimalFrontierError) -> bool:
         return isinstance(error, StateUnavailableError) or (self._had_rights and isinstance(error, StateForbiddenError))
@@ -469,8 +441,7 @@ class Courier:
                     self.lost.append(lease.handout)
             self.generation += outcome.has_forgotten
             if carried.want:
-                self._is_behind = outcome.is_behind
-                self._count(now, len(outcome.handouts), outcome.waits_for_room)
+                self._trips.note_given(now, outcome)
             if outcome.wait is not None:
                 self._next.want = max(0, self._next.want - len(outcome.handouts))
                 self._waits_for_room = outcome.waits_for_room
@@ -483,12 +454,6 @@ class Courier:
         if outcome.wait and not outcome.handouts:
             self.idle_exchanges += 1
         self._wake()
-
-    def _count(self, now: float, got: int, waits_for_room: bool) -> None:
-        """Take in how many requests were handed out, and whether there would have been more for more room."""
-        since, self._counted_at = min(now - self._counted_at, _SPEED_S), now
-        share = since / _SPEED_S
-        self._speed = (1.0 - share) * self._speed + share * got / max(since, _SPACING_S) if waits_for_room else 0.0
 
     def _reconnect(self, carried: Exchange) -> None:
         try:
