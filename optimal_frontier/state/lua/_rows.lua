@@ -1,6 +1,7 @@
 -- Shared by every script and put in front of it by scripts.py, which fills in what stands in ${...}.
 -- KEYS[1]  prefix of the partition, "NAMESPACE:{k}:"; every key carries its hash tag. Times are whole microseconds. Keys: see keys.py.
-local P, call, up, pk, sub, format, floor = KEYS[1], redis.call, struct.unpack, struct.pack, string.sub, string.format, math.floor
+local P, call, up, pk, sub, format = KEYS[1], redis.call, struct.unpack, struct.pack, string.sub, string.format
+local floor, tonumber, unpack = math.floor, tonumber, unpack
 local HEAD, PAGE, FAR, FRONT = ${HEAD_BYTES}, ${PAGE_BYTES}, 9e15, 4 -- FRONT: score of a page that was pinged; those given back have 2
 -- Values of d and of opens (layouts.py); zeros stand for what one of an earlier build lacks.
 local STATE, TURNS, NONE = '${STATE_FORMAT}', '${TURNS_FORMAT}', string.rep('\0', ${LACKING_BYTES})
