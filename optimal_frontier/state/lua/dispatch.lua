@@ -4,7 +4,7 @@
 -- Returns  {doubles; lists of pages, stored values, memories; of each host, in the order of these pages, its words; its name}, no memories
 --          and no words where nobody has any (see `parse_dispatch`). O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
-local min, max = math.min, math.max
+local min, max, byte = math.min, math.max, string.byte
 local n, per_host, drawn, lease, budget, bucket, share, delay, period, awaited, expected, within, run = up('<I4I4I4dddddddddd', ARGV[1])
 local d = read_state()
 local now, told = clock(d, expected, within)
@@ -18,14 +18,14 @@ local function is_there(key) return is_special and call('EXISTS', P .. key) == 1
 local is_spared, has_first = run ~= 0 and is_there('grace'), is_there('f')
 local L, is_first_pass, share = ranked_at, share >= 1 and has_first, share % 1
 local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) - drawn or n
-local want, pause, waits = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6, awaited > 0 and now + awaited * 1e6 or 0
+local want, pause = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6
+local awaited_until, next_look = awaited > 0 and now + awaited * 1e6 or 0, now + ${AWAITED} * 1e6
 -- Hosts, by 4 bytes as rows have them: what is kept of the turns of each, when it opens, how many requests it takes, and whether its turns
 -- have moved. Lists, as a table with names costs more than all the rest.
 local hosts, learned, rooms, is_paced = {}, {}, {}, pause > 0 or is_there('opens')
 local is_bound, most_of_host = is_paced or per_host > 0 or #ARGV[2] > 0, pause > 0 and 1 or per_host > 0 and per_host or FAR
 for i = 1, #ARGV[2], 8 do rooms[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
 local function is_open(host) return host[${OPENS}] <= now and host[${ROOM}] > 0 end
-local function opens_at(free, waits) return waits > now and max(free, min(waits, now + ${AWAITED} * 1e6)) or free end
 local function learn_hosts(keys)
   local known = #learned
   for i = 1, #keys do
@@ -34,9 +34,10 @@ local function learn_hosts(keys)
   end
   local kept = is_paced and read('opens', {unpack(learned, known + 1)}) or {}
   for i = known + 1, #learned do
-    local turns, free, turn, waits = kept[i - known], 0, 0, 0
+    local key, turns, free, turn, waits = learned[i], kept[i - known], 0, 0, 0
     if turns then free, turn, waits = up(TURNS, #turns < ${TURNS_BYTES} and turns .. NONE or turns) end
-    hosts[learned[i]] = {free, turn, waits, waits > now and opens_at(free, waits) or free, rooms[learned[i]] or most_of_host, false}
+    local opens = waits > now and max(free, min(waits, next_look)) or free
+    hosts[key] = {free, turn, waits, opens, rooms[key] or most_of_host, false}
   end
 end
 local function start(host)
@@ -46,10 +47,10 @@ local function start(host)
   if period > 0 and host[${T_FREE}] > 0 then
     free = now + max(delay * 1e6, period * 1e6 - min(now - host[${T_FREE}], ${CATCH_UP} * 1e6, period * 1e6))
   end
-  host[${T_FREE}], host[${T_AWAITED}], host[${OPENS}], host[${MOVED}] = free, waits, waits > 0 and opens_at(free, waits) or free, true
+  host[${T_FREE}], host[${T_AWAITED}], host[${OPENS}], host[${MOVED}] = free, awaited_until, max(free, min(awaited_until, next_look)), true
 end
 -- Pages of the queue, in its order; those in `ready` may go out. Columns, as a table of each page costs more than all the rest.
-local id, score_of, row, key_of, due, gain, keeps, ready = {}, {}, {}, {}, {}, {}, {}, {}
+local id, score_of, row, key_of, due, gain, leased, keeps, ready = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local PLACES, wait, queue, kept, over, from, last, looks = 1024, want > 0 and FAR or 0, {}, 0, 0, 0, FAR, ${MOST_LOOKED_AT} + 1 - 2 * want
 local function put(page, score) queue[#queue + 1], queue[#queue + 2] = format('%d', score), page end
 local function is_pinned(value)
@@ -67,14 +68,15 @@ while #ready - over < want and looks > 0 and from < 256 do
   local told = call('ZRANGE', P .. 'q', from, from + want + ${SPARE} - 1, 'WITHSCORES')
   for k = 1, #told, 2 do id[from + (k + 1) / 2] = told[k] end
   local rows = #told > 0 and call('HMGET', P .. 'pages', unpack(id, from + 1)) or {}
-  for k = 1, #rows do row[from + k] = rows[k] end
+  if from == 0 then row = rows else for k = 1, #rows do row[from + k] = rows[k] end end
   for i = from + 1, is_bound and #row or 0 do key_of[i] = sub(row[i] or '', 1, 4) end
   learn_hosts(key_of)
   last, looks = tonumber(told[#told]) or last, looks - #rows
   for i = from + 1, #row do
-    local value, score, host = row[i], tonumber(told[2 * (i - from)]), is_bound and hosts[key_of[i]]
-    local is_leased = score % 2 == 1
-    if is_leased and (score > now or is_spared) then wait, looks = min(wait, score > now and score - now or 1e6), looks + 1
+    local value, score, host = row[i], told[2 * (i - from)], is_bound and hosts[key_of[i]]
+    local is_leased = byte(score, -1) % 2 == 1 -- as its last digit is: the number itself is needed of few
+    if is_leased and (is_spared or tonumber(score) > now) then
+      wait, looks = min(wait, tonumber(score) > now and score - now or 1e6), looks + 1
     elseif not value or #value < HEAD then call('ZREM', P .. 'q', id[i])
     else
       local flags, b, a, s, e, l = up('<Bdffff', value, ${FLAGS_AT})
@@ -94,13 +96,14 @@ while #ready - over < want and looks > 0 and from < 256 do
       -- In a first pass pinned pages and hubs keep their times, and forced pages are not put off.
       local is_kept = is_first_pass and not is_leased and late >= 0
       is_kept = is_kept and (e == l and (l == 0 or is_pinned(value)) or flags % (2 * ${HUB}) >= ${HUB})
-      if host and not is_open(host) then put_off(id[i], host, score, is_kept)
+      if host and (host[${OPENS}] > now or host[${ROOM}] <= 0) then put_off(id[i], host, tonumber(score), is_kept)
       elseif first > now then
         wait = min(wait, first - now)
-        if first > score then put(id[i], place(first)) end
+        if first > tonumber(score) then put(id[i], place(first)) end
       else
         score_of[i], due[i] = score, at
         if moves then gain[i] = late end
+        if is_leased then leased[i] = 1 end
         if is_kept then keeps[i] = true elseif is_first_pass and late >= 0 then over = over + 1 end
         -- By lateness in millionths, then by their places: one number each, as sorting by a function takes longer.
         late = is_kept and -2e12 or late > 1e6 and -1e12 or late > -1e6 and -1e6 * late or 1e12
@@ -148,7 +151,7 @@ local ids, values, fresh, left, r, got, expired = {}, {}, {}, {}, 1, 0, 0
 while got < want do
   local i, host = ready[r] and ready[r] % PLACES, firsts[#firsts]
   local is_due, own = i and due[i] <= now, i and hosts[key_of[i]]
-  if own and not is_open(own) then left[#left + 1], r = i, r + 1
+  if own and (own[${OPENS}] > now or own[${ROOM}] <= 0) then left[#left + 1], r = i, r + 1
   elseif host and not is_open(host) then firsts[#firsts] = nil
   elseif host and (not is_due or is_first_pass and not keeps[i] or discovery + share >= 1) then
     if is_due then discovery = max(0, min(1 + share, discovery + share) - 1) end
@@ -156,7 +159,7 @@ while got < want do
     ids[got], fresh[#fresh + 1] = host.id, host.id
     start(host); line_up(host)
   elseif i then
-    discovery, r, got, expired = discovery + (host and share or 0), r + 1, got + 1, expired + score_of[i] % 2
+    discovery, r, got, expired = discovery + (host and share or 0), r + 1, got + 1, expired + (leased[i] or 0)
     ids[got], values[got] = id[i], row[i]
     -- A page that waited for its host says nothing about the price of the others.
     local by = gain[i]
@@ -166,7 +169,7 @@ while got < want do
 end
 for j = r, #ready do left[#left + 1] = ready[j] % PLACES end
 for _, i in ipairs(left) do
-  local score, host = score_of[i], hosts[key_of[i]]
+  local score, host = tonumber(score_of[i]), hosts[key_of[i]]
   if host and not is_open(host) then put_off(id[i], host, score, keeps[i])
   else
     -- Pages that first visits went before are looked at again after half of their lateness, 5 s at most, so that they hide no pinned ones.
