@@ -20,14 +20,14 @@ local L, is_first_pass, share = ranked_at, share >= 1 and has_first, share % 1
 local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) - drawn or n
 local want, pause = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6
 local awaited_until, next_look = awaited > 0 and now + awaited * 1e6 or 0, now + ${AWAITED} * 1e6
--- Hosts, by 4 bytes as rows have them: what is kept of the turns of each, when it opens, how many requests it takes, and whether its turns
--- have moved. Lists, as a table with names costs more than all the rest.
-local hosts, learned, rooms, is_paced = {}, {}, {}, pause > 0 or is_there('opens')
+-- Hosts, by 4 bytes as rows have them: what is kept of the turns of each, when it opens, how many requests it takes, and what is to be kept
+-- if that has changed (true: it is yet to be packed). Lists, as a table with names costs more than all the rest.
+local hosts, learned, rooms, is_paced, packed = {}, {}, {}, pause > 0 or is_there('opens'), {}
 local is_bound, most_of_host = is_paced or per_host > 0 or #ARGV[2] > 0, pause > 0 and 1 or per_host > 0 and per_host or FAR
 for i = 1, #ARGV[2], 8 do rooms[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
 local function is_open(host) return host[${OPENS}] <= now and host[${ROOM}] > 0 end
 local function learn_hosts(keys)
-  local known = #learned
+  local hosts, learned, known = hosts, learned, #learned
   for i = 1, #keys do
     local key = keys[i]
     if not hosts[key] then hosts[key], learned[#learned + 1] = true, key end
@@ -47,7 +47,12 @@ local function start(host)
   if period > 0 and host[${T_FREE}] > 0 then
     free = now + max(delay * 1e6, period * 1e6 - min(now - host[${T_FREE}], ${CATCH_UP} * 1e6, period * 1e6))
   end
-  host[${T_FREE}], host[${T_AWAITED}], host[${OPENS}], host[${MOVED}] = free, awaited_until, max(free, min(awaited_until, next_look)), true
+  local kept = host[${T_TURN}] > free or packed[free]
+  if not kept then -- a turn before that says nothing: so most hosts are packed alike
+    kept = pk(TURNS, free, 0, awaited_until)
+    packed[free] = kept
+  end
+  host[${T_FREE}], host[${T_AWAITED}], host[${OPENS}], host[${MOVED}] = free, awaited_until, max(free, min(awaited_until, next_look)), kept
 end
 -- Pages of the queue, in its order; those in `ready` may go out. Columns, as a table of each page costs more than all the rest.
 local id, score_of, row, key_of, due, gain, leased, keeps, ready = {}, {}, {}, {}, {}, {}, {}, {}, {}
@@ -200,7 +205,9 @@ many('ZADD', 'q', queue)
 local turns, opened = {}, {}
 for i = 1, #learned do
   local key, host = learned[i], hosts[learned[i]]
-  if host[${MOVED}] then turns[#turns + 1], turns[#turns + 2] = key, pk(TURNS, host[${T_FREE}], host[${T_TURN}], host[${T_AWAITED}])
+  local kept = host[${MOVED}]
+  if kept == true then kept = pk(TURNS, host[${T_FREE}], host[${T_TURN}], host[${T_AWAITED}]) end
+  if kept then turns[#turns + 1], turns[#turns + 2] = key, kept
   elseif pause <= 0 and host[${T_FREE}] > 0 and host[${OPENS}] <= now then opened[#opened + 1] = key end
 end
 many('HSET', 'opens', turns); many('HDEL', 'opens', opened)
