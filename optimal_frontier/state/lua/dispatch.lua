@@ -4,7 +4,6 @@
 -- Returns  {doubles; lists of pages, stored values, memories; of each host, in the order of these pages, its words; its name}, no memories
 --          and no words where nobody has any (see `parse_dispatch`). O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
-local min, max, byte = math.min, math.max, string.byte
 local n, per_host, drawn, lease, budget, bucket, share, delay, period, awaited, expected, within, run = up('<I4I4I4dddddddddd', ARGV[1])
 local d = read_state()
 local now, told = clock(d, expected, within)
@@ -19,54 +18,41 @@ local is_spared, has_first = run ~= 0 and is_there('grace'), is_there('f')
 local L, is_first_pass, share = ranked_at, share >= 1 and has_first, share % 1
 local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) - drawn or n
 local want, pause = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6
-local awaited_until, next_look = awaited > 0 and now + awaited * 1e6 or 0, now + ${AWAITED} * 1e6
--- Hosts, by 4 bytes as rows have them: what is kept of the turns of each, when it opens, how many requests it takes, and what is to be kept
--- if that has changed (true: it is yet to be packed). Lists, as a table with names costs more than all the rest.
-local hosts, learned, rooms, is_paced, packed = {}, {}, {}, pause > 0 or is_there('opens'), {}
+-- Hosts, by 4 bytes as rows have them: what is kept of the turns of each, when it opens, how many requests it takes, and whether the turns
+-- have moved. Lists, as a table with names costs more than all the rest.
+local hosts, learned, rooms, is_paced = {}, {}, {}, pause > 0 or is_there('opens')
 local is_bound, most_of_host = is_paced or per_host > 0 or #ARGV[2] > 0, pause > 0 and 1 or per_host > 0 and per_host or FAR
 for i = 1, #ARGV[2], 8 do rooms[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
+local function opens_at(free, waits) return waits > now and max(free, min(waits, now + ${AWAITED} * 1e6)) or free end
 local function is_open(host) return host[${OPENS}] <= now and host[${ROOM}] > 0 end
 local function learn_hosts(keys)
   local hosts, learned, known = hosts, learned, #learned
   for i = 1, #keys do
-    local key = keys[i]
-    if not hosts[key] then hosts[key], learned[#learned + 1] = true, key end
+    if not hosts[keys[i]] then hosts[keys[i]], learned[#learned + 1] = true, keys[i] end
   end
   local kept = is_paced and read('opens', {unpack(learned, known + 1)}) or {}
   for i = known + 1, #learned do
-    local key, turns, free, turn, waits = learned[i], kept[i - known], 0, 0, 0
+    local turns, free, turn, waits = kept[i - known], 0, 0, 0
     if turns then free, turn, waits = up(TURNS, #turns < ${TURNS_BYTES} and turns .. NONE or turns) end
-    local opens = waits > now and max(free, min(waits, next_look)) or free
-    hosts[key] = {free, turn, waits, opens, rooms[key] or most_of_host, false}
+    hosts[learned[i]] = {free, turn, waits, waits > now and opens_at(free, waits) or free, rooms[learned[i]] or most_of_host, false}
   end
 end
 local function start(host)
   host[${ROOM}] = host[${ROOM}] - 1
   if pause <= 0 then return end
-  local free = now + pause
-  if period > 0 and host[${T_FREE}] > 0 then
-    free = now + max(delay * 1e6, period * 1e6 - min(now - host[${T_FREE}], ${CATCH_UP} * 1e6, period * 1e6))
-  end
-  local kept = host[${T_TURN}] > free or packed[free]
-  if not kept then -- a turn before that says nothing: so most hosts are packed alike
-    kept = pk(TURNS, free, 0, awaited_until)
-    packed[free] = kept
-  end
-  host[${T_FREE}], host[${T_AWAITED}], host[${OPENS}], host[${MOVED}] = free, awaited_until, max(free, min(awaited_until, next_look)), kept
+  local late = period > 0 and host[${T_FREE}] > 0 and min(now - host[${T_FREE}], ${CATCH_UP} * 1e6, period * 1e6) or 0
+  local free, waits = now + max(delay * 1e6, period * 1e6 - late), awaited > 0 and now + awaited * 1e6 or 0
+  host[${T_FREE}], host[${T_AWAITED}], host[${OPENS}], host[${MOVED}] = free, waits, waits > now and opens_at(free, waits) or free, true
 end
 -- Pages of the queue, in its order; those in `ready` may go out. Columns, as a table of each page costs more than all the rest.
 local id, score_of, row, key_of, due, gain, leased, keeps, ready = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local PLACES, wait, queue, kept, over, from, last, looks = 1024, want > 0 and FAR or 0, {}, 0, 0, 0, FAR, ${MOST_LOOKED_AT} + 1 - 2 * want
-local function put(page, score) queue[#queue + 1], queue[#queue + 2] = format('%d', score), page end
-local function is_pinned(value)
-  local least, most = up('<ff', value, ${BOUNDS_AT})
-  return least >= most
-end
+local function put(list, name, score) list[#list + 1], list[#list + 2] = format('%d', score), name end
 local function put_off(page, host, score, is_kept)
   local open = max(host[${OPENS}], now + 10000)
   local at = max(host[${T_TURN}], open)
-  if is_kept and kept < ${RIVALS} then kept = kept + 1; put(page, place(open))
-  elseif score <= now then put(page, place(at) + score % 2); host[${T_TURN}], host[${MOVED}] = at + max(pause / ${RIVALS}, 10000), true end
+  if is_kept and kept < ${RIVALS} then kept = kept + 1; put(queue, page, place(open))
+  elseif score <= now then put(queue, page, place(at) + score % 2); host[${T_TURN}], host[${MOVED}] = at + max(pause / ${RIVALS}, 10000), true end
   wait = min(wait, open - now)
 end
 while #ready - over < want and looks > 0 and from < 256 do
@@ -79,36 +65,31 @@ while #ready - over < want and looks > 0 and from < 256 do
   last, looks = tonumber(told[#told]) or last, looks - #rows
   for i = from + 1, #row do
     local value, score, host = row[i], told[2 * (i - from)], is_bound and hosts[key_of[i]]
-    local is_leased = byte(score, -1) % 2 == 1 -- as its last digit is: the number itself is needed of few
-    if is_leased and (is_spared or tonumber(score) > now) then
-      wait, looks = min(wait, tonumber(score) > now and score - now or 1e6), looks + 1
+    local held = byte(score, -1) % 2 == 1 and tonumber(score) -- odd as its last digit is: the number itself is needed of few
+    if held and (held > now or is_spared) then wait, looks = min(wait, held > now and held - now or 1e6), looks + 1
     elseif not value or #value < HEAD then call('ZREM', P .. 'q', id[i])
     else
       local flags, b, a, s, e, l = up('<Bdffff', value, ${FLAGS_AT})
       local at, late, moves, first = now, 1e6, false, now
-      if not is_leased then
+      if not held then
         local free_wait = a + s * L
         at, moves, first = deadline(L, b, a, s, e, l), s > 0 and free_wait > e and free_wait < l, b + e * 1e6
         late = moves and (now - at) / 1e6 / s or 2 * (now - at) / (at - b + 1)
         moves = moves or late > ${STARVED} and e < l and free_wait <= e
         if late ~= late then at, late, moves, first = now, 0, false, now end -- a damaged row: its reader puts it aside
         -- A page whose update time has come, or that was pinged, goes before pages worth the price times e or less.
-        if late >= 0 and flags > 0 then
-          local is_its_time = flags % (2 * ${TIMED}) >= ${TIMED} or e == l and flags % (2 * ${SIGNALLED}) >= ${SIGNALLED}
-          if is_its_time then late = late + 1 end
-        end
+        if flags > 0 and late >= 0 and (has(flags, ${TIMED}) or e == l and has(flags, ${SIGNALLED})) then late = late + 1 end
       end
       -- In a first pass pinned pages and hubs keep their times, and forced pages are not put off.
-      local is_kept = is_first_pass and not is_leased and late >= 0
-      is_kept = is_kept and (e == l and (l == 0 or is_pinned(value)) or flags % (2 * ${HUB}) >= ${HUB})
+      local is_kept = is_first_pass and not held and late >= 0 and (has(flags, ${HUB})
+        or e == l and (l == 0 or up('<f', value, ${LEAST_AT}) >= up('<f', value, ${MOST_AT})))
       if host and (host[${OPENS}] > now or host[${ROOM}] <= 0) then put_off(id[i], host, tonumber(score), is_kept)
       elseif first > now then
         wait = min(wait, first - now)
-        if first > tonumber(score) then put(id[i], place(first)) end
+        if first > tonumber(score) then put(queue, id[i], place(first)) end
       else
         score_of[i], due[i] = score, at
-        if moves then gain[i] = late end
-        if is_leased then leased[i] = 1 end
+        if moves then gain[i] = late > step and step or late < -step and -step or late elseif held then leased[i] = 1 end
         if is_kept then keeps[i] = true elseif is_first_pass and late >= 0 then over = over + 1 end
         -- By lateness in millionths, then by their places: one number each, as sorting by a function takes longer.
         late = is_kept and -2e12 or late > 1e6 and -1e12 or late > -1e6 and -1e6 * late or 1e12
@@ -136,7 +117,6 @@ local function line_up(host)
   while firsts[i] and firsts[i].rank > (host.rank or 0) do i = i + 1 end
   if host.id and is_open(host) then table.insert(firsts, i, host) end
 end
-local function stand(number, at) standing[#standing + 1], standing[#standing + 2] = format('%d', at), number end
 for from = 0, most > 0 and want + #ARGV[2] / 8 or -1, want + ${SPARE} do
   local numbers, keys = call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', from, want + ${SPARE}), {}
   for i, number in ipairs(numbers) do keys[i] = pk('<I4', number) end
@@ -144,7 +124,7 @@ for from = 0, most > 0 and want + #ARGV[2] / 8 or -1, want + ${SPARE} do
   further = #numbers < want and 3 or 1
   for i, key in ipairs(keys) do
     local host = hosts[key]
-    if host[${OPENS}] > now then stand(numbers[i], host[${OPENS}])
+    if host[${OPENS}] > now then put(standing, numbers[i], host[${OPENS}])
     elseif #begun < most + ${SPARE} and is_open(host) then
       host.number, host.list, host.n, begun[#begun + 1] = numbers[i], {}, 0, host
       line_up(host)
@@ -167,8 +147,7 @@ while got < want do
     discovery, r, got, expired = discovery + (host and share or 0), r + 1, got + 1, expired + (leased[i] or 0)
     ids[got], values[got] = id[i], row[i]
     -- A page that waited for its host says nothing about the price of the others.
-    local by = gain[i]
-    if by and not (is_paced and by > 0 and due[i] < own[${T_FREE}]) then L = L + (by > step and step or by < -step and -step or by) end
+    if gain[i] and not (is_paced and gain[i] > 0 and due[i] < own[${T_FREE}]) then L = L + gain[i] end
     if own then start(own) end
   else break end
 end
@@ -180,7 +159,7 @@ for _, i in ipairs(left) do
     -- Pages that first visits went before are looked at again after half of their lateness, 5 s at most, so that they hide no pinned ones.
     local is_passed = is_first_pass and fresh[1] and not keeps[i] and due[i] <= now
     local to = place(is_passed and now + min((now - due[i]) / 2, 5e6) or due[i])
-    if score % 2 == 0 and score ~= FRONT and math.abs(to - score) > 0.01 * math.abs(to - now) then put(id[i], to) end
+    if score % 2 == 0 and score ~= FRONT and math.abs(to - score) > 0.01 * math.abs(to - now) then put(queue, id[i], to) end
     wait = min(wait, max(0, due[i] - now))
   end
 end
@@ -190,25 +169,27 @@ for _, host in ipairs(begun) do
   for i = 1, host.n do gone[i] = host.list[2 * i - 1] end
   many('ZREM', 'f:' .. host.number, gone)
   if not host.id then emptied[#emptied + 1] = host.number
-  elseif host.n > 0 then stand(host.number, pause > 0 and host[${T_FREE}] or host.rank) end
+  elseif host.n > 0 then put(standing, host.number, pause > 0 and host[${T_FREE}] or host.rank) end
 end
 many('ZADD', 'f', standing); many('ZREM', 'f', emptied)
 local rows, token, numbers, seen, k = read('pages', fresh), format('%d', floor((now + lease * 1e6) / 2) * 2 + 1), {}, {}, 0
 for i = 1, got do
+  if not values[i] then values[i], k = rows[k + 1] or '', k + 1 end
   local value, at = values[i], #queue
-  if not value then value, k = rows[k + 1] or '', k + 1 end
-  values[i], queue[at + 1], queue[at + 2] = value, token, ids[i]
+  queue[at + 1], queue[at + 2] = token, ids[i]
   local number = #value < 4 and 0 or (up('<I4', value))
   if not seen[number] then numbers[#numbers + 1], seen[number] = format('%d', number), true end
 end
 many('ZADD', 'q', queue)
-local turns, opened = {}, {}
+local turns, opened, packed = {}, {}, {}
 for i = 1, #learned do
   local key, host = learned[i], hosts[learned[i]]
-  local kept = host[${MOVED}]
-  if kept == true then kept = pk(TURNS, host[${T_FREE}], host[${T_TURN}], host[${T_AWAITED}]) end
-  if kept then turns[#turns + 1], turns[#turns + 2] = key, kept
-  elseif pause <= 0 and host[${T_FREE}] > 0 and host[${OPENS}] <= now then opened[#opened + 1] = key end
+  local free, turn = host[${T_FREE}], host[${T_TURN}]
+  if host[${MOVED}] then -- a turn before the host is free says nothing: so most are packed alike
+    local like = turn <= free and free or key
+    packed[like] = packed[like] or pk(TURNS, free, turn, host[${T_AWAITED}])
+    turns[#turns + 1], turns[#turns + 2] = key, packed[like]
+  elseif pause <= 0 and free > 0 and host[${OPENS}] <= now then opened[#opened + 1] = key end
 end
 many('HSET', 'opens', turns); many('HDEL', 'opens', opened)
 store_counts({dispatched = got, leases_expired = expired})
