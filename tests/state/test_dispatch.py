@@ -57,7 +57,7 @@ def test_a_row_that_cannot_be_read_is_told_and_stops_nobody(space: TimedNamespac
 def test_a_queued_row_that_is_no_row_leaves_the_queue_and_stops_nobody(space: TimedNamespace, damage: bytes) -> None:
     space.visit("h/1", "h/2", wait=1.0)
     space.command("HSET", space.key("pages"), page_of("h/1"), damage)
-    space.call("hold_host", "elsewhere", 1.0)
+    space.hold("elsewhere", 1.0)
     space.advance(2.0)
     assert space.names(5) == ["h/2"]
     assert space.score(page_of("h/1")) is None

@@ -21,8 +21,7 @@ local function write_state(d) call('SET', P .. 'd', pk(STATE, unpack(d))) end
 -- When a page is due (scheduling/numbers.py), and where that is on the queue: whole and even, as odd scores are leases.
 local function deadline(L, b, a, s, e, l)
   local wait = a + s * L
-  wait = wait > l and l or wait
-  return b + (wait < e and e or wait) * 1e6
+  return b + (wait > l and max(l, e) or wait < e and e or wait) * 1e6
 end
 local function place(due) return due >= FAR and FAR or due - due % 2 end
 local function many(command, key, list) if #list > 0 then call(command, P .. key, unpack(list)) end end
