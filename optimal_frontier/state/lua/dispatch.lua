@@ -45,7 +45,7 @@ local function start(host)
   host[${T_FREE}], host[${T_AWAITED}], host[${OPENS}], host[${MOVED}] = free, waits, waits > now and opens_at(free, waits) or free, true
 end
 -- Pages of the queue, in its order; those in `ready` may go out. Columns, as a table of each page costs more than all the rest.
-local id, score_of, row, key_of, due, gain, leased, keeps, ready = {}, {}, {}, {}, {}, {}, {}, {}, {}
+local row, id, score_of, key_of, due, gain, leased, keeps, ready = nil, {}, {}, {}, {}, {}, {}, {}, {}
 local PLACES, wait, queue, kept, over, from, last, looks = 1024, want > 0 and FAR or 0, {}, 0, 0, 0, FAR, ${MOST_LOOKED_AT} + 1 - 2 * want
 local function put(list, name, score) list[#list + 1], list[#list + 2] = format('%d', score), name end
 local function put_off(page, host, score, is_kept)
@@ -201,4 +201,4 @@ if run ~= 0 then d[${D_RUN}], d[${D_DISPATCHES}] = (run < 0 or found == 0) and m
 write_state(d)
 local is_known = call('EXISTS', P .. 'memory', P .. 'hosts:words') > 0
 return {pk('<dddddddddd', now, wait, ranked_at, L, d[${D_PLAN}], d[${D_FORGOTTEN}], token, told, found, dispatches), ids, values,
-  is_known and read('memory', ids) or {}, is_known and read('hosts:words', numbers) or {}, read('hosts:names', numbers)}
+  is_known and read('memory', ids), is_known and read('hosts:words', numbers), read('hosts:names', numbers)}
