@@ -185,6 +185,17 @@ def test_a_host_whose_start_is_awaited_stays_shut_to_those_who_do_not_pace(space
     assert len(space.dispatch(4)) == 4
 
 
+def test_hosts_that_start_at_once_keep_their_own_turns(space: TimedNamespace) -> None:
+    """Of one more pages are due, and have got turns of it; what another has of an earlier turn says nothing any more."""
+    space.visit("a/0", "a/1", "a/2", "b/0", "c/0", wait=1.0)
+    space.advance(2.0)
+    assert sorted(hosts_of(space.names(8, host_delay=1.0, awaited=15.0))) == ["a", "b", "c"]
+    fields = [int(space.command("HGET", space.key("hosts"), host)).to_bytes(4, "little") for host in "abc"]
+    kept = [HostTurns.stored(value) for value in space.command("HMGET", space.key("opens"), *fields)]
+    shown = [(turns.free - space.at, turns.awaited - space.at, turns.turn > turns.free) for turns in kept if turns is not None]
+    assert shown == [(1e6, 15e6, True), (1e6, 15e6, False), (1e6, 15e6, False)]
+
+
 def test_a_turn_is_named_as_its_crawler_names_it(space: TimedNamespace) -> None:
     space.add(new_page("a/1"))
     (handout,) = space.dispatch(host_delay=1.0, lease=15.0, awaited=15.0)

@@ -17,7 +17,7 @@ local function is_there(key) return is_special and call('EXISTS', P .. key) == 1
 local is_spared, has_first = run ~= 0 and is_there('grace'), is_there('f')
 local L, is_first_pass, share = ranked_at, share >= 1 and has_first, share % 1
 local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) - drawn or n
-local want, pause = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6
+local want, pause, awaits = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6, awaited > 0 and now + awaited * 1e6 or 0
 -- Hosts, by 4 bytes as rows have them: what is kept of the turns of each, when it opens, how many requests it takes, and whether the turns
 -- have moved. Lists, as a table with names costs more than all the rest.
 local hosts, learned, rooms, is_paced = {}, {}, {}, pause > 0 or is_there('opens')
@@ -41,8 +41,8 @@ local function start(host)
   host[${ROOM}] = host[${ROOM}] - 1
   if pause <= 0 then return end
   local late = period > 0 and host[${T_FREE}] > 0 and min(now - host[${T_FREE}], ${CATCH_UP} * 1e6, period * 1e6) or 0
-  local free, waits = now + max(delay * 1e6, period * 1e6 - late), awaited > 0 and now + awaited * 1e6 or 0
-  host[${T_FREE}], host[${T_AWAITED}], host[${OPENS}], host[${MOVED}] = free, waits, waits > now and opens_at(free, waits) or free, true
+  local free = now + (late > 0 and max(delay * 1e6, period * 1e6 - late) or pause)
+  host[${T_FREE}], host[${T_AWAITED}], host[${OPENS}], host[${MOVED}] = free, awaits, awaits > 0 and opens_at(free, awaits) or free, true
 end
 -- Pages of the queue, in its order; those in `ready` may go out. Columns, as a table of each page costs more than all the rest.
 local row, id, score_of, key_of, due, gain, leased, keeps, ready = nil, {}, {}, {}, {}, {}, {}, {}, {}
@@ -64,7 +64,7 @@ while #ready - over < want and looks > 0 and from < 256 do
   learn_hosts(key_of)
   last, looks = tonumber(told[#told]) or last, looks - #rows
   for i = from + 1, #row do
-    local value, score, host = row[i], told[2 * (i - from)], is_bound and hosts[key_of[i]]
+    local value, score, host = row[i], told[2 * (i - from)], hosts[key_of[i]]
     local held = byte(score, -1) % 2 == 1 and tonumber(score) -- odd as its last digit is: the number itself is needed of few
     if held and (held > now or is_spared) then wait, looks = min(wait, held > now and held - now or 1e6), looks + 1
     elseif not value or #value < HEAD then call('ZREM', P .. 'q', id[i])
