@@ -141,6 +141,16 @@ def test_hosts_spread_over_partitions_and_stay_there(two: TimedNamespace) -> Non
     assert 60 < sum(told) < 140
 
 
+@pytest.mark.parametrize("score", [2, 3, 2e15, 2e15 + 1, 2e15 + 1e6, 9e15])
+def test_the_last_digit_of_a_score_tells_whether_it_is_a_lease(space: TimedNamespace, score: float) -> None:
+    """Servers write whole numbers with all of their digits, also those that end in zeros."""
+    space.visit("h/1", wait=1.0)
+    space.advance(2.0)
+    space.command("ZADD", space.key("q"), score, page_of("h/1"))
+    assert space.names() == ["h/1"]
+    assert space.counts().get("leases_expired", 0) == score % 2
+
+
 def test_a_counter_that_is_none_is_an_error(space: TimedNamespace) -> None:
     space.command("HSET", space.key("stats"), "visits", "many")
     with pytest.raises(StateError, match="counter"):
