@@ -77,7 +77,7 @@ CONSTANTS: Final = {
     "BELIEVED": BELIEVED_S,
     "REMEMBERED": REMEMBERED_S,
     "FRESH_STATE": ", ".join(f"{value:g}" for value in PartitionState()),
-    # Where each field of ``d`` stands among them: D_AT, D_TOKENS, ...
+    # Where each field of ``d`` stands among them: D_AT, D_TOKENS, ...; those of ``opens``, and what dispatch has of a host behind them.
     **{f"D_{name.upper()}": number for number, (name, _) in enumerate(STATE_FIELDS, 1)},
     **{f"T_{name.upper()}": number for number, (name, _) in enumerate(TURN_FIELDS, 1)},
     "OPENS": len(TURN_FIELDS) + 1,

@@ -30,7 +30,7 @@ local function learn_hosts(keys)
   for i = 1, #keys do
     if not hosts[keys[i]] then hosts[keys[i]], learned[#learned + 1] = true, keys[i] end
   end
-  local kept = is_paced and read('opens', {unpack(learned, known + 1)}) or {}
+  local kept = is_paced and #learned > known and call('HMGET', P .. 'opens', unpack(learned, known + 1)) or {}
   for i = known + 1, #learned do
     local turns, free, turn, waits = kept[i - known], 0, 0, 0
     if turns then free, turn, waits = up(TURNS, #turns < ${TURNS_BYTES} and turns .. NONE or turns) end
