@@ -17,6 +17,7 @@ from optimal_frontier.state.partition import (
     Dispatched,
     add_calls,
     dispatch_call,
+    hold_call,
     observe_calls,
     parse_dispatch,
     renew_call,
@@ -152,6 +153,9 @@ class TimedNamespace(Namespace):
 
     def call(self, script: str, *arguments: Any, k: int = 0) -> Any:
         return self.run([Call(k, script, arguments)])[0]
+
+    def hold(self, host: str, seconds: float, k: int = 0) -> int:
+        return int(self.run([hold_call(k, host, seconds)])[0])
 
     def lock(self, k: int = 0) -> int:
         return int(self.call("take_planner_lock", "planner", 10_000_000, k=k))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+import msgpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -162,10 +163,16 @@ def store_calls(
     """Return the calls that store what has changed, and drop what is ``gone``; each yields -1 if another planner has taken over."""
     dropped = list(gone)
     keys = np.array([*hosts, *groups, *dropped], "<u8").view(f"V{_KEY_BYTES}").tolist()
-    pairs: list[Any] = [b""] * (2 * len(keys))
-    pairs[::2], pairs[1::2] = keys, [*hosts.values(), *groups.values(), *[b""] * len(dropped)]
-    starts = range(0, max(len(pairs), 1), 2 * BATCH)
-    return [Call(partition, "store_clocks", [fence, "" if at < starts[-1] else last, *pairs[at : at + 2 * BATCH]]) for at in starts]
+    values = [*hosts.values(), *groups.values()]
+    pairs: list[Any] = [b""] * (2 * len(values))
+    pairs[::2], pairs[1::2] = keys[: len(values)], values
+    calls = []
+    for at in range(0, max(len(keys), 1), BATCH):
+        leaving = msgpack.packb(keys[max(at, len(values)) : at + BATCH], use_bin_type=False)
+        is_last = last and at + BATCH >= len(keys)
+        stored = [*pairs[2 * at : 2 * (at + BATCH)], *((_LAST, last) if is_last else ())]
+        calls.append(Call(partition, "store_clocks", [fence, leaving, *stored]))
+    return calls
 
 
 def _parsed(pairs: Iterable[tuple[bytes, bytes]]) -> StoredClocks:

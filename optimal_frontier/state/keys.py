@@ -51,7 +51,7 @@ KEYS: Final = (
         "hash",
         "H in 4 bytes -> when requests to it may begin, in doubles: see below",
         "hosts",
-        "dispatch, hold_host, note_starts, take_turns",
+        "dispatch, shut_hosts, take_turns",
     ),
     Key("grace", "string", "while it is there, leases that ran out are spared: nobody could renew them; expires", "fixed", "dispatch"),
     Key("hosts", "hash", "host name -> H", "hosts", "add_pages, adopt, take_turns"),

@@ -26,7 +26,7 @@ STATE_FIELDS: Final = (
 #: The same of a value of ``opens``.
 TURN_FIELDS: Final = (
     ("free", "when the host is free, microseconds since the epoch"),
-    ("turn", "its last turn that is taken, in the same unit"),
+    ("turn", "its last turn that is taken, in the same unit; one that is not after `free` says nothing"),
     ("awaited", "until when the start of a fetch is awaited; 0: none is"),
 )
 #: Seconds by which the server's clock may jump between two calls and is believed; for which it is remembered how far it was off.

@@ -38,8 +38,7 @@ _ROOM: Final = struct.Struct("<II")
 _STATE: Final = struct.Struct("<10d")
 _BELIEF: Final = struct.Struct("<dd")
 _TURN: Final = struct.Struct("<dddd")
-_PAUSE: Final = struct.Struct("<d")
-_START: Final = struct.Struct("<dd")
+_SHUT: Final = struct.Struct("<ddd")
 _RENEWAL: Final = struct.Struct("<dd")
 _HOST: Final = struct.Struct("<I")
 
@@ -273,7 +272,7 @@ def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
 
 def hold_call(partition: int, host: str, seconds: float, belief: Belief = NO_BELIEF) -> Call:
     """Return the call that keeps requests from a host for a while."""
-    return Call(partition, "hold_host", [host, repr(seconds), _BELIEF.pack(belief.expected, belief.within)])
+    return Call(partition, "shut_hosts", [_BELIEF.pack(belief.expected, belief.within), host, _SHUT.pack(0.0, seconds * 1e6, 0.0)])
 
 
 def draw_call(partition: int, budget: float, fetches: int, lease: float = 15.0, belief: Belief = NO_BELIEF) -> Call:
@@ -289,8 +288,10 @@ def starts_calls(partition: int, pause: float, starts: Sequence[tuple[str, float
     """
     calls = []
     for at in range(0, len(starts), BATCH):
-        told = [value for host, began, named in starts[at : at + BATCH] for value in (host, _START.pack(began * 1e6, named))]
-        calls.append(Call(partition, "note_starts", [_PAUSE.pack(pause * 1e6), *told]))
+        told: list[Any] = [_BELIEF.pack(0.0, 0.0)]
+        for host, began, named in starts[at : at + BATCH]:
+            told += (host, _SHUT.pack(began * 1e6, pause * 1e6 if began else 0.0, named))
+        calls.append(Call(partition, "shut_hosts", told))
     return calls
 
 
@@ -345,7 +346,7 @@ def _value_after(seen: Observation) -> bytes:
 
 def renew_call(partition: int, leases: Sequence[tuple[bytes, float, float]]) -> Call:
     """Return the call that renews leases: page, token, new token of each; it yields 1 (held) or 0 per lease."""
-    return Call(partition, "renew", [b"".join(page + _RENEWAL.pack(token, new) for page, token, new in leases)])
+    return Call(partition, "renew", [word for page, token, new in leases for word in (page, _RENEWAL.pack(token, new))])
 
 
 def renewed(token: float, lease_s: float) -> float:

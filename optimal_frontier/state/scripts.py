@@ -52,6 +52,8 @@ CONSTANTS: Final = {
     "STATE_AT": _at("state"),
     "FLAGS_AT": _at("flags"),
     "RANK_AT": _at("a"),
+    "LEAST_AT": _at("min_interval"),
+    "MOST_AT": _at("max_interval"),
     "VISITS_AT": _at("visits"),
     "PATTERN_AT": _at("pattern"),
     "SPARE": FURTHER,
@@ -70,12 +72,17 @@ CONSTANTS: Final = {
     "KEPT_CHANGES": KEPT_CHANGES,
     "STATE_FORMAT": "<" + "d" * len(STATE_FIELDS),
     "TURNS_FORMAT": "<" + "d" * len(TURN_FIELDS),
+    "TURNS_BYTES": 8 * len(TURN_FIELDS),
     "LACKING_BYTES": LACKING_BYTES,
     "BELIEVED": BELIEVED_S,
     "REMEMBERED": REMEMBERED_S,
     "FRESH_STATE": ", ".join(f"{value:g}" for value in PartitionState()),
-    # Where each field of ``d`` stands among them: D_AT, D_TOKENS, ...
+    # Where each field of ``d`` stands among them: D_AT, D_TOKENS, ...; those of ``opens``, and what dispatch has of a host behind them.
     **{f"D_{name.upper()}": number for number, (name, _) in enumerate(STATE_FIELDS, 1)},
+    **{f"T_{name.upper()}": number for number, (name, _) in enumerate(TURN_FIELDS, 1)},
+    "OPENS": len(TURN_FIELDS) + 1,
+    "ROOM": len(TURN_FIELDS) + 2,
+    "MOVED": len(TURN_FIELDS) + 3,
 }
 
 

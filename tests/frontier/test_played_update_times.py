@@ -11,7 +11,6 @@ from optimal_frontier.frontier.dispatching.revising import force
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.state.checking import check_state
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.namespace import Call
 
 PERIOD = 1000.0
 #: START is a multiple of the period.
@@ -83,7 +82,7 @@ def test_a_shut_host_delays_its_own_pages_only(space):
     )
     play.until(150.0)
     shut = [number for number in news if play.names[number].startswith("n0/")]
-    space.run([Call(0, "hold_host", ["n0", "100.0"])])
+    space.hold("n0", 100.0)
     play.until(215.0)
     for number in news:
         visits = [at - START for at in play.visits[number]]

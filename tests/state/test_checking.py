@@ -8,7 +8,7 @@ from judged_crawl import JudgedCrawl
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.state.checking import check_state
 from optimal_frontier.state.namespace import Call
-from optimal_frontier.state.partition import revise_calls
+from optimal_frontier.state.partition import hold_call, revise_calls
 from optimal_frontier.state.rows import HEAD_BYTES, ONCE, RETIRED, TRANSIENT
 
 SEEN, OTHER, WAITING, LATER = "http://a.example/seen", "http://b.example/other", "http://c.example/waiting", "http://c.example/later"
@@ -74,7 +74,7 @@ def test_every_stage_of_a_page_is_sound(stored):
     assert not found(stored)
     stored.namespace.run([Call(0, "forget", [stored.page(SEEN), stored.page(LATER)])])
     assert not found(stored)
-    stored.namespace.run([Call(0, "hold_host", ["c.example", 100])])
+    stored.namespace.run([hold_call(0, "c.example", 100)])
     stored.dispatch(host_delay=5.0)
     assert not found(stored)
 

@@ -57,7 +57,7 @@ def test_a_row_that_cannot_be_read_is_told_and_stops_nobody(space: TimedNamespac
 def test_a_queued_row_that_is_no_row_leaves_the_queue_and_stops_nobody(space: TimedNamespace, damage: bytes) -> None:
     space.visit("h/1", "h/2", wait=1.0)
     space.command("HSET", space.key("pages"), page_of("h/1"), damage)
-    space.call("hold_host", "elsewhere", 1.0)
+    space.hold("elsewhere", 1.0)
     space.advance(2.0)
     assert space.names(5) == ["h/2"]
     assert space.score(page_of("h/1")) is None
@@ -139,6 +139,16 @@ def test_hosts_spread_over_partitions_and_stay_there(two: TimedNamespace) -> Non
     told = [two.partition_of(f"host-{i}") for i in range(200)]
     assert told == [two.partition_of(f"host-{i}") for i in range(200)]
     assert 60 < sum(told) < 140
+
+
+@pytest.mark.parametrize("score", [2, 3, 2e15, 2e15 + 1, 2e15 + 1e6, 9e15])
+def test_the_last_digit_of_a_score_tells_whether_it_is_a_lease(space: TimedNamespace, score: float) -> None:
+    """Servers write whole numbers with all of their digits, also those that end in zeros."""
+    space.visit("h/1", wait=1.0)
+    space.advance(2.0)
+    space.command("ZADD", space.key("q"), score, page_of("h/1"))
+    assert space.names() == ["h/1"]
+    assert space.counts().get("leases_expired", 0) == score % 2
 
 
 def test_a_counter_that_is_none_is_an_error(space: TimedNamespace) -> None:

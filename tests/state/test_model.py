@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgpack
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -318,7 +319,7 @@ class Crawl(RuleBasedStateMachine):
         before, clocks = self.space.state(k), ["HGETALL", self.space.key("clocks", k)]
         (known,) = self.space.commands([clocks], partition=k)
         told = self.space.publish(fence, repr(log_price), 0.01, k=k)
-        stored = self.space.call("store_clocks", fence, "1-0", b"x" * 8, uuid.uuid4().bytes, k=k)
+        stored = self.space.call("store_clocks", fence, msgpack.packb([]), "last", "1-0", b"x" * 8, uuid.uuid4().bytes, k=k)
         (after,) = self.space.commands([clocks], partition=k)
         if fence != self.models[k].fence:
             assert (told, stored, self.space.state(k), after) == (-1, -1, before, known)
@@ -334,7 +335,7 @@ class Crawl(RuleBasedStateMachine):
     @rule(host=st.sampled_from(HOSTS), seconds=st.sampled_from([0.5, 3.0, 30.0]))
     def hold(self, host: str, seconds: float) -> None:
         k = partition_of(host)
-        if self.space.call("hold_host", host, seconds, k=k):
+        if self.space.hold(host, seconds, k=k):
             free = self.models[k].free_at
             free[host] = max(free.get(host, 0.0), self.now(k) + seconds * 1e6)
         else:

@@ -69,9 +69,9 @@ def test_a_delay_is_never_undercut_by_catching_up(space: TimedNamespace) -> None
 
 def test_a_hold_keeps_requests_from_a_host_alone(space: TimedNamespace) -> None:
     fill(space, 3)
-    assert space.call("hold_host", "a", 10.0) == 1
-    assert space.call("hold_host", "a", 1.0) == 1
-    assert space.call("hold_host", "nowhere", 1.0) == 0
+    assert space.hold("a", 10.0) == 1
+    assert space.hold("a", 1.0) == 1
+    assert space.hold("nowhere", 1.0) == 0
     assert set(hosts_of(space.names(32))) == set("bcd")
     told = space.ask(32)
     assert (told.handouts, told.wait) == ([], pytest.approx(10.0, abs=1e-5))
@@ -83,7 +83,7 @@ def test_a_hold_keeps_requests_from_a_host_alone(space: TimedNamespace) -> None:
 def test_after_a_hold_first_visits_come_back_even_if_revisits_were_busy_meanwhile(space: TimedNamespace) -> None:
     space.visit(*(f"a/{i}" for i in range(8)), wait=0.5)
     space.add(new_page("a/new"))
-    space.call("hold_host", "a", 5.0)
+    space.hold("a", 5.0)
     assert space.names(8, share=0.2) == []
     space.advance(6.0)
     # All that is wanted is due for revisits: nobody asks for first visits now.
@@ -95,7 +95,7 @@ def test_after_a_hold_first_visits_come_back_even_if_revisits_were_busy_meanwhil
 def test_pages_of_a_held_host_that_are_due_come_with_its_end(space: TimedNamespace) -> None:
     space.visit("a/1", "b/1", wait=1.0)
     space.advance(2.0)
-    space.call("hold_host", "a", 5.0)
+    space.hold("a", 5.0)
     assert space.names(4) == ["b/1"]
     space.advance(5.1)
     assert space.names(4) == ["a/1"]
@@ -106,7 +106,7 @@ def test_more_shut_pages_than_are_looked_at_do_not_hide_an_open_one(space: Timed
     space.visit(*(f"a/{i}" for i in range(400)), wait=1.0)
     space.visit("b/1", wait=1.5)
     space.advance(2.0)
-    space.call("hold_host", "a", 50.0)
+    space.hold("a", 50.0)
     seen: list[str] = []
     for _ in range(4):
         seen += space.names(1)
@@ -118,7 +118,7 @@ def test_who_was_shown_pages_of_shut_hosts_alone_asks_again_at_once(space: Timed
     space.visit(*(f"a/{i}" for i in range(200)), wait=1.0)
     space.visit("b/1", wait=1.5)
     space.advance(2.0)
-    space.call("hold_host", "a", 50.0)
+    space.hold("a", 50.0)
     told = space.ask(1)
     assert (told.handouts, told.wait) == ([], 0.0)
     assert space.names(1) == ["b/1"]
@@ -139,7 +139,7 @@ def test_a_lost_lease_of_a_shut_host_waits_for_its_turn_and_stays_lost(space: Ti
     space.add(new_page("a/1"))
     space.dispatch(1, lease=1.0)
     space.advance(2.0)
-    space.call("hold_host", "a", 5.0)
+    space.hold("a", 5.0)
     assert space.names(1) == []
     assert (space.score(page_of("a/1")) or 0) % 2 == 1
     space.advance(6.0)
@@ -183,6 +183,17 @@ def test_a_host_whose_start_is_awaited_stays_shut_to_those_who_do_not_pace(space
     space.run(starts_calls(0, 1.0, [("a", 0.0, awaited(space))]))
     space.advance(0.1)
     assert len(space.dispatch(4)) == 4
+
+
+def test_hosts_that_start_at_once_keep_their_own_turns(space: TimedNamespace) -> None:
+    """Of one more pages are due, and have got turns of it; what another has of an earlier turn says nothing any more."""
+    space.visit("a/0", "a/1", "a/2", "b/0", "c/0", wait=1.0)
+    space.advance(2.0)
+    assert sorted(hosts_of(space.names(8, host_delay=1.0, awaited=15.0))) == ["a", "b", "c"]
+    fields = [int(space.command("HGET", space.key("hosts"), host)).to_bytes(4, "little") for host in "abc"]
+    kept = [HostTurns.stored(value) for value in space.command("HMGET", space.key("opens"), *fields)]
+    shown = [(turns.free - space.at, turns.awaited - space.at, turns.turn > turns.free) for turns in kept if turns is not None]
+    assert shown == [(1e6, 15e6, True), (1e6, 15e6, False), (1e6, 15e6, False)]
 
 
 def test_a_turn_is_named_as_its_crawler_names_it(space: TimedNamespace) -> None:
@@ -238,7 +249,7 @@ def test_turns_come_after_one_another_and_handouts_after_them(space: TimedNamesp
 def test_asking_for_turns_of_a_host_that_is_held_for_long_does_not_keep_it_shut_for_longer(space: TimedNamespace) -> None:
     """Nobody waits for such a turn: it is told when it would be, and not taken, however often it is asked for."""
     fill(space, 2)
-    space.call("hold_host", "a", 600.0)
+    space.hold("a", 600.0)
     for _ in range(50):
         wait, turn = space.run(turns_calls(0, 10.0, 15.0, ["a"]))[0]
         space.run(starts_calls(0, 10.0, [("a", 0.0, turn)]))

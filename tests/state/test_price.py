@@ -110,7 +110,7 @@ def test_pages_that_the_price_does_not_decide_leave_it_alone(space: TimedNamespa
 def test_a_page_that_waited_for_its_host_leaves_the_price_alone(space: TimedNamespace) -> None:
     queue(space, {"h/1": (30.0, Numbers(40.0, 5.0, 0.0, 1e9))})
     space.set_price(0.0, 0.01)
-    space.call("hold_host", "h", 30.0)
+    space.hold("h", 30.0)
     assert space.names() == []
     space.advance(31.0)
     assert space.names() == ["h/1"]

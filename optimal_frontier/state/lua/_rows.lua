@@ -1,6 +1,7 @@
 -- Shared by every script and put in front of it by scripts.py, which fills in what stands in ${...}.
 -- KEYS[1]  prefix of the partition, "NAMESPACE:{k}:"; every key carries its hash tag. Times are whole microseconds. Keys: see keys.py.
-local P, call, up, pk, sub, format, floor = KEYS[1], redis.call, struct.unpack, struct.pack, string.sub, string.format, math.floor
+local P, call, up, pk, floor, min, max = KEYS[1], redis.call, struct.unpack, struct.pack, math.floor, math.min, math.max
+local sub, byte, format = string.sub, string.byte, string.format
 local HEAD, PAGE, FAR, FRONT = ${HEAD_BYTES}, ${PAGE_BYTES}, 9e15, 4 -- FRONT: score of a page that was pinged; those given back have 2
 -- Values of d and of opens (layouts.py); zeros stand for what one of an earlier build lacks.
 local STATE, TURNS, NONE = '${STATE_FORMAT}', '${TURNS_FORMAT}', string.rep('\0', ${LACKING_BYTES})
@@ -12,18 +13,15 @@ local function clock(d, expected, within)
   local since = told - d[${D_CLOCK}]
   local is_near = since >= 0 and since < ${REMEMBERED} * 1e6 and told > at
   if (expected or 0) == 0 then expected, within = is_near and at + since or told, ${BELIEVED} * 1e6 end
-  return math.max(math.abs(told - expected) > within and expected or told, at), told
+  return max(math.abs(told - expected) > within and expected or told, at), told
 end
-local function read_state()
-  local kept = call('GET', P .. 'd')
-  return kept and {up(STATE, kept .. NONE)} or {${FRESH_STATE}}
-end
+local function has(flags, bit) return flags % (2 * bit) >= bit end
+local function read_state() return {up(STATE, (call('GET', P .. 'd') or pk(STATE, ${FRESH_STATE})) .. NONE)} end
 local function write_state(d) call('SET', P .. 'd', pk(STATE, unpack(d))) end
 -- When a page is due (scheduling/numbers.py), and where that is on the queue: whole and even, as odd scores are leases.
 local function deadline(L, b, a, s, e, l)
   local wait = a + s * L
-  wait = wait > l and l or wait
-  return b + (wait < e and e or wait) * 1e6
+  return b + (wait > l and max(l, e) or wait < e and e or wait) * 1e6
 end
 local function place(due) return due >= FAR and FAR or due - due % 2 end
 local function many(command, key, list) if #list > 0 then call(command, P .. key, unpack(list)) end end
@@ -36,7 +34,7 @@ local function queue_first(rows)
     local host, rank = format('%d', (up('<I4', rows[i]))), up('<d', rows[i], ${RANK_AT})
     if not lists[host] then hosts[#hosts + 1], lists[host] = host, {best = rank} end
     local list = lists[host]
-    list[#list + 1], list[#list + 2], list.best = format('%d', rank), rows[i + 1], math.min(rank, list.best)
+    list[#list + 1], list[#list + 2], list.best = format('%d', rank), rows[i + 1], min(rank, list.best)
   end
   for i, score in ipairs(hosts[1] and call('ZMSCORE', P .. 'f', unpack(hosts)) or {}) do
     call('ZADD', P .. 'f:' .. hosts[i], unpack(lists[hosts[i]]))

@@ -22,7 +22,7 @@ for j = 1, n do
   if old then
     local before = sub(old, HEAD + 1)
     if sub(tail, 1, 4) == '\0\0\0\0' then tail = sub(before, 1, 4) .. sub(tail, 5) end
-    local state = #old < HEAD and DONE or string.byte(old, ${STATE_AT})
+    local state = #old < HEAD and DONE or byte(old, ${STATE_AT})
     result[j] = state >= RETIRED and #old >= HEAD and old or 0
     if tail ~= before and state ~= DONE then
       new[id] = sub(old, 1, HEAD) .. tail

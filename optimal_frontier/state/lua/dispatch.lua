@@ -4,7 +4,6 @@
 -- Returns  {doubles; lists of pages, stored values, memories; of each host, in the order of these pages, its words; its name}, no memories
 --          and no words where nobody has any (see `parse_dispatch`). O(log n) a page; a lease whose reply is lost runs out.
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
-local min, max = math.min, math.max
 local n, per_host, drawn, lease, budget, bucket, share, delay, period, awaited, expected, within, run = up('<I4I4I4dddddddddd', ARGV[1])
 local d = read_state()
 local now, told = clock(d, expected, within)
@@ -15,85 +14,82 @@ if (run ~= 0 or drawn > 0) and dispatches > 0 and now - d[${D_AT}] > max(lease *
 -- At most times there is none of these: then one question is enough.
 local is_special = call('EXISTS', P .. 'grace', P .. 'f', P .. 'opens') > 0
 local function is_there(key) return is_special and call('EXISTS', P .. key) == 1 end
-local is_spared, is_first_pass = run ~= 0 and is_there('grace'), share >= 1 and is_there('f')
-local L, share = ranked_at, share % 1
+local is_spared, has_first = run ~= 0 and is_there('grace'), is_there('f')
+local L, is_first_pass, share = ranked_at, share >= 1 and has_first, share % 1
 local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) - drawn or n
-local want, pause = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6
--- Hosts, by 4 bytes as rows have them: when each is free, the last turn that is taken there, until when the start of a fetch is awaited,
--- when it opens, and how many requests it takes.
-local hosts, rooms, is_paced = {}, {}, pause > 0 or is_there('opens')
+local want, pause, awaits = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6, awaited > 0 and now + awaited * 1e6 or 0
+-- Hosts, by 4 bytes as rows have them: what is kept of the turns of each, when it opens, how many requests it takes, and whether the turns
+-- have moved. Lists, as a table with names costs more than all the rest.
+local hosts, learned, rooms, is_paced = {}, {}, {}, pause > 0 or is_there('opens')
 local is_bound, most_of_host = is_paced or per_host > 0 or #ARGV[2] > 0, pause > 0 and 1 or per_host > 0 and per_host or FAR
 for i = 1, #ARGV[2], 8 do rooms[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
-local function is_open(host) return host.opens <= now and host.room > 0 end
-local function set(host, free, turn, waits)
-  host.free, host.turn, host.waits = free, turn, waits
-  host.opens = waits > now and max(free, min(waits, now + ${AWAITED} * 1e6)) or free
-end
+local function opens_at(free, waits) return waits > now and max(free, min(waits, now + ${AWAITED} * 1e6)) or free end
+local function is_open(host) return host[${OPENS}] <= now and host[${ROOM}] > 0 end
 local function learn_hosts(keys)
-  local asked = {}
-  for _, key in ipairs(keys) do
-    if not hosts[key] then
-      hosts[key], asked[#asked + 1] = {room = rooms[key] or most_of_host}, key
-      set(hosts[key], 0, 0, 0)
-    end
+  local hosts, learned, known = hosts, learned, #learned
+  for i = 1, #keys do
+    if not hosts[keys[i]] then hosts[keys[i]], learned[#learned + 1] = true, keys[i] end
   end
-  for i, kept in ipairs(is_paced and read('opens', asked) or {}) do
-    if kept then set(hosts[asked[i]], up(TURNS, kept .. NONE)) end
+  local kept = is_paced and #learned > known and call('HMGET', P .. 'opens', unpack(learned, known + 1)) or {}
+  for i = known + 1, #learned do
+    local turns, free, turn, waits = kept[i - known], 0, 0, 0
+    if turns then free, turn, waits = up(TURNS, #turns < ${TURNS_BYTES} and turns .. NONE or turns) end
+    hosts[learned[i]] = {free, turn, waits, waits > now and opens_at(free, waits) or free, rooms[learned[i]] or most_of_host, false}
   end
 end
 local function start(host)
-  host.room = host.room - 1
+  host[${ROOM}] = host[${ROOM}] - 1
   if pause <= 0 then return end
-  local late = host.free > 0 and min(now - host.free, ${CATCH_UP} * 1e6, period * 1e6) or 0
-  set(host, now + max(delay * 1e6, period * 1e6 - late), host.turn, awaited > 0 and now + awaited * 1e6 or 0)
-  host.moved = true
+  local late = period > 0 and host[${T_FREE}] > 0 and min(now - host[${T_FREE}], ${CATCH_UP} * 1e6, period * 1e6) or 0
+  local free = now + (late > 0 and max(delay * 1e6, period * 1e6 - late) or pause)
+  host[${T_FREE}], host[${T_AWAITED}], host[${OPENS}], host[${MOVED}] = free, awaits, awaits > 0 and opens_at(free, awaits) or free, true
 end
 -- Pages of the queue, in its order; those in `ready` may go out. Columns, as a table of each page costs more than all the rest.
-local id, score_of, row, host_of, due, gain, keeps, ready = {}, {}, {}, {}, {}, {}, {}, {}
+local row, id, score_of, key_of, due, gain, leased, keeps, ready = nil, {}, {}, {}, {}, {}, {}, {}, {}
 local PLACES, wait, queue, kept, over, from, last, looks = 1024, want > 0 and FAR or 0, {}, 0, 0, 0, FAR, ${MOST_LOOKED_AT} + 1 - 2 * want
-local function put(page, score) queue[#queue + 1], queue[#queue + 2] = format('%d', score), page end
+local function put(list, name, score) list[#list + 1], list[#list + 2] = format('%d', score), name end
 local function put_off(page, host, score, is_kept)
-  local open = max(host.opens, now + 10000)
-  local at = max(host.turn, open)
-  if is_kept and kept < ${RIVALS} then kept = kept + 1; put(page, place(open))
-  elseif score <= now then put(page, place(at) + score % 2); host.turn, host.moved = at + max(pause / ${RIVALS}, 10000), true end
+  local open = max(host[${OPENS}], now + 10000)
+  local at = max(host[${T_TURN}], open)
+  if is_kept and kept < ${RIVALS} then kept = kept + 1; put(queue, page, place(open))
+  elseif score <= now then put(queue, page, place(at) + score % 2); host[${T_TURN}], host[${MOVED}] = at + max(pause / ${RIVALS}, 10000), true end
   wait = min(wait, open - now)
 end
 while #ready - over < want and looks > 0 and from < 256 do
   local told = call('ZRANGE', P .. 'q', from, from + want + ${SPARE} - 1, 'WITHSCORES')
   for k = 1, #told, 2 do id[from + (k + 1) / 2] = told[k] end
-  local rows, keys = #told > 0 and call('HMGET', P .. 'pages', unpack(id, from + 1)) or {}, {}
-  for k = 1, is_bound and #rows or 0 do keys[k] = sub(rows[k] or '', 1, 4) end
-  if is_bound then learn_hosts(keys) end
-  for k = 1, #rows do
-    local i, value, score, host = from + k, rows[k], tonumber(told[2 * k]), hosts[keys[k]]
-    local is_leased = score % 2 == 1
-    last, looks = score, looks - 1
-    if is_leased and (score > now or is_spared) then wait, looks = min(wait, score > now and score - now or 1e6), looks + 1
+  local rows = #told > 0 and call('HMGET', P .. 'pages', unpack(id, from + 1)) or {}
+  if from == 0 then row = rows else for k = 1, #rows do row[from + k] = rows[k] end end
+  for i = from + 1, is_bound and #row or 0 do key_of[i] = sub(row[i] or '', 1, 4) end
+  learn_hosts(key_of)
+  last, looks = tonumber(told[#told]) or last, looks - #rows
+  for i = from + 1, #row do
+    local value, score, host = row[i], told[2 * (i - from)], hosts[key_of[i]]
+    local held = byte(score, -1) % 2 == 1 and tonumber(score) -- odd as its last digit is: the number itself is needed of few
+    if held and (held > now or is_spared) then wait, looks = min(wait, held > now and held - now or 1e6), looks + 1
     elseif not value or #value < HEAD then call('ZREM', P .. 'q', id[i])
     else
-      local flags, b, a, s, e, l, _, least, most = up('<Bdfffffff', value, ${FLAGS_AT})
+      local flags, b, a, s, e, l = up('<Bdffff', value, ${FLAGS_AT})
       local at, late, moves, first = now, 1e6, false, now
-      if not is_leased then
+      if not held then
         local free_wait = a + s * L
         at, moves, first = deadline(L, b, a, s, e, l), s > 0 and free_wait > e and free_wait < l, b + e * 1e6
         late = moves and (now - at) / 1e6 / s or 2 * (now - at) / (at - b + 1)
         moves = moves or late > ${STARVED} and e < l and free_wait <= e
         if late ~= late then at, late, moves, first = now, 0, false, now end -- a damaged row: its reader puts it aside
         -- A page whose update time has come, or that was pinged, goes before pages worth the price times e or less.
-        local is_its_time = flags % (2 * ${TIMED}) >= ${TIMED} or e == l and flags % (2 * ${SIGNALLED}) >= ${SIGNALLED}
-        if late >= 0 and is_its_time then late = late + 1 end
+        if flags > 0 and late >= 0 and (has(flags, ${TIMED}) or e == l and has(flags, ${SIGNALLED})) then late = late + 1 end
       end
       -- In a first pass pinned pages and hubs keep their times, and forced pages are not put off.
-      local is_kept = e == l and (l == 0 or least >= most) or flags % (2 * ${HUB}) >= ${HUB}
-      is_kept = is_kept and is_first_pass and not is_leased and late >= 0
-      if is_bound and not is_open(host) then put_off(id[i], host, score, is_kept)
+      local is_kept = is_first_pass and not held and late >= 0 and (has(flags, ${HUB})
+        or e == l and (l == 0 or up('<f', value, ${LEAST_AT}) >= up('<f', value, ${MOST_AT})))
+      if host and (host[${OPENS}] > now or host[${ROOM}] <= 0) then put_off(id[i], host, tonumber(score), is_kept)
       elseif first > now then
         wait = min(wait, first - now)
-        if first > score then put(id[i], place(first)) end
+        if first > tonumber(score) then put(queue, id[i], place(first)) end
       else
-        score_of[i], row[i], host_of[i], due[i] = score, value, host, at
-        if moves then gain[i] = late > step and step or late < -step and -step or late end
+        score_of[i], due[i] = score, at
+        if moves then gain[i] = late > step and step or late < -step and -step or late elseif held then leased[i] = 1 end
         if is_kept then keeps[i] = true elseif is_first_pass and late >= 0 then over = over + 1 end
         -- By lateness in millionths, then by their places: one number each, as sorting by a function takes longer.
         late = is_kept and -2e12 or late > 1e6 and -1e12 or late > -1e6 and -1e6 * late or 1e12
@@ -109,10 +105,10 @@ table.sort(ready)
 -- it, by which the host stands in f then; where hosts are few, four are read at a time. Of no more hosts than can have one: pages that are
 -- due now go before first visits, but for the share of these.
 local firsts, begun, standing, emptied, further, due_now = {}, {}, {}, {}, 1, 0
-while due_now < #ready and due[ready[due_now + 1] % PLACES] <= now do due_now = due_now + 1 end
+while has_first and due_now < #ready and due[ready[due_now + 1] % PLACES] <= now do due_now = due_now + 1 end
 local saved, most = floor(discovery + share * want), 0
 if is_first_pass then most = want
-elseif is_special and (saved > 0 or #ready < want or due_now == 0) then most = min(want, max(0, want - due_now) + saved) end
+elseif has_first and (saved > 0 or #ready < want or due_now == 0) then most = min(want, max(0, want - due_now) + saved) end
 local function line_up(host)
   local list, at, i = host.list, 2 * host.n, 1
   local told = list[at + 1] and {} or call('ZRANGE', P .. 'f:' .. host.number, host.n, host.n + further, 'WITHSCORES')
@@ -121,7 +117,6 @@ local function line_up(host)
   while firsts[i] and firsts[i].rank > (host.rank or 0) do i = i + 1 end
   if host.id and is_open(host) then table.insert(firsts, i, host) end
 end
-local function stand(number, at) standing[#standing + 1], standing[#standing + 2] = format('%d', at), number end
 for from = 0, most > 0 and want + #ARGV[2] / 8 or -1, want + ${SPARE} do
   local numbers, keys = call('ZRANGEBYSCORE', P .. 'f', '-inf', now, 'LIMIT', from, want + ${SPARE}), {}
   for i, number in ipairs(numbers) do keys[i] = pk('<I4', number) end
@@ -129,7 +124,7 @@ for from = 0, most > 0 and want + #ARGV[2] / 8 or -1, want + ${SPARE} do
   further = #numbers < want and 3 or 1
   for i, key in ipairs(keys) do
     local host = hosts[key]
-    if host.opens > now then stand(numbers[i], host.opens)
+    if host[${OPENS}] > now then put(standing, numbers[i], host[${OPENS}])
     elseif #begun < most + ${SPARE} and is_open(host) then
       host.number, host.list, host.n, begun[#begun + 1] = numbers[i], {}, 0, host
       line_up(host)
@@ -140,8 +135,8 @@ end
 local ids, values, fresh, left, r, got, expired = {}, {}, {}, {}, 1, 0, 0
 while got < want do
   local i, host = ready[r] and ready[r] % PLACES, firsts[#firsts]
-  local is_due = i and due[i] <= now
-  if i and is_bound and not is_open(host_of[i]) then left[#left + 1], r = i, r + 1
+  local is_due, own = i and due[i] <= now, i and hosts[key_of[i]]
+  if own and (own[${OPENS}] > now or own[${ROOM}] <= 0) then left[#left + 1], r = i, r + 1
   elseif host and not is_open(host) then firsts[#firsts] = nil
   elseif host and (not is_due or is_first_pass and not keeps[i] or discovery + share >= 1) then
     if is_due then discovery = max(0, min(1 + share, discovery + share) - 1) end
@@ -149,22 +144,22 @@ while got < want do
     ids[got], fresh[#fresh + 1] = host.id, host.id
     start(host); line_up(host)
   elseif i then
-    discovery, r, got, expired = discovery + (host and share or 0), r + 1, got + 1, expired + score_of[i] % 2
+    discovery, r, got, expired = discovery + (host and share or 0), r + 1, got + 1, expired + (leased[i] or 0)
     ids[got], values[got] = id[i], row[i]
     -- A page that waited for its host says nothing about the price of the others.
-    if gain[i] and not (is_paced and gain[i] > 0 and due[i] < host_of[i].free) then L = L + gain[i] end
-    if is_bound then start(host_of[i]) end
+    if gain[i] and not (is_paced and gain[i] > 0 and due[i] < own[${T_FREE}]) then L = L + gain[i] end
+    if own then start(own) end
   else break end
 end
 for j = r, #ready do left[#left + 1] = ready[j] % PLACES end
 for _, i in ipairs(left) do
-  local score = score_of[i]
-  if is_bound and not is_open(host_of[i]) then put_off(id[i], host_of[i], score, keeps[i])
+  local score, host = tonumber(score_of[i]), hosts[key_of[i]]
+  if host and not is_open(host) then put_off(id[i], host, score, keeps[i])
   else
     -- Pages that first visits went before are looked at again after half of their lateness, 5 s at most, so that they hide no pinned ones.
     local is_passed = is_first_pass and fresh[1] and not keeps[i] and due[i] <= now
     local to = place(is_passed and now + min((now - due[i]) / 2, 5e6) or due[i])
-    if score % 2 == 0 and score ~= FRONT and math.abs(to - score) > 0.01 * math.abs(to - now) then put(id[i], to) end
+    if score % 2 == 0 and score ~= FRONT and math.abs(to - score) > 0.01 * math.abs(to - now) then put(queue, id[i], to) end
     wait = min(wait, max(0, due[i] - now))
   end
 end
@@ -174,25 +169,31 @@ for _, host in ipairs(begun) do
   for i = 1, host.n do gone[i] = host.list[2 * i - 1] end
   many('ZREM', 'f:' .. host.number, gone)
   if not host.id then emptied[#emptied + 1] = host.number
-  elseif host.n > 0 then stand(host.number, pause > 0 and host.free or host.rank) end
+  elseif host.n > 0 then put(standing, host.number, pause > 0 and host[${T_FREE}] or host.rank) end
 end
 many('ZADD', 'f', standing); many('ZREM', 'f', emptied)
 local rows, token, numbers, seen, k = read('pages', fresh), format('%d', floor((now + lease * 1e6) / 2) * 2 + 1), {}, {}, 0
 for i = 1, got do
   if not values[i] then values[i], k = rows[k + 1] or '', k + 1 end
-  queue[#queue + 1], queue[#queue + 2] = token, ids[i]
-  local number = #values[i] < 4 and 0 or (up('<I4', values[i]))
+  local value, at = values[i], #queue
+  queue[at + 1], queue[at + 2] = token, ids[i]
+  local number = #value < 4 and 0 or (up('<I4', value))
   if not seen[number] then numbers[#numbers + 1], seen[number] = format('%d', number), true end
 end
 many('ZADD', 'q', queue)
-local turns, opened = {}, {}
-for key, host in pairs(hosts) do
-  if host.moved then turns[#turns + 1], turns[#turns + 2] = key, pk(TURNS, host.free, host.turn, host.waits)
-  elseif pause <= 0 and host.free > 0 and host.opens <= now then opened[#opened + 1] = key end
+local turns, opened, packed = {}, {}, {}
+for i = 1, #learned do
+  local key, host = learned[i], hosts[learned[i]]
+  local free, turn = host[${T_FREE}], host[${T_TURN}]
+  if host[${MOVED}] then -- a turn before the host is free says nothing: so most are packed alike
+    local like = turn <= free and free or key
+    packed[like] = packed[like] or pk(TURNS, free, turn, host[${T_AWAITED}])
+    turns[#turns + 1], turns[#turns + 2] = key, packed[like]
+  elseif pause <= 0 and free > 0 and host[${OPENS}] <= now then opened[#opened + 1] = key end
 end
 many('HSET', 'opens', turns); many('HDEL', 'opens', opened)
 store_counts({dispatched = got, leases_expired = expired})
-local next_open = is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
+local next_open = has_first and is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
 if next_open and tonumber(next_open) > now then wait = min(wait, next_open - now) elseif firsts[1] or #begun > most then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end
 d[${D_AT}], d[${D_CLOCK}], d[${D_TOKENS}], d[${D_DISCOVERY}], d[${D_LOG_PRICE}] = now, told, budget > 0 and tokens - got or 1, discovery, L
@@ -200,4 +201,4 @@ if run ~= 0 then d[${D_RUN}], d[${D_DISPATCHES}] = (run < 0 or found == 0) and m
 write_state(d)
 local is_known = call('EXISTS', P .. 'memory', P .. 'hosts:words') > 0
 return {pk('<dddddddddd', now, wait, ranked_at, L, d[${D_PLAN}], d[${D_FORGOTTEN}], token, told, found, dispatches), ids, values,
-  is_known and read('memory', ids) or {}, is_known and read('hosts:words', numbers) or {}, read('hosts:names', numbers)}
+  is_known and read('memory', ids), is_known and read('hosts:words', numbers), read('hosts:names', numbers)}

@@ -6,11 +6,11 @@ if call('GET', P .. 'fence') ~= ARGV[1] then return -1 end
 local d = read_state()
 d[${D_STEP}], d[${D_PLAN}] = tonumber(ARGV[2]), d[${D_PLAN}] + 1
 -- A price of nothing, or of everything, is one beyond all others: infinite it would be no number with a slope of 0.
-if ARGV[3] ~= '' then d[${D_LOG_PRICE}] = math.max(-1000, math.min(1000, tonumber(ARGV[3]))) end
+if ARGV[3] ~= '' then d[${D_LOG_PRICE}] = max(-1000, min(1000, tonumber(ARGV[3]))) end
 write_state(d)
 call('SET', P .. 'priors', ARGV[4])
 call('SET', P .. 'prices', ARGV[5])
-local number = string.format('%d', d[${D_PLAN}])
+local number = format('%d', d[${D_PLAN}])
 call('HSET', P .. 'plan', 'number', number, unpack(ARGV, 6))
 call('XADD', P .. 'plans', 'MAXLEN', 100, '*', 'number', number, unpack(ARGV, 6))
 return d[${D_PLAN}]

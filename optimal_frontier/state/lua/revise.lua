@@ -14,7 +14,7 @@ for j, id in ipairs(ids) do
   else
     local _, to, flags, b_, a, s, e, l = up(QUEUE, head)
     local due = deadline(d[${D_LOG_PRICE}], b_, a, s, e, l)
-    if flags % (2 * ${SIGNALLED}) >= ${SIGNALLED} and e == l and e > 0 and due <= (clock(d)) then due = FRONT end
+    if has(flags, ${SIGNALLED}) and e == l and e > 0 and due <= (clock(d)) then due = FRONT end
     done[id], result[j] = true, 1
     values[#values + 1], values[#values + 2] = id, head .. sub(old, HEAD + 1)
     note_page(old, -1, sums); note_page(head, 1, sums)
@@ -25,7 +25,6 @@ for j, id in ipairs(ids) do
 end
 many('HSET', 'pages', values); many('HSET', 'memory', memories); many('HDEL', 'memory', forgotten)
 many('ZADD', 'q', queue); many('ZREM', 'q', leave)
-local counter, by = string.match(ARGV[1], '(.+)=(.+)')
-if counter then sums[counter] = #values / 2 * by end
+for counter, by in string.gmatch(ARGV[1], '(.+)=(.+)') do sums[counter] = #values / 2 * by end
 store_pages(sums)
 return result

@@ -1,10 +1,6 @@
 -- Stores what a planner has learned of clocks of neighbourhoods.
--- ARGV  fence, id of the last entry of `visited` that was learned from (or empty), then field, value (empty: it goes), ...
+-- ARGV  fence, msgpack of the fields that go (a list), then field, value, ... of those that stay
 -- Returns  1, or -1 if another planner has taken over. O(1) a field; idempotent.
 if call('GET', P .. 'fence') ~= ARGV[1] then return -1 end
-local kept, gone = ARGV[2] ~= '' and {'last', ARGV[2]} or {}, {}
-for i = 3, #ARGV, 2 do
-  if ARGV[i + 1] == '' then gone[#gone + 1] = ARGV[i] else kept[#kept + 1], kept[#kept + 2] = ARGV[i], ARGV[i + 1] end
-end
-many('HSET', 'clocks', kept); many('HDEL', 'clocks', gone)
+many('HDEL', 'clocks', cmsgpack.unpack(ARGV[2])); many('HSET', 'clocks', {unpack(ARGV, 3)})
 return 1

@@ -5,6 +5,6 @@ local holder, fence = call('GET', P .. 'planner'), tonumber(call('GET', P .. 'fe
 if holder and holder ~= ARGV[1] then return 0 end
 if ARGV[2] == '0' then return call('DEL', P .. 'planner') end
 call('SET', P .. 'planner', ARGV[1], 'PX', ARGV[2])
-if not holder and fence ~= tonumber(ARGV[3] or -1) then fence = math.max(fence + 1, (select(2, clock(read_state())))) end
-call('SET', P .. 'fence', string.format('%d', fence))
+if not holder and fence ~= tonumber(ARGV[3] or -1) then fence = max(fence + 1, (select(2, clock(read_state())))) end
+call('SET', P .. 'fence', format('%d', fence))
 return fence

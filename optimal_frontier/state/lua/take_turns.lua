@@ -8,10 +8,10 @@ local now, result = (clock(read_state(), expected, within)), {}
 for i, number in ipairs(host_numbers({unpack(ARGV, 2)})) do
   local key = pk('<I4', number)
   local free, turn, waits = up(TURNS, (call('HGET', P .. 'opens', key) or NONE) .. NONE)
-  local at, k = math.max(now, free), 2 * i - 1
+  local at, k = max(now, free), 2 * i - 1
   result[k], result[k + 1] = waits > now and -1 or at - now, floor(at + awaited)
-  if waits <= now and at - now <= math.max(${LONGEST_TURN} * 1e6, 2 * pause) then
-    call('HSET', P .. 'opens', key, pk(TURNS, at + pause, math.max(turn, at + pause), result[k + 1]))
+  if waits <= now and at - now <= max(${LONGEST_TURN} * 1e6, 2 * pause) then
+    call('HSET', P .. 'opens', key, pk(TURNS, at + pause, max(turn, at + pause), result[k + 1]))
   end
 end
 return result

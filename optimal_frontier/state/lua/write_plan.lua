@@ -11,7 +11,7 @@ for j = 1, #ids do
   local old, score = stored[j], tonumber(scores[j] or 1)
   if old and #old >= HEAD and score % 2 == 0 then
     local at = size * (j - 1) + PAGE + 1; local b, a, s, e, l = up('<dffff', ARGV[2], at)
-    if up('<d', old, ${NUMBERS_AT}) == b and string.byte(old, ${STATE_AT} + 1) % ${TIMED} == 0 then
+    if up('<d', old, ${NUMBERS_AT}) == b and byte(old, ${STATE_AT} + 1) % ${TIMED} == 0 then
       values[#values + 1], values[#values + 2] = ids[j], sub(old, 1, ${NUMBERS_AT} - 1) .. sub(ARGV[2], at, at + ${NUMBERS_BYTES} - 1)
         .. sub(old, ${NUMBERS_AT} + ${NUMBERS_BYTES})
       local due, was = deadline(L, b, a, s, e, l), deadline(L, up('<dffff', old, ${NUMBERS_AT}))
