@@ -24,16 +24,22 @@ class SlowCourier:
         self.turns: list[Turn] = []
         self.in_s = 0.0
         self.started: list[str] = []
+        self.given_back: list[float] = []
+        #: The turn that came with a handout, once there is one.
+        self.unused: float | None = None
 
-    def use_turn(self, host: str) -> None:
-        return None
+    def use_turn(self, host: str) -> float | None:
+        found, self.unused = self.unused, None
+        return found
 
     def take_turn(self, host: str) -> Turn:
         self.turns.append(Turn(host, self.in_s and time.monotonic() + self.in_s))
         return self.turns[-1]
 
     def note_start(self, host: str, turn: float, is_never: bool = False) -> None:
-        if not is_never:
+        if is_never:
+            self.given_back.append(turn)
+        else:
             self.started.append(host)
 
 
@@ -69,6 +75,25 @@ def test_robots_txt_is_asked_however_long_its_turn_is_not_given(courier: SlowCou
 
     asyncio.run(run())
     assert courier.started == ["h"]
+
+
+def test_robots_txt_takes_the_turn_of_a_page_that_waits_for_it(courier: SlowCourier) -> None:
+    """The page was handed out after the turn was asked for: while its host awaits that fetch, it gives no other turn."""
+
+    async def run() -> None:
+        starts = PacedStarts(crawler(), courier)  # type: ignore[arg-type]
+        asked = asyncio.create_task(starts.before(Request("http://h/robots.txt", meta={"dont_obey_robotstxt": True})))
+        for _ in range(5):
+            await asyncio.sleep(0.0)
+        courier.unused = 7.0
+        for turn in courier.turns:  # and now it comes all the same
+            turn.at, turn.awaited = time.monotonic(), 9.0
+        await asked
+
+    asyncio.run(asyncio.wait_for(run(), 10.0))
+    assert courier.unused is None
+    assert not any(turn.is_wanted for turn in courier.turns)
+    assert courier.given_back == [9.0]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
-from optimal_frontier.frontier.dispatching.work import Exchange, Outcome, Turn, grouped
+from optimal_frontier.frontier.dispatching.work import Exchange, Outcome, Start, Turn, grouped
 from optimal_frontier.state.namespace import Call
 from optimal_frontier.state.partition import starts_calls, turns_calls
 
@@ -54,5 +54,7 @@ def add_starts(
                     outcome.turns.append(turn)
                 else:
                     turn.awaited, turn.at = float(awaited), got + wait / 1e6
+                    if not turn.is_wanted:  # any more: its host would wait for a fetch that never begins
+                        outcome.never.append(Start(turn.host, 0.0, turn.awaited))
 
         add(turns_calls(partition, max(delay_s, period_s), awaited_s, [turn.host for turn in wanted], watch.belief(partition)), read)

@@ -82,22 +82,28 @@ class PacedStarts:
 
     async def _take_turn(self, host: str) -> float:
         """Wait for the turn, unless that is long, and return its name."""
-        turn, asked = self._courier.take_turn(host), time.monotonic()
+        turn, asked, is_used = self._courier.take_turn(host), time.monotonic(), False
         try:
             while not turn.at:
                 await pause(_LOOK_S)
+                # It may lie with a page that was handed out meanwhile, and that waits for this one: for its robots.txt.
+                found = self._courier.use_turn(host)
+                if found is not None:
+                    return found
                 if is_closing(self._crawler.engine) or time.monotonic() > asked + _ANSWER_S:
                     raise IgnoreRequest(f"{host} has given no turn")
             while (left := turn.at - time.monotonic()) > 0:
                 if is_closing(self._crawler.engine) or left > max(_LONGEST_S, 2 * self._courier.pause_s):
-                    self._courier.note_start(host, turn.awaited, is_never=True)
                     raise IgnoreRequest(f"{host} has no turn for {left:.0f} s")
                 if left > _LONGEST_S:
                     break  # of a host that is asked this seldom: what comes after this fetch waits the longer
                 await pause(min(left, 1.0))
+            is_used = True
             return turn.awaited
         finally:
-            turn.is_wanted = False
+            turn.is_wanted = False  # before the look: what is given from now on is given back by the courier
+            if turn.at and not is_used:
+                self._courier.note_start(host, turn.awaited, is_never=True)
 
 
 def _asks_robots_txt(request: Any) -> bool:

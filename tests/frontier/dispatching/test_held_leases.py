@@ -12,7 +12,7 @@ from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher
 from optimal_frontier.frontier.dispatching.held_leases import HeldLeases
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
-from optimal_frontier.frontier.dispatching.work import Start
+from optimal_frontier.frontier.dispatching.work import Exchange, Start, Turn
 from optimal_frontier.frontier.judging.safely import aside
 from optimal_frontier.state.layouts import HostTurns
 from optimal_frontier.state.messages import DROP, RELEASE, Handout, Observation
@@ -125,3 +125,14 @@ def test_without_pauses_there_are_no_turns() -> None:
     held.take([handout(1)])
     assert held.use_turn("a") is None
     assert (held.unused(), held.end(handout(1))[1]) == ([], [])
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_a_turn_that_comes_when_nobody_waits_for_it_any_more_is_given_back(store: ClockedNamespace, is_wanted: bool) -> None:
+    """Its host would stay shut until it waits no more for that fetch."""
+    dispatcher = Dispatcher(store, settings_of(HOST_DELAY=2.0), ServerWatch(store))
+    turn = Turn("a")
+    turn.is_wanted = is_wanted
+    outcome = dispatcher.exchange(Exchange(turns=[turn]))
+    assert turn.at > 0
+    assert outcome.never == ([] if is_wanted else [Start("a", 0.0, turn.awaited)])
