@@ -13,6 +13,9 @@ PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 REPOSITORIES ?=
 EVIDENCE ?= build/evidence
 
+# Hundreds of processes import the same modules.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install example example-short test test-oldest lint format benchmarks evidence clean
 
 install: $(VENV)/installed

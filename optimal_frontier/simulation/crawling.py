@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from optimal_frontier.scheduling.exploration import second_look
 from optimal_frontier.scheduling.numbers import numbers_at, wait_at_price
 from optimal_frontier.scheduling.price_law import candidates, log_price_after, moves_price, rank
@@ -105,8 +107,7 @@ class Crawl(NamedTuple):
 
 def crawl_until(crawl: Crawl, belief: Any, learn: Learn, end: int) -> None:
     """Make the visits of all slots before number ``end``."""
-    queue = [(score, page) for page, score in enumerate(crawl.score.tolist()) if score < math.inf]
-    heapq.heapify(queue)
+    queue = _queue(crawl.score)
     count, slots, gone, fetched = crawl.count, crawl.slots, crawl.gone, crawl.fetched
     away, until, room = crawl.away, crawl.until, len(crawl.away)
     batch, flight, slot, made, head, tail = count[BATCH], count[FLIGHT], count[SLOT], count[MADE], count[HEAD], count[TAIL]
@@ -129,6 +130,15 @@ def crawl_until(crawl: Crawl, belief: Any, learn: Learn, end: int) -> None:
     count[SLOT], count[MADE], count[HEAD], count[TAIL] = slot, made, head, tail
     for score, page in queue:
         crawl.score[page] = score
+
+
+def _queue(score: Values) -> list[tuple[float, int]]:
+    """The pages that are known and not in flight, as a heap."""
+    scores = np.asarray(score)
+    (pages,) = (scores < math.inf).nonzero()
+    queue = list(zip(scores[pages].tolist(), pages.tolist(), strict=True))
+    heapq.heapify(queue)
+    return queue
 
 
 def come_back(crawl: Crawl, belief: Any, learn: Learn, page: int) -> float:
