@@ -138,7 +138,8 @@ def test_two_processes_say_what_one_does(simulate, trace_file):
 
 
 def test_fewer_pages_of_a_trace(simulate, trace_file):
-    answer = json.loads(simulate("trace", str(trace_file), "--max-pages", "5", "--policy", "uniform", "--json").stdout)
+    few = ("--max-pages", "5", "--policy", "uniform", "--seeds", "1", "--json")
+    answer = json.loads(simulate("trace", str(trace_file), *few).stdout)
     assert answer["crawls"][0]["pages"] == 5
 
 
@@ -148,7 +149,7 @@ def test_pictures_are_drawn(simulate, trace_file, nowhere, command):
     arguments = (
         (*SMALL, "--world", "B", "--policy", "nutch", "--policy", "epsilon")
         if command == "policies"
-        else ("trace", str(trace_file), "--policy", "median", "--policy", "uniform")
+        else ("trace", str(trace_file), "--every", "20", "--seeds", "2", "--policy", "median", "--policy", "uniform")
     )
     result = simulate(*arguments, "--out", "picture.png")
     assert result.stderr == "written: picture.png\n"
