@@ -55,7 +55,7 @@ def test_it_is_near_the_optimum_of_the_real_bandwidth(world, factor):
 
 
 def test_learned_rates_keep_their_distance_to_the_optimum_when_the_bandwidth_halves():
-    pages, change = synthetic_world("A", pages=200), BandwidthChange(0.5, since=100.0)
+    pages, change = synthetic_world("A", pages=100), BandwidthChange(0.5, since=100.0)
     steady, halved = (
         np.mean([simulate(pages, "median", 200.0, seed, bandwidth=real).fraction for seed in range(2)]) for real in (None, change)
     )
@@ -228,7 +228,7 @@ def test_plans_write_few_numbers():
 
 def test_a_crawl_without_a_price_takes_it_from_a_later_plan():
     """While all pages are pinned nothing moves the price; once they are not, it is the plan's at once."""
-    report = simulate(synthetic_world("A", pages=200), "explore-then-commit", 200.0, 0)
+    report = simulate(synthetic_world("A", pages=100), "explore-then-commit", 100.0, 0)
     assert report.fraction > 0.97
 
 
