@@ -81,7 +81,7 @@ def test_pages_whose_habits_change_are_learned_anew(space: TimedNamespace) -> No
     """Half of them change ten times as often all of a sudden, or a tenth as often; the others stay what they are."""
     before = np.repeat([0.02, 0.1], 20)
     site = DrawnSite(before)
-    play = Play(space, parse(CRAWL_RATE=2.0, RESOLVE_INTERVAL=30, MAX_INTERVAL=1e6), site)
+    play = Play(space, parse(CRAWL_RATE=2.0, RESOLVE_INTERVAL=30, MAX_INTERVAL=1e6, NEIGHBOURHOODS=False), site)
     for number in range(40):
         play.add_page(f"h/{number}")
     play.until(900.0)

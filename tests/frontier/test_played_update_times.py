@@ -105,7 +105,7 @@ def test_forced_ones_go_at_once_and_the_next_time_stands(space):
 
 def test_a_failed_visit_is_tried_again_by_its_backoff_and_at_the_next_time(space):
     """Not in the tenth of the period before it."""
-    play, (news,) = started(space, CRAWL_RATE=5.0)
+    play, (news,) = started(space, CRAWL_RATE=2.5, **ALONE)
     down = {"is": False}
     fetched = play.fetched
 
@@ -133,6 +133,7 @@ def test_probabilities_are_learned_from_bits_and_change_what_is_bought(space):
     at = (np.arange(80)[:, None] * PERIOD + TIMES)[changed]
     rules = [{"pattern": "/news", "update_times": [(200, 0.5), (650, 0.5)], "period": PERIOD}]
     play, (news,) = started(space, pages=4, importance=3.0, CRAWL_RATE=0.05, RULES=rules, RESOLVE_INTERVAL=500, **ALONE)
+    play.look_s = 100.0
     play.site = lambda page, now: int(np.searchsorted(at, now)) if page == news else None
     play.until(30_000.0)
     raw = space.command("HGET", space.key("memory"), play.added[news].page)
