@@ -105,9 +105,16 @@ def objective(models, weights, crawls, interval=1.0) -> float:
     return float(np.sum(weights * staleness(models, crawls, interval)))
 
 
+def stalenesses(model, total, interval):
+    """Of each page of a model at 0 to ``total`` crawls; a model of one page tells of all numbers at once."""
+    if len(model) == 1:
+        return np.ravel(model.staleness(np.arange(total + 1), interval))[None]
+    return np.stack([model.staleness(np.full(len(model), x), interval) for x in range(total + 1)], axis=1)
+
+
 def by_dynamic_programming(models, weights, total, interval, low, high) -> float:
     """Least objective, by trying every number of crawls of one page after the other: the paper's O(n total^2)."""
-    cost = np.stack([weights * staleness(models, np.full(weights.size, x), interval) for x in range(total + 1)], axis=1)
+    cost = weights[:, None] * np.concatenate([stalenesses(model, total, interval) for model in models])
     least = np.full(total + 1, np.inf)
     least[0] = 0.0
     for page in range(weights.size):
