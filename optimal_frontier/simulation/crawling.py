@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -144,15 +145,9 @@ def _queue(score: Values) -> list[tuple[float, int]]:
 def come_back(crawl: Crawl, belief: Any, learn: Learn, page: int) -> float:
     """Learn from a page that came back and exists; return its place in the queue."""
     at, since = crawl.fetched[page], crawl.b[page]
-    low, high = crawl.starts[page], crawl.starts[page + 1]
-    end = high
-    while low < high:
-        middle = (low + high) >> 1
-        if crawl.changes[middle] > since:
-            high = middle
-        else:
-            low = middle + 1
-    changed = low < end and crawl.changes[low] <= at
+    end = crawl.starts[page + 1]
+    first = bisect_right(crawl.changes, since, crawl.starts[page], end)
+    changed = first < end and crawl.changes[first] <= at
     rate = learn(belief, page, at - since, changed)
     crawl.b[page] = at
     renumber(crawl, page, rate)

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from optimal_frontier.cli import main
 from optimal_frontier.simulation import ORACLE_NAMES, POLICY_NAMES
 
-SMALL = ("policies", "--world", "A", "--pages", "30", "--days", "60", "--seeds", "3")
+SMALL = ("policies", "--world", "A", "--pages", "30", "--days", "30", "--seeds", "3")
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def one_line(result: Result) -> str:
 def test_table_has_every_policy_best_first(simulate):
     result = simulate(*SMALL)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "world A: 30 pages, 6 visits a day for 60 days, 3 seeds" in result.stdout
+    assert "world A: 30 pages, 6 visits a day for 30 days, 3 seeds" in result.stdout
     names = [line.split()[-1] for line in result.stdout.splitlines() if line and line.split()[-1] in POLICY_NAMES]
     assert sorted(names) == sorted(POLICY_NAMES)
     assert names[0] == "clairvoyant"
