@@ -77,8 +77,6 @@ def write_project(folder: Path, rate: float, delay: float, concurrent: int) -> N
     (folder / "chaos_project" / "__init__.py").touch()
     settings = _SETTINGS.format(namespace=NAMESPACE, rate=rate, delay=delay, concurrent=concurrent)
     (folder / "chaos_project" / "settings.py").write_text(settings)
-        _SETTINGS.format(namespace=NAMESPACE, rate=rate, delay=delay, concurrent=concurrent)
-    )
     (package / "__init__.py").touch()
     (package / "chaos.py").write_text(_SPIDER)
 
