@@ -56,7 +56,10 @@ def runtime_dir() -> Iterator[Path]:
 def redis_socket(runtime_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Unix socket of the one server of the session."""
     server = EmbeddedServer(tmp_path_factory.mktemp("redis"))
-    yield server.ensure()
+    path = server.ensure()
+    with redis.Redis(unix_socket_path=path) as client:
+        client.config_set("appendonly", "no")  # nobody reads that file, and every reply would wait until it is written
+    yield path
     server.release()
 
 
