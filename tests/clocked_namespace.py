@@ -32,10 +32,14 @@ def settings_of(**values: Any) -> FrontierSettings:
     return FrontierSettings.parse({"OPTIMAL_FRONTIER_" + name: value for name, value in values.items()})
 
 
+#: Settings that leave everything as it is.
+USUAL = settings_of()
+
+
 def page_of(name: str, settings: FrontierSettings | None = None, **values: Any) -> NewPage:
     """The page ``name``: host and path."""
     url = f"http://{name}"
-    return new_page(settings or settings_of(), fingerprint(name), url, {"url": url}, **values)
+    return new_page(settings or USUAL, fingerprint(name), url, {"url": url}, **values)
 
 
 class ClockedNamespace(Namespace):

@@ -11,12 +11,13 @@ import shutil
 import socket
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 import redis
 import redis.utils
+from _pytest.doctest import DoctestModule
 from clocked_namespace import ClockedNamespace, open_namespace
 from hypothesis import settings
 from judged_crawl import JudgedCrawl
@@ -28,6 +29,12 @@ settings.register_profile("untimed", settings(), deadline=None)
 settings.load_profile("untimed")
 # redis-py 8 reads its version from its metadata for every connection: a third of what it takes to open a namespace.
 redis.utils.get_lib_version = functools.cache(redis.utils.get_lib_version)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Docstrings of tests have no examples; each worker would look for them in every file."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -49,7 +56,10 @@ def runtime_dir() -> Iterator[Path]:
 def redis_socket(runtime_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Unix socket of the one server of the session."""
     server = EmbeddedServer(tmp_path_factory.mktemp("redis"))
-    yield server.ensure()
+    path = server.ensure()
+    with redis.Redis(unix_socket_path=path) as client:
+        client.config_set("appendonly", "no")  # nobody reads that file, and every reply would wait until it is written
+    yield path
     server.release()
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -46,18 +49,45 @@ def part_of(path: Path) -> str:
     return "" if parts == ("__init__",) else parts[0]
 
 
-def imported(path: Path) -> set[str]:
-    """Full names of all modules that ``path`` imports anywhere in it, also for typing only."""
+class Syntax(NamedTuple):
+    """What is looked at of a module.
+
+    Attributes
+    ----------
+    imported : frozenset of str
+        Full names of all modules that it imports anywhere in it, also for typing only.
+    too_many : tuple of str
+        Functions with more than `MOST_PARAMETERS` that no command line has asked for.
+    """
+
+    imported: frozenset[str]
+    too_many: tuple[str, ...]
+
+
+@functools.cache
+def syntax_of(path: Path) -> Syntax:
+    """Read once: to parse all modules takes seconds."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    too_many = [function.name for function in functions if parameters_of(function) > MOST_PARAMETERS and not is_command(function)]
+    return Syntax(imported_by(path, nodes), tuple(too_many))
+
+
+def imported(path: Path) -> frozenset[str]:
+    return syntax_of(path).imported
+
+
+def imported_by(path: Path, nodes: list[ast.AST]) -> frozenset[str]:
     names: set[str] = set()
     package = ("optimal_frontier", *path.relative_to(ROOT).parts[:-1])
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
             module = ".".join(filter(None, (base, node.module)))
             names |= {f"{module}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
 
 
 @functools.cache
@@ -74,34 +104,34 @@ def is_of_the_command(path: Path) -> bool:
     return part_of(path) == "papers" and path.stem.endswith(OF_THE_COMMAND)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_one_way(path):
+def test_imports_point_one_way():
     """errors, settings <- pure packages; errors, settings <- state; all of those <- frontier <- integrations <- cli.
 
     The pure packages that mathematics needs <- papers <- cli. The command's modules of `papers` are loaded by the command alone.
     """
-    part = part_of(path)
-    if part == "":
-        return  # the package itself imports `Addon` only when it is asked for: see below
-    assert part in MAY_IMPORT, f"{part} has no place in the order of imports"
-    allowed = MAY_IMPORT[part] | {part, "__version__"}
-    if is_of_the_command(path):
-        allowed |= {"cli"}
-    if path.name == "__init__.py" and path.parent.name in REEXPORTING:
-        allowed |= {"papers", "reexports"}
-    names = {name for name in imported(path) if name.startswith("optimal_frontier.")}
-    used = {name.split(".")[1] for name in names}
-    assert used <= allowed
-    if "papers" not in allowed | {part}:  # not by the back door either
-        assert not names & reexported()
+    for path in MODULES:
+        part = part_of(path)
+        if part == "":
+            continue  # the package itself imports `Addon` only when it is asked for: see below
+        assert part in MAY_IMPORT, f"{part} has no place in the order of imports"
+        allowed = MAY_IMPORT[part] | {part, "__version__"}
+        if is_of_the_command(path):
+            allowed |= {"cli"}
+        if path.name == "__init__.py" and path.parent.name in REEXPORTING:
+            allowed |= {"papers", "reexports"}
+        names = {name for name in imported(path) if name.startswith("optimal_frontier.")}
+        used = {name.split(".")[1] for name in names}
+        assert used <= allowed, path
+        if "papers" not in allowed | {part}:  # not by the back door either
+            assert not names & reexported(), path
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) in (*PURE, "papers", *BASE, "state", "frontier")], ids=str)
-def test_frameworks_are_known_to_integrations_only(path):
+def test_frameworks_are_known_to_integrations_only():
     """Pure packages import neither redis, scrapy nor frontera; state knows redis alone; frontier knows none of them."""
-    allowed = {"redis"} if part_of(path) == "state" else set()
-    tops = {name.split(".")[0] for name in imported(path)}
-    assert tops & {"redis", "scrapy", "frontera", "twisted"} <= allowed
+    for path in (path for path in MODULES if part_of(path) in (*PURE, "papers", *BASE, "state", "frontier")):
+        allowed = {"redis"} if part_of(path) == "state" else set()
+        tops = {name.split(".")[0] for name in imported(path)}
+        assert tops & {"redis", "scrapy", "frontera", "twisted"} <= allowed, path
 
 
 #: Most parameters of a function, ``self`` apart.
@@ -115,22 +145,23 @@ def is_command(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(ast.unparse(decorator).startswith("click.command") for decorator in function.decorator_list)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_functions_have_at_most_seven_parameters(path):
-    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    for function in functions:
-        names = [each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
-        names = [name for name in names if name not in ("self", "cls")]
-        assert len(names) <= MOST_PARAMETERS or function.name in MANY_PARAMETERS or is_command(function), function.name
+def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+    return len([name for name in names if name not in ("self", "cls")])
+
+
+def test_functions_have_at_most_seven_parameters():
+    for path in MODULES:
+        assert set(syntax_of(path).too_many) <= MANY_PARAMETERS, path
 
 
 #: Most lines of a module: one that needs more holds more than one concept.
 MOST_LINES_OF_A_MODULE = 500
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_modules_are_short(path):
-    assert len(path.read_text().splitlines()) <= MOST_LINES_OF_A_MODULE
+def test_modules_are_short():
+    for path in MODULES:
+        assert len(path.read_text().splitlines()) <= MOST_LINES_OF_A_MODULE, path
 
 
 def test_every_module_has_a_name_of_its_own():
@@ -145,12 +176,37 @@ def test_every_part_of_the_package_is_there():
     assert folders <= set(MAY_IMPORT)
 
 
-def loaded_by(code: str, *packages: str) -> list[str]:
-    """Modules of these packages that are loaded once a fresh interpreter has run some code."""
-    code = (
-        f"{code}\nimport sys\nprint(*sorted(name for name in sys.modules if f'{{name}}.'.startswith({tuple(f'{p}.' for p in packages)})))"
-    )
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout.split()
+#: An interpreter that has loaded what the package imports of others, apart from frameworks, and nothing of the package. It runs some code
+#: in a child of its own, line by line, and prints which modules that has left.
+_FRESH = """
+import json, os, sys
+import click, msgpack, numpy, rich.console, rich.table, scipy.special, scipy.stats
+assert not [name for name in sys.modules if name.partition(".")[0] in ("optimal_frontier", "redis", "scrapy", "frontera", "twisted")]
+for code in map(json.loads, sys.stdin):
+    child = os.fork()
+    if child == 0:
+        exec(code)
+        print(json.dumps(sorted(sys.modules)), flush=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1] != 0:
+        print("null", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def fresh() -> Iterator[subprocess.Popen[str]]:
+    """Started once: to load numpy and scipy anew for each module takes a second."""
+    with subprocess.Popen([sys.executable, "-c", _FRESH], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+
+
+def loaded_by(fresh: subprocess.Popen[str], code: str, *packages: str) -> list[str]:
+    """Modules of these packages that are loaded once an interpreter without any of them has run some code."""
+    fresh.stdin.write(json.dumps(code) + "\n")
+    fresh.stdin.flush()
+    loaded = json.loads(fresh.stdout.readline())
+    assert loaded is not None, f"failed: {code}"
+    return [name for name in loaded if f"{name}.".startswith(tuple(f"{package}." for package in packages))]
 
 
 LIVE = sorted(
@@ -160,21 +216,21 @@ LIVE = sorted(
 )
 
 
-def test_the_live_crawl_loads_nothing_of_papers():
+def test_the_live_crawl_loads_nothing_of_papers(fresh):
     """Nor do the simulations; every module that a crawl could import is imported here."""
-    assert loaded_by("\n".join(f"import {name}" for name in LIVE), "optimal_frontier.papers", "optimal_frontier.cli") == []
+    assert loaded_by(fresh, "\n".join(f"import {name}" for name in LIVE), "optimal_frontier.papers", "optimal_frontier.cli") == []
 
 
-def test_the_command_loads_no_experiment_before_it_is_asked_for():
-    loaded = loaded_by("import optimal_frontier.cli", "optimal_frontier.papers", "optimal_frontier.cli.simulate_commands")
+def test_the_command_loads_no_experiment_before_it_is_asked_for(fresh):
+    loaded = loaded_by(fresh, "import optimal_frontier.cli", "optimal_frontier.papers", "optimal_frontier.cli.simulate_commands")
     assert not [name for name in loaded if name.endswith((*OF_THE_COMMAND, "simulate_commands"))]
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if is_of_the_command(p)], ids=lambda path: path.stem)
-def test_modules_of_experiments_can_be_the_first_to_be_imported(path):
+def test_modules_of_experiments_can_be_the_first_to_be_imported(fresh, path):
     """The command registers them by name, so there is no cycle."""
     module = ".".join(("optimal_frontier", *path.relative_to(ROOT).with_suffix("").parts))
-    assert module in loaded_by(f"import {module}", module)
+    assert module in loaded_by(fresh, f"import {module}", module)
 
 
 @pytest.mark.parametrize("package", REEXPORTING)
@@ -200,9 +256,9 @@ def test_names_of_papers_are_where_users_know_them(package):
 @pytest.mark.parametrize(
     "module", ["optimal_frontier", *(f"optimal_frontier.{name}" for name in PURE if (ROOT / name / "__init__.py").exists())]
 )
-def test_importing_a_pure_package_loads_no_framework(module):
+def test_importing_a_pure_package_loads_no_framework(fresh, module):
     """Also not by way of something else that it imports."""
-    assert loaded_by(f"import {module}", "redis", "scrapy", "frontera", "twisted") == []
+    assert loaded_by(fresh, f"import {module}", "redis", "scrapy", "frontera", "twisted") == []
 
 
 def test_the_addon_is_imported_when_asked_for():

@@ -62,7 +62,7 @@ class LikelihoodGates:
             Difference of the log-likelihoods of its bit. The sum of a batch is bounded as a whole.
         """
         gained = np.bincount(host, weights=gain, minlength=len(self.evidence))
-        self.evidence = np.clip(self.evidence + gained, LEAST, MOST)
+        self.evidence = np.minimum(np.maximum(self.evidence + gained, LEAST), MOST)
         self.is_open = (self.evidence > OPENS) | (self.is_open & (self.evidence >= CLOSES))
 
     def set(self, host: int, evidence: float) -> None:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from optimal_frontier.scheduling.exploration import second_look
 from optimal_frontier.scheduling.numbers import numbers_at, wait_at_price
@@ -105,8 +108,7 @@ class Crawl(NamedTuple):
 
 def crawl_until(crawl: Crawl, belief: Any, learn: Learn, end: int) -> None:
     """Make the visits of all slots before number ``end``."""
-    queue = [(score, page) for page, score in enumerate(crawl.score.tolist()) if score < math.inf]
-    heapq.heapify(queue)
+    queue = _queue(crawl.score)
     count, slots, gone, fetched = crawl.count, crawl.slots, crawl.gone, crawl.fetched
     away, until, room = crawl.away, crawl.until, len(crawl.away)
     batch, flight, slot, made, head, tail = count[BATCH], count[FLIGHT], count[SLOT], count[MADE], count[HEAD], count[TAIL]
@@ -131,18 +133,21 @@ def crawl_until(crawl: Crawl, belief: Any, learn: Learn, end: int) -> None:
         crawl.score[page] = score
 
 
+def _queue(score: Values) -> list[tuple[float, int]]:
+    """The pages that are known and not in flight, as a heap."""
+    scores = np.asarray(score)
+    (pages,) = (scores < math.inf).nonzero()
+    queue = list(zip(scores[pages].tolist(), pages.tolist(), strict=True))
+    heapq.heapify(queue)
+    return queue
+
+
 def come_back(crawl: Crawl, belief: Any, learn: Learn, page: int) -> float:
     """Learn from a page that came back and exists; return its place in the queue."""
     at, since = crawl.fetched[page], crawl.b[page]
-    low, high = crawl.starts[page], crawl.starts[page + 1]
-    end = high
-    while low < high:
-        middle = (low + high) >> 1
-        if crawl.changes[middle] > since:
-            high = middle
-        else:
-            low = middle + 1
-    changed = low < end and crawl.changes[low] <= at
+    end = crawl.starts[page + 1]
+    first = bisect_right(crawl.changes, since, crawl.starts[page], end)
+    changed = first < end and crawl.changes[first] <= at
     rate = learn(belief, page, at - since, changed)
     crawl.b[page] = at
     renumber(crawl, page, rate)

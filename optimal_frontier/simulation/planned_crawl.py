@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -148,11 +148,13 @@ class PlannedCrawl:
         pause = np.zeros(1) if conditions.host_rate is None else 1.0 / np.asarray(conditions.host_rate, np.float64)
         changes = world.drawn.changes
         ring = conditions.batch + conditions.flight + 1
-        estimate = planner.estimate if isinstance(planner, Pricing) else believing.GIVEN
+        # Found once: to ask it of a protocol takes as long as several visits.
+        self._pricing = pricing = planner if isinstance(planner, Pricing) else None
+        estimate = believing.GIVEN if pricing is None else pricing.estimate
         bits = learner if isinstance(learner, Bits) else Bits()
         learns = isinstance(learner, Bits) and (estimate != believing.GIVEN or not getattr(planner, "knows", False))
         # What was committed, or is known, needs no second look.
-        looks = isinstance(planner, Pricing) and estimate != believing.GIVEN
+        looks = pricing is not None and estimate != believing.GIVEN
         self.belief = believing.new_belief(n, learns, bits.watches, estimate)
         self.belief.prior_shape[:], self.belief.prior_time[:] = 1.0, world.round(horizon)
         self.crawl = crawling.Crawl(
@@ -172,11 +174,11 @@ class PlannedCrawl:
             until=np.zeros(ring, np.int64),
             price=np.array([0.0, 1.0, 1.0]),
             checked=np.zeros(n, np.int64),
-            count=np.array([0, 0, 0, 0, conditions.batch, conditions.flight, LANES, not isinstance(planner, Pricing), looks], np.int64),
+            count=np.array([0, 0, 0, 0, conditions.batch, conditions.flight, LANES, pricing is None, looks], np.int64),
         )
         self.crawl.a[:] = np.nan
         self.clocks: SharedClocks | None = None
-        if bits.has_neighbourhoods and learns and isinstance(planner, Pricing):
+        if bits.has_neighbourhoods and learns and pricing is not None:
             self.clocks = SharedClocks(self.crawl, self.belief, world.sites, n / world.budget, world.day)
 
     def run(self, replan: float) -> Visits:
@@ -230,7 +232,7 @@ class PlannedCrawl:
 
     def _number(self, pages: Ints, now: float) -> None:
         """Give pages that came since the last plan numbers by what is believed of their kind; the next plan sees to the rest."""
-        if not (isinstance(self.planner, Pricing) and self._has_price):
+        if self._pricing is None or not self._has_price:
             return
         crawl, belief, knows = self.crawl, self.belief, getattr(self.planner, "knows", False)
         crawl.longest[pages] = np.inf
@@ -257,13 +259,13 @@ class PlannedCrawl:
             self.rng,
             lambda at: self.world.known_rates(at)[known],
         )
-        if not isinstance(self.planner, Pricing):
-            belief.rate[known] = self.planner(what)
+        if self._pricing is None:
+            belief.rate[known] = cast(Planner, self.planner)(what)
             crawl.shortest[known], crawl.longest[known] = 0.0, np.inf
             with np.errstate(divide="ignore"):
                 self._rewrite(now, known, 1.0 / belief.rate[known], np.zeros(len(known)), np.ones(len(known), bool))
             return
-        choice = self.planner.choose(what)
+        choice = self._pricing.choose(what)
         belief.rate[known] = choice.change_rate
         low, high = (
             np.broadcast_to(np.asarray(v, np.float64), len(self.world))[known] for v in (self.conditions.least, self.conditions.most)
@@ -312,7 +314,7 @@ class PlannedCrawl:
         moved = (moved | needed) & ~np.isin(known, out) & (crawl.checked[known] == 0)
         self.rewritten += int(np.count_nonzero(moved))
         rows = known[moved]
-        later = np.where(pinned, wait, np.maximum(wait - shift, now - b)) if isinstance(self.planner, Pricing) else wait - shift
+        later = np.where(pinned, wait, np.maximum(wait - shift, now - b)) if self._pricing is not None else wait - shift
         with np.errstate(invalid="ignore"):
             new_a = np.where(np.isinf(wait), np.inf, later - slope * log_price)
         crawl.a[rows] = np.where(pinned, longest, new_a)[moved]

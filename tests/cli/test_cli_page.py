@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-import scipy.stats
+from scipy.special import gammaincinv
 
 from optimal_frontier.cli.page_facts import change_rates, marginal_value, mean_intervals
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of
@@ -22,11 +22,11 @@ from .stored_crawl import HOT, LOG_PRICE, UNSEEN, WARM, WORTHLESS
 
 def test_the_estimate_is_the_gamma_posterior(ask, crawl):
     answer = ask("page", HOT)
-    gamma = scipy.stats.gamma(3.0, scale=1 / 10.0)
+    low, median, high = gammaincinv(3.0, [0.025, 0.5, 0.975]) / 10.0
     assert answer["posterior"] == {"shape": 3.0, "time": 10.0, "is_prior": False}
-    assert answer["change_rate"] == pytest.approx(gamma.median(), rel=1e-6)
+    assert answer["change_rate"] == pytest.approx(median, rel=1e-6)
     assert answer["change_rate_mean"] == pytest.approx(0.3)
-    assert answer["change_rate_interval"] == pytest.approx(list(gamma.interval(0.95)), rel=1e-6)
+    assert answer["change_rate_interval"] == pytest.approx([low, high], rel=1e-6)
     assert answer["bits"] == "110"
     assert (answer["observations"], answer["changes"], answer["visits"], answer["attempts"]) == (3, 2, 4, 4)
     assert answer["importance"] == 4.0
@@ -130,7 +130,7 @@ def test_a_page_says_where_its_prior_comes_from(ask, run, crawl):
     crawl.replan(priors={crawl.row(UNSEEN).pattern: (2.0, 5.0, 3)})
     facts = ask("page", UNSEEN)["siblings"]
     assert facts | {"pattern": "/*", "pages": 3, "shape": 2.0, "time": 5.0} == facts
-    assert facts["change_rate"] == pytest.approx(scipy.stats.gamma(2.0, scale=1 / 5.0).median(), rel=1e-6)
+    assert facts["change_rate"] == pytest.approx(gammaincinv(2.0, 0.5) / 5.0, rel=1e-6)
     assert facts["change_rate"] == ask("page", UNSEEN)["change_rate"]
     assert f"/*: 3 taught {facts['change_rate']:.4g}/s (prior Gamma, shape and time 2, 5 s)" in run("page", UNSEEN).stdout
     assert "none yet" not in run("page", UNSEEN).stdout

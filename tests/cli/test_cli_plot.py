@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from judged_crawl import JudgedCrawl
 
 from optimal_frontier.cli import plot_command as plotting
 from optimal_frontier.cli.drawing import save
@@ -29,9 +32,10 @@ def workplace_of(**values: object) -> Workplace:
     return Workplace(settings, parse_redis_url("redis://127.0.0.1:1", Path()))
 
 
-@pytest.fixture
-def many(store):
-    """300 pages of all kinds, some of which are not worth a visit, and one plan."""
+@pytest.fixture(scope="module")
+def many(redis_socket: str) -> Iterator[JudgedCrawl]:
+    """300 pages of all kinds, some of which are not worth a visit, and one plan; tests only read it."""
+    store = JudgedCrawl(redis_socket, f"test-{uuid.uuid4().hex[:12]}")
     rng = np.random.default_rng(0)
     urls = [f"http://h{i % 9}.example/{i}" for i in range(300)]
     for url in urls:
@@ -42,7 +46,8 @@ def many(store):
         store.rewrite(url, shape=2.0, time=10 ** rng.uniform(-2, 4), min_interval=10.0)
     store.advance(0.001)
     Planner(store.namespace, workplace_of().settings).plan()
-    return store
+    yield store
+    store.close()
 
 
 def labels_of(drawn) -> list[str]:

@@ -243,14 +243,14 @@ def test_rules_that_change_leave_pages_of_the_log_alone_and_speak_for_others(run
 
 
 def test_a_big_log_takes_seconds(run, store):
-    """200,000 results of 4,000 pages: rows are counted, not sent."""
+    """50,000 results of 4,000 pages: rows are counted, not sent."""
     rng = np.random.default_rng(0)
-    pages = rng.zipf(1.3, 200_000) % 4000
+    pages = rng.zipf(1.3, 50_000) % 4000
     clicked = rng.random(len(pages)) < 0.3 / (np.arange(len(pages)) % 10 + 1)
     rows = "".join(f"q{at // 10},http://h{page % 7}.example/{page},{at % 10 + 1},{clicked[at]:d}\n" for at, page in enumerate(pages))
     begin = time.process_time()
     result = run("import", "--search-log", "-", "--json", input="query_id,url,position,clicked\n" + rows)
-    assert time.process_time() - begin < 10.0
+    assert time.process_time() - begin < 2.5
     answer = json.loads(result.stdout)
-    assert (answer["rows"], answer["queries"], answer["clicks"]) == (200_000, 20_000, int(clicked.sum()))
+    assert (answer["rows"], answer["queries"], answer["clicks"]) == (50_000, 5_000, int(clicked.sum()))
     assert answer["new"] == answer["pages"] == len(set(pages.tolist())) == store.namespace.counts()["pages"]

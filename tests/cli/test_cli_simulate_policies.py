@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from optimal_frontier.cli import main
 from optimal_frontier.simulation import ORACLE_NAMES, POLICY_NAMES
 
-SMALL = ("policies", "--world", "A", "--pages", "30", "--days", "60", "--seeds", "3")
+SMALL = ("policies", "--world", "A", "--pages", "30", "--days", "30", "--seeds", "3")
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def one_line(result: Result) -> str:
 def test_table_has_every_policy_best_first(simulate):
     result = simulate(*SMALL)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "world A: 30 pages, 6 visits a day for 60 days, 3 seeds" in result.stdout
+    assert "world A: 30 pages, 6 visits a day for 30 days, 3 seeds" in result.stdout
     names = [line.split()[-1] for line in result.stdout.splitlines() if line and line.split()[-1] in POLICY_NAMES]
     assert sorted(names) == sorted(POLICY_NAMES)
     assert names[0] == "clairvoyant"
@@ -138,7 +138,8 @@ def test_two_processes_say_what_one_does(simulate, trace_file):
 
 
 def test_fewer_pages_of_a_trace(simulate, trace_file):
-    answer = json.loads(simulate("trace", str(trace_file), "--max-pages", "5", "--policy", "uniform", "--json").stdout)
+    few = ("--max-pages", "5", "--policy", "uniform", "--seeds", "1", "--json")
+    answer = json.loads(simulate("trace", str(trace_file), *few).stdout)
     assert answer["crawls"][0]["pages"] == 5
 
 
@@ -148,7 +149,7 @@ def test_pictures_are_drawn(simulate, trace_file, nowhere, command):
     arguments = (
         (*SMALL, "--world", "B", "--policy", "nutch", "--policy", "epsilon")
         if command == "policies"
-        else ("trace", str(trace_file), "--policy", "median", "--policy", "uniform")
+        else ("trace", str(trace_file), "--every", "20", "--seeds", "2", "--policy", "median", "--policy", "uniform")
     )
     result = simulate(*arguments, "--out", "picture.png")
     assert result.stderr == "written: picture.png\n"

@@ -141,13 +141,13 @@ def test_the_name_of_a_section_is_a_path_to_it(key: str) -> None:
 
 def test_a_page_of_long_names_takes_no_more_memory_than_it_has_bytes() -> None:
     """A node of the library carries its path as text: here 2 MB each."""
-    text = json.dumps({"k" * 2_000_000: [{"views": at} for at in range(50_000)]})
+    text = json.dumps({"k" * 2_000_000: [{"views": at} for at in range(10_000)]})
     path = parse_json_path("$..views")
     tracemalloc.start()
     try:
         before = time.process_time()
         canonical_json(text, (), [path])
-        assert time.process_time() - before < 10.0
+        assert time.process_time() - before < 2.0
         assert tracemalloc.get_traced_memory()[1] < 100e6
     finally:
         tracemalloc.stop()

@@ -123,20 +123,21 @@ def test_a_robots_txt_of_many_agents_and_rules_takes_linear_time() -> None:
     assert time.process_time() - before < 5.0
 
 
-PIECES = st.sampled_from([*"/?#;:@[].% \t\u00e9\u2100", "http:", "https:", "HTTP:", "//", "a.org", "..", "b", "=1", "\u3000"])
+PIECES = [*"/?#;:@[].% \t\u00e9\u2100", "http:", "https:", "HTTP:", "//", "a.org", "..", "b", "=1", "\u3000"]
 
 
-@settings(max_examples=2000, deadline=None, derandomize=True, database=None)
-@given(st.lists(PIECES, max_size=7).map("".join), st.sampled_from(["", "http://"]))
-def test_links_are_resolved_as_urljoin_does(link: str, start: str) -> None:
-    """Also those that are absolute, which take a shorter way."""
-    body = json.dumps({"version": "https://jsonfeed.org/version/1", "items": [{"url": start + link}]}).encode()
-    try:
-        expected = urljoin("http://a.org/feed", (start + link).strip())
-    except ValueError:
-        expected = ""
-    is_url = len(expected) > len("https://") and expected.startswith(("http://", "https://")) and expected.split() == [expected]
-    assert entries_of(body, "http://a.org/feed") == ([Entry(expected)] if is_url and (start + link).strip() else [])
+def test_links_are_resolved_as_urljoin_does() -> None:
+    """Also those that are absolute, which take a shorter way. 4,000 links at random: hypothesis takes longer to draw one than this does."""
+    rng = random.Random(1)
+    for _ in range(4000):
+        link = rng.choice(["", "http://"]) + "".join(rng.choices(PIECES, k=rng.randrange(8)))
+        body = json.dumps({"version": "https://jsonfeed.org/version/1", "items": [{"url": link}]}).encode()
+        try:
+            expected = urljoin("http://a.org/feed", link.strip())
+        except ValueError:
+            expected = ""
+        is_url = len(expected) > len("https://") and expected.startswith(("http://", "https://")) and expected.split() == [expected]
+        assert entries_of(body, "http://a.org/feed") == ([Entry(expected)] if is_url and link.strip() else []), link
 
 
 def test_zipped_also_in_several_members() -> None:

@@ -18,7 +18,7 @@ SECTIONS, PAGES = 8, 15
 EVENT_S, TOGETHER = 400.0, 0.9
 #: Requests a second, so that a round takes 100 s.
 BUDGET = 1.2
-LENGTH = 2400.0
+LENGTH = 1900.0
 
 
 class Sections(Play):

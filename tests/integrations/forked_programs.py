@@ -49,17 +49,16 @@ PRELOADED = [
 ]
 
 
-def _run(command: Sequence[str], folder: str, log: str, environment: Mapping[str, str]) -> None:
-    """Be ``python`` with these arguments, in a session of its own, with its output in a file."""
+def _run(command: Sequence[str], folder: str, logs: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Be ``python`` with these arguments, in a session of its own, with stdout and stderr in files."""
     os.setsid()
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-    out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    for standard in (1, 2):
-        os.dup2(out, standard)
+    for standard, log in zip((1, 2), logs, strict=True):
+        os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644), standard)
     sys.stdout, sys.stderr = (os.fdopen(standard, "w", buffering=1, closefd=False) for standard in (1, 2))
     sys.path.insert(0, folder)
     try:
@@ -88,10 +87,13 @@ class ForkedProgram:
         What it writes to stdout and stderr is appended to this file.
     environment : mapping
         All of its environment.
+    errors : Path, optional
+        What it writes to stderr is appended to this file instead.
     """
 
-    def __init__(self, command: Sequence[str], folder: Path, log: Path, environment: Mapping[str, str]) -> None:
-        self._process = _CONTEXT.Process(target=_run, args=(list(command), str(folder), str(log), dict(environment)))
+    def __init__(self, command: Sequence[str], folder: Path, log: Path, environment: Mapping[str, str], errors: Path | None = None) -> None:
+        logs = [str(log), str(errors or log)]
+        self._process = _CONTEXT.Process(target=_run, args=(list(command), str(folder), logs, dict(environment)))
         self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
@@ -115,6 +117,17 @@ class ForkedProgram:
     def kill(self) -> None:
         """End it at once."""
         self.send_signal(signal.SIGKILL)
+
+
+def run_forked(command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, as `subprocess.run` does that captures text; kill it after ``timeout`` seconds."""
+    out, errors = folder / "forked.out", folder / "forked.err"
+    program = ForkedProgram(command, folder, out, environment, errors)
+    try:
+        code = program.wait(timeout)
+    finally:
+        program.kill()
+    return subprocess.CompletedProcess(list(command), code, out.read_text(), errors.read_text())
 
 
 _CONTEXT = multiprocessing.get_context("forkserver")

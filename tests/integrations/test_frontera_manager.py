@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked_programs import run_forked
 from frontera.core.components import States
 from frontera.core.manager import FrontierManager
 from frontera.core.models import Request, Response
@@ -362,8 +362,8 @@ def test_the_example_of_the_documentation_runs(tmp_path: Path, redis_socket: str
     program = text.split("```python\n")[1].split("```")[0]
     assert 'NAMESPACE": "plain"' in program
     (tmp_path / "plain.py").write_text(program.replace('NAMESPACE": "plain"', f'NAMESPACE": "{namespace}"'))
-    command = [sys.executable, "plain.py", f"unix://{redis_socket}", site.url("/pages/2")]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)
+    ended = run_forked(["plain.py", f"unix://{redis_socket}", site.url("/pages/2")], tmp_path, os.environ, 30)
+    assert ended.returncode == 0, ended.stderr
     assert ended.stdout == "{200: 9}\n"
     assert set(site.paths()) == {"/pages/2", "/static/0", "/static/1"}
 

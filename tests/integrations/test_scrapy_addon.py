@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from crawler import Crawler
 from crawls import State
+from forked_programs import run_forked
 from misbehaving_site import MisbehavingSite
 from plain_frontera import FINGERPRINTS
 from scrapy import Spider
@@ -147,8 +147,7 @@ def test_commands_that_look_at_one_page_do_not_crawl(command: str, site: Misbeha
         f"    start_urls = ['{site.url('/static/start')}']\n    def parse(self, response):\n        yield {{'url': response.url}}\n"
     )
     more = {"fetch": [], "parse": ["--spider", "one"], "shell": ["-c", "response.status"]}[command]
-    arguments = [sys.executable, "-m", "scrapy", command, *more, site.url("/static/looked-at")]
-    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=20, check=False)
+    done = run_forked(["-m", "scrapy", command, *more, site.url("/static/looked-at")], tmp_path, os.environ, 20)
     assert done.returncode == 0, done.stderr
     expected = {"fetch": "<p>static</p>", "parse": "looked-at", "shell": "200"}[command]
     assert expected in done.stdout

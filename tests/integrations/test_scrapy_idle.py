@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from crawler import Crawler
 from crawls import PATIENCE_S, State
+from forked_programs import run_forked
 from misbehaving_site import MisbehavingSite
 
 IDLE = """
@@ -92,6 +93,9 @@ def _run(folder: Path, site: MisbehavingSite, redis_socket: str, command: list[s
         **settings,
     }
     environment = {**os.environ, "SITE": site.url(""), "SETTINGS": json.dumps(given)}
+    if "crawl" not in command:
+        return run_forked(command, folder, environment, PATIENCE_S)
+    # The usual command once as it is, from the start of the interpreter.
     return subprocess.run(
         [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )

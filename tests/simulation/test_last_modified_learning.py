@@ -80,7 +80,7 @@ def test_it_learns_as_a_live_crawl_does():
 def test_ages_make_copies_fresher_and_some_liars_do_not_spoil_that():
     """By 0.2 points with 1,000 pages; see docs/maths.md. Mean over three seeds of 200 pages."""
     bits, ages, with_liars = (
-        np.mean([simulate(SMALL, "median", 300.0, seed, **learner).freshness for seed in range(3)])
+        np.mean([simulate(SMALL, "median", 150.0, seed, **learner).freshness for seed in range(3)])
         for learner in ({"learner": "no-neighbourhoods"}, {"learner": "last-modified"}, {"learner": "last-modified-liars"})
     )
     assert ages - bits > 0.001

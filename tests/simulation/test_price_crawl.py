@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,14 +14,12 @@ from optimal_frontier.estimation import update_posterior, watch_habits
 from optimal_frontier.estimation.bursts import are_bursty, follow_many
 from optimal_frontier.estimation.quantile import posterior_median
 from optimal_frontier.optimization.response import marginal_share
-from optimal_frontier.scheduling.exploration import LEARNING_SHARE, uniform_rate
 from optimal_frontier.scheduling.numbers import Numbers, deadline, waits_at_price
 from optimal_frontier.scheduling.price_law import candidates, log_price_after, rank
 from optimal_frontier.simulation import (
     POLICY_NAMES,
     BandwidthChange,
     Conditions,
-    Exploring,
     compare,
     crawling,
     simulate,
@@ -30,7 +29,7 @@ from optimal_frontier.simulation import (
 from optimal_frontier.simulation.bandwidth import slot_times
 from optimal_frontier.simulation.believing import MEDIAN, learn_bit, new_belief
 from optimal_frontier.simulation.learners import Bits
-from optimal_frontier.simulation.planned_crawl import PlannedCrawl, planned_visits
+from optimal_frontier.simulation.planned_crawl import PlannedCrawl
 from optimal_frontier.simulation.policies import PLANNERS
 
 SMALL = synthetic_world("A", pages=60)
@@ -56,7 +55,7 @@ def test_it_is_near_the_optimum_of_the_real_bandwidth(world, factor):
 
 
 def test_learned_rates_keep_their_distance_to_the_optimum_when_the_bandwidth_halves():
-    pages, change = synthetic_world("A", pages=200), BandwidthChange(0.5, since=100.0)
+    pages, change = synthetic_world("A", pages=100), BandwidthChange(0.5, since=100.0)
     steady, halved = (
         np.mean([simulate(pages, "median", 200.0, seed, bandwidth=real).fraction for seed in range(2)]) for real in (None, change)
     )
@@ -87,17 +86,6 @@ def test_the_same_seed_gives_the_same_and_slots_are_used(policy):
     assert sorted(first.pages[:60]) == list(range(60))
     assert len(first.pages) > (960 * 0.96 if policy.startswith("explore") else 959)
     assert (np.diff(first.times) > 0).all()
-
-
-@pytest.mark.parametrize("exploration", ["median", "mean", "thompson", "epsilon"])
-def test_no_page_is_left_alone_for_good(exploration):
-    """Lemma 2: whatever visits are worth, intervals stay below a bound, however long the crawl."""
-    realised = synthetic_world("A", pages=20).realise(4500.0, seed=1)
-    visits = planned_visits(realised, Exploring(exploration), Bits(), 4500.0, 45.0, np.random.default_rng(1))
-    bound = 1.1 / (LEARNING_SHARE * uniform_rate(20, realised.budget))
-    for page in range(20):
-        times = np.append(visits.times[visits.pages == page], 4500.0)
-        assert np.diff(times).max() <= bound, page
 
 
 def test_explored_pages_are_visited_evenly():
@@ -211,6 +199,11 @@ def test_hosts_keep_their_distance_and_use_their_turns(batch):
     assert len(visits.pages) > 0.97 * 120.0 * world.budget
 
 
+@cache
+def one_at_a_time(pages):
+    return simulate(pages, "clairvoyant", 100.0, 1).fraction
+
+
 @pytest.mark.parametrize("conditions", [Conditions(batch=16), Conditions(flight=16), Conditions(batch=4, flight=8)])
 def test_batches_and_fetches_in_flight_keep_the_budget(conditions):
     """No page is in flight twice, every slot is used, and a thousand pages stay as fresh as one at a time."""
@@ -222,8 +215,7 @@ def test_batches_and_fetches_in_flight_keep_the_budget(conditions):
     for place, page in enumerate(visits.pages.tolist()):
         assert place - away.get(page, -math.inf) >= conditions.flight, page
         away[page] = place
-    one, many = (simulate(pages, "clairvoyant", 100.0, 1, conditions=c).fraction for c in (Conditions(), conditions))
-    assert many > one - 0.002
+    assert simulate(pages, "clairvoyant", 100.0, 1, conditions=conditions).fraction > one_at_a_time(pages) - 0.002
 
 
 def test_plans_write_few_numbers():
@@ -236,7 +228,7 @@ def test_plans_write_few_numbers():
 
 def test_a_crawl_without_a_price_takes_it_from_a_later_plan():
     """While all pages are pinned nothing moves the price; once they are not, it is the plan's at once."""
-    report = simulate(synthetic_world("A", pages=200), "explore-then-commit", 200.0, 0)
+    report = simulate(synthetic_world("A", pages=100), "explore-then-commit", 100.0, 0)
     assert report.fraction > 0.97
 
 

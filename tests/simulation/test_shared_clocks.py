@@ -37,7 +37,7 @@ def crawl_of(world: SyntheticWorld, policy: str, learner: str, horizon: float, s
 def test_clocks_pay_where_pages_of_a_section_change_together() -> None:
     """Staleness falls by a fifth at least."""
     stale = {
-        learner: 1.0 - simulate(NEIGHBOURLY, "median", 200.0, 0, learner=learner).freshness for learner in ("no-neighbourhoods", "live")
+        learner: 1.0 - simulate(NEIGHBOURLY, "median", 100.0, 0, learner=learner).freshness for learner in ("no-neighbourhoods", "live")
     }
     assert stale["live"] < 0.8 * stale["no-neighbourhoods"]
 
@@ -46,7 +46,7 @@ def test_clocks_pay_where_pages_of_a_section_change_together() -> None:
 def test_clocks_cost_little_where_pages_are_independent(world: str) -> None:
     """At most 0.6 points on a single small crawl; docs/maths.md has the means of large ones."""
     small = synthetic_world(world, pages=200)
-    with_clocks, without = (simulate(small, "median", 200.0, 3, learner=learner).freshness for learner in ("live", "no-neighbourhoods"))
+    with_clocks, without = (simulate(small, "median", 100.0, 3, learner=learner).freshness for learner in ("live", "no-neighbourhoods"))
     assert with_clocks > without - 0.006
 
 

@@ -13,7 +13,7 @@ SMALL = HubWorld(hubs=8, articles=400, new_per_day=20.0)
 
 @pytest.fixture(scope="module")
 def reports():
-    runs = list(compare_hubs(SMALL, HUB_POLICIES, range(2), 9.0))
+    runs = list(compare_hubs(SMALL, HUB_POLICIES, range(2), 6.0))
     return {policy: [one for one in runs if one.policy == policy] for policy in HUB_POLICIES}
 
 

@@ -12,7 +12,7 @@ from optimal_frontier.simulation.signal_crawl import compare_signals, simulate_s
 from optimal_frontier.simulation.signal_worlds import SignalWorld
 
 SMALL = SignalWorld(pages=120, sources=3)
-DAYS = 120.0
+DAYS = 80.0
 SEEDS = range(2)
 
 

@@ -27,6 +27,10 @@ def parse(**values: object) -> FrontierSettings:
     return FrontierSettings.parse({"OPTIMAL_FRONTIER_" + name: value for name, value in values.items()})
 
 
+#: Settings that leave everything as it is.
+USUAL = parse()
+
+
 def planned(log_price: float = 0.0, prior_time: float = 50.0, **values: Any) -> Published:
     """What a plan published."""
     return Published(**({"number": 1, "time": AT, "log_price": log_price, "prior_time": prior_time} | values))
@@ -51,7 +55,7 @@ def visit(content: bytes | None = OLD, responded: float = RECEIVED, distance: in
 
 
 def context(published: Published | None = None, recent: Recent | None = None, **settings: object) -> Context:
-    return Context(parse(**settings), planned() if published is None else published, recent or Recent())
+    return Context(parse(**settings) if settings else USUAL, planned() if published is None else published, recent or Recent())
 
 
 def judged(handout: Handout, came: Visit | bytes | str, within: Context | None = None) -> Observation:

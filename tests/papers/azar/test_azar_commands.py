@@ -5,18 +5,27 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from measured_once import patch_measures
 
 from optimal_frontier.cli import main
+from optimal_frontier.papers.azar import azar_commands
+from optimal_frontier.papers.azar.azar_figure_1 import measurements
 
 #: A figure 1 that is made in no time: too few slots per unit of time for the bars to hold.
 SMALL = ("azar-figure-1", "--pages", "40", "--seeds", "3", "--bandwidth", "4", "--bandwidth", "20")
 POLICIES = {"optimum", "algorithm-2", "eq-6", "change-rate", "utility", "uniform"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def figures() -> Iterator[None]:
+    """What the commands show of figure 1 is measured once: a table, JSON, a file and a picture are of the same measurements."""
+    yield from patch_measures(azar_commands, "measurements")
 
 
 @pytest.fixture
@@ -105,6 +114,8 @@ def test_figure_1_csv_has_every_measurement(simulate, nowhere):
         group = [row for row in rows if all(row[name] == str(point[name]) for name in ("utilities", "bandwidth", "policy"))]
         assert {row["seed"] for row in group} == {"0", "1", "2"}
         assert sum(float(row["ratio"]) for row in group) / 3 == pytest.approx(point["ratio"], rel=1e-12)
+    again = measurements(40, range(3), [4.0, 20.0])
+    assert [float(row["ratio"]) for row in rows] == [one.ratio for one in again]
 
 
 def test_figure_2_prints_threshold_and_bands(simulate, nowhere):

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from measured_once import patch_measures
 
 from optimal_frontier.cli import main
 from optimal_frontier.papers.upadhyay import upadhyay_commands as module
+from optimal_frontier.papers.upadhyay.upadhyay_figure_2 import upadhyay_figure_2
 
 FIGURE = ("upadhyay-figure-2", "--simulations", "40")
 REGRET = ("upadhyay-regret", "--seeds", "2")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def figures() -> Iterator[None]:
+    """What the commands show is measured once: a table, JSON, a file and a picture are of the same runs."""
+    yield from patch_measures(module, "upadhyay_figure_2", "regrets")
 
 
 @pytest.fixture
@@ -40,6 +48,7 @@ def test_figure_2_holds_and_says_so(simulate, nowhere):
         rows = list(csv.DictReader(file))
     assert [float(row["moment_50"]) for row in rows] == [point["moment"][1] for point in answer["points"]]
     assert f" {answer['points'][0]['bound'][1]:.4f} " in result.stdout
+    assert [point["moment"][1] for point in answer["points"]] == [again.moment[1] for again in upadhyay_figure_2(40, 0)]
 
 
 def test_a_bound_that_fails_is_said(simulate, monkeypatch: pytest.MonkeyPatch):

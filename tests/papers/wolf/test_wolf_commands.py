@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from measured_once import patch_measures
 
 from optimal_frontier.cli import main
 from optimal_frontier.papers.wolf import wolf_commands as module
+from optimal_frontier.papers.wolf.wolf_figure_9 import wolf_figure_9
 
 FIGURES = ("wolf-figure-7", "wolf-figure-8", "wolf-figure-9", "wolf-figure-10")
 FEW = ("--pages", "4000")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def figures() -> Iterator[None]:
+    """What the commands show is measured once: a table, JSON, a file and a picture are of the same points."""
+    yield from patch_measures(module, *(figure.replace("-", "_") for figure in FIGURES))
 
 
 @pytest.fixture
@@ -68,6 +76,7 @@ def test_another_seed_gives_other_pages(simulate):
     one, other = (json.loads(simulate("wolf-figure-9", "--pages", "500", "--seed", seed, "--json").stdout)["points"] for seed in "12")
     assert [point["at"] for point in one] == [point["at"] for point in other]
     assert [point["value"] for point in one] != [point["value"] for point in other]
+    assert [point["value"] for point in one] == [again.value for again in wolf_figure_9(500, 1)]
 
 
 @pytest.mark.parametrize("figure", FIGURES[:3])
