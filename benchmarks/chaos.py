@@ -27,11 +27,10 @@ def main() -> int:
     parser.add_argument("--pages", type=int, default=5000)
     parser.add_argument("--hosts", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--load", type=float, default=Plan.load, help="share of 25 fetches per second and 16 at a time of each crawler")
     parser.add_argument("--only", nargs="*", default=None, help="names of troubles, see the table in chaos_crawl/troubles.py")
     parser.add_argument("--keep", type=Path, help="folder for logs and data; a temporary one unless given")
     given = parser.parse_args()
-    plan = Plan(given.seconds, given.crawlers, given.pages, given.hosts, given.seed, given.only, given.load)
+    plan = Plan(given.seconds, given.crawlers, given.pages, given.hosts, given.seed, given.only)
     if given.keep is not None:
         given.keep.mkdir(parents=True, exist_ok=True)
         return asyncio.run(run(plan, given.keep))

@@ -22,7 +22,7 @@ TELNETCONSOLE_ENABLED = False
 ROBOTSTXT_OBEY = False
 DOWNLOAD_DELAY = 0
 DOWNLOAD_TIMEOUT = 10
-CONCURRENT_REQUESTS = {concurrent}
+CONCURRENT_REQUESTS = 16
 CONCURRENT_REQUESTS_PER_DOMAIN = 4
 RETRY_TIMES = 2
 REFERER_ENABLED = False
@@ -69,14 +69,13 @@ class Chaos(Spider):
 """
 
 
-def write_project(folder: Path, rate: float, delay: float, concurrent: int) -> None:
+def write_project(folder: Path, rate: float, delay: float) -> None:
     """Write the project into ``folder``."""
     package = folder / "chaos_project" / "spiders"
     package.mkdir(parents=True, exist_ok=True)
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = chaos_project.settings\n")
     (folder / "chaos_project" / "__init__.py").touch()
-    settings = _SETTINGS.format(namespace=NAMESPACE, rate=rate, delay=delay, concurrent=concurrent)
-    (folder / "chaos_project" / "settings.py").write_text(settings)
+    (folder / "chaos_project" / "settings.py").write_text(_SETTINGS.format(namespace=NAMESPACE, rate=rate, delay=delay))
     (package / "__init__.py").touch()
     (package / "chaos.py").write_text(_SPIDER)
 

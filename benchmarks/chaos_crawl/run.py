@@ -32,10 +32,8 @@ from chaos_crawl.world import World
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import Row, split_tail
 
-#: Seconds between two fetches of a host.
-DELAY_S = 0.25
-#: Fetches per second of a crawler, and requests that it has under way at most; smaller crawls have less of both.
-RATE_OF_ONE, CONCURRENT = 25.0, 16
+#: Seconds between two fetches of a host, and fetches per second of a crawler.
+DELAY_S, RATE_OF_ONE = 0.25, 25.0
 #: Seconds in which all pages have to be found after the last trouble, beyond what the budget takes; in which nothing may stand still.
 REST_S, STANDSTILL_S = 60.0, 10.0
 #: Seconds that a crawler takes at most to start, or to wake up, on a busy machine.
@@ -56,27 +54,15 @@ class Plan:
     hosts: int
     seed: int
     only: list[str] | None = None
-    #: Share of the load of a whole crawl.
-    load: float = 1.0
-
-    @property
-    def rate(self) -> float:
-        """Fetches per second of all crawlers."""
-        return RATE_OF_ONE * self.load * self.crawlers
-
-    @property
-    def concurrent(self) -> int:
-        """Requests that a crawler has under way at most."""
-        return max(1, round(CONCURRENT * self.load))
 
 
 async def run(plan: Plan, folder: Path) -> int:
     """Run it; print what was found, and return 0 if all is as it must be."""
-    site, server, rate = Site(plan.pages, plan.hosts, folder / "fetches.jsonl"), Server(folder), plan.rate
+    site, server, rate = Site(plan.pages, plan.hosts, folder / "fetches.jsonl"), Server(folder), RATE_OF_ONE * plan.crawlers
     await server.start()
     proxies = [Proxy(server.socket) for _ in range(plan.crawlers)]
     proxied = [await proxy.serve() for proxy in proxies]
-    write_project(folder, rate, DELAY_S, plan.concurrent)
+    write_project(folder, rate, DELAY_S)
     crawlers = [
         Crawler(folder, f"crawler-{number}", f"redis://127.0.0.1:{port}/0", site.start_url) for number, (_, port) in enumerate(proxied)
     ]
@@ -116,9 +102,9 @@ async def run(plan: Plan, folder: Path) -> int:
 
 def _judged(plan: Plan, world: World, found: int, rows: list[tuple[str, Row]], logs: str) -> tuple[str, list[str]]:
     """Return the figures of a crawl, and what is wrong with it."""
-    fetches, losses, rate = world.site.fetches, world.losses, plan.rate
+    fetches, losses, rate = world.site.fetches, world.losses, RATE_OF_ONE * plan.crawlers
     short, gaps, shortest = short_gaps(fetches, DELAY_S, losses)
-    window, allowed = fullest_window(fetches, losses), WINDOW_S * rate + 0.1 * rate + plan.concurrent * plan.crawlers
+    window, allowed = fullest_window(fetches, losses), WINDOW_S * rate + 0.1 * rate + 16 * plan.crawlers
     twice, doubled = fetched_twice_at_once(fetches, losses), counted_twice(rows, fetches)
     held, given_up = asked_while_held(fetches, losses), _GAVE_UP.findall(logs)
     faults = {
