@@ -104,6 +104,11 @@ class Believed(NamedTuple):
         false, least = total - recall * change_rate, LEAST_FALSE * total
         return false if false > least else least
 
+    def counts(self, change_rate: float) -> bool:
+        """Tell whether at least `LEAST_PRECISION` of the signals to a page of this change rate (1/s), or any higher one, are true."""
+        recall, even, slope, _ = self
+        return recall * change_rate >= LEAST_PRECISION * (even + slope * change_rate)
+
     def precision(self, change_rate: float) -> float:
         """Return the probability that a signal is true, for a page of this change rate (1/s)."""
         told = self.recall * change_rate

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from optimal_frontier.estimation.signal_sources import LEAST_PRECISION, SignalVisit
+from optimal_frontier.estimation.quantile import median_one
+from optimal_frontier.estimation.signal_sources import SignalVisit
 from optimal_frontier.frontier.judging.source_worths import Source
 from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.state.memory import Signals
 
 #: From this share of true signals on a source may bring back a retired page, and put forward one whose deadline is no matter of doubt.
 CONVINCING: Final = 0.5
+
+#: The median of a Gamma posterior is below its mean by this over its time at most.
+_BELOW_MEAN: Final = 1.0 / 3.0
 
 #: Name of a source -> what is known of it.
 KnownOf = Callable[[str], Source]
@@ -83,18 +87,34 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
     doubt, most = 0.0, (0.0, 0, 0.0)
     for source, since, _, n, _ in signals:
         believed = known_of(source).believed
-        recall, false_rate = believed.recall, believed.false_rate(change_rate)
-        announced = recall * change_rate
-        if announced < LEAST_PRECISION * (announced + false_rate):
+        if not believed.counts(change_rate):
             continue
+        recall = believed.recall
         if since <= seen:
             recalls += (recall,)
-            false_rates += (false_rate,)
+            false_rates += (believed.false_rate(change_rate),)
         if n:
             false_rate = believed.false_rate_after(change_rate, n, now - max(seen, since))
             more = n * evidence(change_rate, recall, false_rate)
             doubt, most = doubt + more, max(most, (more, n, false_rate))
     return Heard(recalls, false_rates, most[1], most[2], doubt) if recalls or doubt else SILENCE
+
+
+def recall_of_silent(signals: Sequence[Signals], shape: float, time: float, known_of: KnownOf, seen: float) -> float:
+    """Return `Heard.recall` of a page of whose changes no signal told, by what is believed of its change rate: shape, and time in seconds.
+
+    The median of that counts. It is between (shape - 1/3) / time and shape / time, so for most sources it need not be found: they count by
+    the one, or do not by the other.
+    """
+    missed = 1.0
+    for source, since, _, _, _ in signals:
+        if since > seen:
+            continue
+        believed = known_of(source).believed
+        counts = shape > _BELOW_MEAN and believed.counts((shape - _BELOW_MEAN) / time)
+        if counts or (believed.counts(shape / time) and believed.counts(median_one(shape, time))):
+            missed *= 1.0 - believed.recall
+    return 1.0 - missed
 
 
 def lessons_of(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from optimal_frontier.estimation.signal_sources import SignalVisit
-from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, heard_of, lessons_of
+from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, heard_of, lessons_of, recall_of_silent
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.source_worths import LESSONS_EVERY
@@ -178,13 +178,18 @@ class Judgement:
             lessons,
         )
 
-    def heard_before(self) -> Heard:
-        """What sources had said of the page when it was visited."""
-        signals = self.handout.memory.signals
+    def heard_before(self) -> tuple[Heard, float]:
+        """What sources had said of the page when it was visited, as far as signals came; the share of its changes that they tell of."""
+        signals, row, published = self.handout.memory.signals, self.handout.row, self.context.published
         if not signals:
-            return SILENCE
-        rate = change_rate_of(self.handout.row, self.context.published)
-        return heard_of(signals, rate, self.context.recent.sources.known_of, self.at - self.interval, self.at)
+            return SILENCE, 0.0
+        known_of, seen = self.context.recent.sources.known_of, self.at - self.interval
+        for told in signals:
+            if told.n:
+                heard = heard_of(signals, change_rate_of(row, published), known_of, seen, self.at)
+                return heard, heard.recall
+        believed = (row.shape, row.time) if row.shape > 0.0 else published.prior_of(row.pattern)
+        return SILENCE, 0.0 if believed is None else recall_of_silent(signals, *believed, known_of, seen)
 
     def _settle_signals(self) -> Sequence[tuple[str, SignalVisit]]:
         """Forget the signals that a good response answers; return what it teaches of their sources."""
