@@ -104,10 +104,17 @@ class Believed(NamedTuple):
         false, least = total - recall * change_rate, LEAST_FALSE * total
         return false if false > least else least
 
-    def counts(self, change_rate: float) -> bool:
-        """Tell whether at least `LEAST_PRECISION` of the signals to a page of this change rate (1/s), or any higher one, are true."""
+    def weighed(self, change_rate: float) -> tuple[float, float] | None:
+        """Return recall and `false_rate` for a page of this change rate (1/s); None: fewer than `LEAST_PRECISION` of its signals are true.
+
+        What counts for a page counts for all that change more often.
+        """
         recall, even, slope, _ = self
-        return recall * change_rate >= LEAST_PRECISION * (even + slope * change_rate)
+        total, announced = even + slope * change_rate, recall * change_rate
+        if announced < LEAST_PRECISION * total:
+            return None
+        false, least = total - announced, LEAST_FALSE * total
+        return recall, false if false > least else least
 
     def precision(self, change_rate: float) -> float:
         """Return the probability that a signal is true, for a page of this change rate (1/s)."""

@@ -40,6 +40,8 @@ import numpy as np
 import scipy  # scipy.special is imported at its first use: it takes 0.2 s
 from numpy.typing import NDArray
 
+from optimal_frontier.optimization.single import changes_per_visit
+
 Floats = NDArray[np.float64]
 
 #: Least share of changes that no signal tells of: with 0 no time that passes would make a copy any older.
@@ -62,13 +64,11 @@ _TOGETHER: Final = 0.2
 _SECOND: Final = 0.75
 _THIRD: Final = 0.5
 _MOST_FIRST: Final = 0.999
-#: Changes between two visits without signals, as a multiple of ``sqrt(y (y + 2))``, about.
-_STRETCH: Final = 1.15
 _STEPS: Final = 100
 #: Accepted last step, relative; the one after it would be its square.
 _CLOSE: Final = 3e-5
 #: The same of one page, whose visit is judged: what is left is below 5e-4, most often 1e-6, and one step is enough for most.
-_CLOSE_OF_ONE: Final = 1.5e-2
+_CLOSE_OF_ONE: Final = 2e-2
 
 
 class Signals(NamedTuple):
@@ -163,9 +163,16 @@ def many_joined(signals: Signals, evidence: Floats) -> Signals:
 
 def response_of_one(threshold: float, a: float, g: float, evidence: float) -> tuple[float, float, float]:
     """Return what a threshold > 0 leads to: `responses` for one page, about 0.5 us a signal; exact if the sums are short."""
+    worth, interval, fresh, _ = _response_and_rise(threshold, a, g, evidence)
+    return worth, interval, fresh
+
+
+def _response_and_rise(threshold: float, a: float, g: float, evidence: float) -> tuple[float, float, float, float]:
+    """`response_of_one`, and by how much the interval grows with the threshold."""
     both = a + g
     s = threshold / a
-    interval = -math.expm1(-g * s) / g
+    first = math.expm1(-g * s)
+    interval, rise = -first / g, 1.0 + first
     fresh = -math.expm1(-both * s) / both
     rest = threshold - evidence
     if rest > 0.0:
@@ -175,8 +182,11 @@ def response_of_one(threshold: float, a: float, g: float, evidence: float) -> tu
         shape = 2.0
         while rest > 0.0:
             s = rest / a
+            came = g * s
             scale *= of_fresh
-            interval += incomplete(shape, g * s) / g
+            more = incomplete(shape, came)
+            interval += more / g
+            rise += incomplete(shape - 1.0, came) - more
             fresh += scale * incomplete(shape, both * s)
             shape += 1.0
             rest -= evidence
@@ -184,7 +194,7 @@ def response_of_one(threshold: float, a: float, g: float, evidence: float) -> tu
         worth = math.exp(-threshold) * threshold * (threshold / a) * excess_share(g * threshold / a)
     else:
         worth = fresh - math.exp(-threshold) * interval
-    return worth, interval, fresh
+    return worth, interval, fresh, rise / a
 
 
 def responses(threshold: Floats, signals: Signals) -> Response:
@@ -237,14 +247,9 @@ def threshold_of_one(share: float, signals: OneSignals) -> tuple[float, float]:
 
     Notes
     -----
-    Newton's method in ``sqrt(y (y + 2))``, ``y = -log(1 - share)``: that is nearly linear in the threshold at both ends, as r is, where
-    ``share = 1 - (1 + r) exp(-r)``. 1 step from where `_first_guesses` begin, seldom 2.
+    Newton's method from where `_first_guesses` begin. 1 step, seldom 2; what the last one leaves is taken off to second order.
     """
-    sought = -math.log1p(-share)
-    goal = math.sqrt(sought * (sought + 2.0))
-    # r to 1%, by a step from what it is about.
-    target = _STRETCH * goal
-    target -= (target - math.log1p(target) - sought) * (1.0 + target) / target
+    target = changes_per_visit(share)
     if signals[2] * _TERMS < target:
         signals = joined(signals, target / _TERMS)
     a, g, evidence = signals
@@ -258,17 +263,15 @@ def threshold_of_one(share: float, signals: OneSignals) -> tuple[float, float]:
     threshold = threshold or _LEAST_DOUBT
     low, high, steepness = 0.0, _MOST_DOUBT, 0.0
     for _ in range(_STEPS):
-        worth, _, fresh = response_of_one(threshold, a, g, evidence)
-        steepness = fresh - worth
-        reached = math.inf
-        if 0.0 < worth < 1.0 and steepness > 0.0:
-            y = -math.log1p(-worth)
-            level = math.sqrt(y * (y + 2.0))
-            step = (goal - level) * level * (1.0 - worth) / ((y + 1.0) * steepness)
+        worth, interval, fresh, rise = _response_and_rise(threshold, a, g, evidence)
+        steepness, reached = fresh - worth, math.inf
+        if steepness > 0.0:
+            step = (share - worth) / steepness
             reached = threshold + step
             if abs(step) <= _CLOSE_OF_ONE * threshold:
-                # There the level rises as steeply as here.
-                return reached, (goal - level) * goal * (1.0 - share) / ((sought + 1.0) * step) if step else steepness
+                # By which share the steepness, exp(-X) psi, grows over the step.
+                more = step * (rise / interval - 1.0)
+                return threshold + step * (1.0 - 0.5 * more), steepness * (1.0 + more)
         if worth >= share:
             high = threshold
         else:

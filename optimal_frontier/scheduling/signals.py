@@ -206,7 +206,8 @@ def wait_with_sources(
         clock = change_rate * signals[0]
     else:
         signals, clock = joined_sources(change_rate, recalls, false_rates), unannounced(change_rate, recalls)
-    if log_price == -math.inf or signals[1] * excess(signals[2]) < _NOTHING:
+    _, rate, told = signals
+    if log_price == -math.inf or rate * told * told < _NOTHING:
         wait, slope = wait_at_price(log_price, importance, change_rate, objective)
         return wait * change_rate / clock, slope * change_rate / clock
     q = price_share(log_price, importance, change_rate, objective)

@@ -192,9 +192,11 @@ def _read_signals(told: Any) -> tuple[Signals, ...]:
     read = []
     for one in told:
         source, since, modified, n, unsure = one
-        is_as_packed = type(source) is str and type(since) is type(modified) is float and type(n) is type(unsure) is int
-        made = _new(Signals, one) if is_as_packed else Signals(str(source), float(since), float(modified), int(n), int(unsure))
-        if not (math.isfinite(made[1] + made[2]) and 0 <= made[3] < _FULL and 0 <= made[4] < _FULL):
+        if type(source) is str and type(n) is type(unsure) is int:
+            made = _new(Signals, one)
+        else:
+            made = Signals(str(source), since, modified, int(n), int(unsure))
+        if not (math.isfinite(since + modified) and 0 <= made[3] < _FULL and 0 <= made[4] < _FULL):
             raise ValueError(f"signals are {told!r}"[:200])
         read.append(made)
     return tuple(read)

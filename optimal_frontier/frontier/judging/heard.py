@@ -87,12 +87,13 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
     doubt, most = 0.0, (0.0, 0, 0.0)
     for source, since, _, n, _ in signals:
         believed = known_of(source).believed
-        if not believed.counts(change_rate):
+        weighed = believed.weighed(change_rate)
+        if weighed is None:
             continue
-        recall = believed.recall
+        recall, false_rate = weighed
         if since <= seen:
             recalls += (recall,)
-            false_rates += (believed.false_rate(change_rate),)
+            false_rates += (false_rate,)
         if n:
             false_rate = believed.false_rate_after(change_rate, n, now - max(seen, since))
             more = n * evidence(change_rate, recall, false_rate)
@@ -100,20 +101,23 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
     return Heard(recalls, false_rates, most[1], most[2], doubt) if recalls or doubt else SILENCE
 
 
-def recall_of_silent(signals: Sequence[Signals], shape: float, time: float, known_of: KnownOf, seen: float) -> float:
-    """Return `Heard.recall` of a page of whose changes no signal told, by what is believed of its change rate: shape, and time in seconds.
+def recall_of_silent(signals: Sequence[Signals], shape: float, time: float, known_of: KnownOf, seen: float) -> float | None:
+    """Return `Heard.recall` of a page of whose changes no signal told; None: there was one.
 
-    The median of that counts. It is between (shape - 1/3) / time and shape / time, so for most sources it need not be found: they count by
-    the one, or do not by the other.
+    What is believed of the change rate is ``shape``, and ``time`` in seconds. The median of that counts, which is between
+    (shape - 1/3) / time and shape / time. So for most sources it need not be found: they count by the one, or do not by the other.
     """
     missed = 1.0
-    for source, since, _, _, _ in signals:
-        if since > seen:
-            continue
-        believed = known_of(source).believed
-        counts = shape > _BELOW_MEAN and believed.counts((shape - _BELOW_MEAN) / time)
-        if counts or (believed.counts(shape / time) and believed.counts(median_one(shape, time))):
-            missed *= 1.0 - believed.recall
+    for source, since, _, n, _ in signals:
+        if n:
+            return None
+        if since <= seen:
+            believed = known_of(source).believed
+            if (
+                (shape > _BELOW_MEAN and believed.weighed((shape - _BELOW_MEAN) / time))
+                or (believed.weighed(shape / time) and believed.weighed(median_one(shape, time)))
+            ):
+                missed *= 1.0 - believed.recall
     return 1.0 - missed
 
 

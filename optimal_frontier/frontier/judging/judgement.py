@@ -183,13 +183,15 @@ class Judgement:
         signals, row, published = self.handout.memory.signals, self.handout.row, self.context.published
         if not signals:
             return SILENCE, 0.0
-        known_of, seen = self.context.recent.sources.known_of, self.at - self.interval
-        for told in signals:
-            if told.n:
-                heard = heard_of(signals, change_rate_of(row, published), known_of, seen, self.at)
-                return heard, heard.recall
         believed = (row.shape, row.time) if row.shape > 0.0 else published.prior_of(row.pattern)
-        return SILENCE, 0.0 if believed is None else recall_of_silent(signals, *believed, known_of, seen)
+        if believed is None:
+            return SILENCE, 0.0
+        known_of, seen = self.context.recent.sources.known_of, self.at - self.interval
+        recall = recall_of_silent(signals, *believed, known_of, seen)
+        if recall is not None:
+            return SILENCE, recall
+        heard = heard_of(signals, change_rate_of(row, published), known_of, seen, self.at)
+        return heard, heard.recall
 
     def _settle_signals(self) -> Sequence[tuple[str, SignalVisit]]:
         """Forget the signals that a good response answers; return what it teaches of their sources."""
