@@ -104,17 +104,11 @@ class Believed(NamedTuple):
         false, least = total - recall * change_rate, LEAST_FALSE * total
         return false if false > least else least
 
-    def weighed(self, change_rate: float) -> tuple[float, float] | None:
-        """Return recall and `false_rate` for a page of this change rate (1/s); None: fewer than `LEAST_PRECISION` of its signals are true.
-
-        What counts for a page counts for all that change more often.
-        """
-        recall, even, slope, _ = self
-        total, announced = even + slope * change_rate, recall * change_rate
-        if announced < LEAST_PRECISION * total:
-            return None
-        false, least = total - announced, LEAST_FALSE * total
-        return recall, false if false > least else least
+    @property
+    def least_rate(self) -> float:
+        """Change rate (1/s) from which on `LEAST_PRECISION` of the signals are true, so that they count; inf: of no page are they."""
+        more = self.recall - LEAST_PRECISION * self.slope
+        return LEAST_PRECISION * self.even / more if more > 0.0 else math.inf
 
     def precision(self, change_rate: float) -> float:
         """Return the probability that a signal is true, for a page of this change rate (1/s)."""

@@ -86,11 +86,10 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
     false_rates: tuple[float, ...] = ()
     doubt, most = 0.0, (0.0, 0, 0.0)
     for source, since, _, n, _ in signals:
-        believed = known_of(source).believed
-        weighed = believed.weighed(change_rate)
-        if weighed is None:
+        _, _, believed, least_rate = known_of(source)
+        if change_rate < least_rate:
             continue
-        recall, false_rate = weighed
+        recall, false_rate = believed.recall, believed.false_rate(change_rate)
         if since <= seen:
             recalls += (recall,)
             false_rates += (false_rate,)
@@ -112,11 +111,9 @@ def recall_of_silent(signals: Sequence[Signals], shape: float, time: float, know
         if n:
             return None
         if since <= seen:
-            believed = known_of(source).believed
-            if (
-                (shape > _BELOW_MEAN and believed.weighed((shape - _BELOW_MEAN) / time))
-                or (believed.weighed(shape / time) and believed.weighed(median_one(shape, time)))
-            ):
+            _, _, believed, least_rate = known_of(source)
+            counts = shape - _BELOW_MEAN >= least_rate * time
+            if counts or (shape >= least_rate * time and median_one(shape, time) >= least_rate):
                 missed *= 1.0 - believed.recall
     return 1.0 - missed
 

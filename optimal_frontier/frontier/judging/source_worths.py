@@ -28,11 +28,15 @@ _BY_HAND: Final = Kind(0.1, 0.005, 4.0)
 
 
 class Source(NamedTuple):
-    """What is known of a source: its record, what its kind lets expect, and what is believed by both."""
+    """What is known of a source: its record, what its kind lets expect, what is believed by both, and for pages of which change rate it counts.
+
+    ``least_rate`` is that of `believed`, found once.
+    """
 
     record: SignalSource
     kind: Kind
     believed: Believed
+    least_rate: float
 
     @property
     def is_known_well(self) -> bool:
@@ -58,7 +62,8 @@ def source_of(source: str, known: Record) -> Source:
     """Return what is known of a source by its name and its record."""
     seconds, changes, squares, signals, products, *likelihoods = known
     record, kind = SignalSource(seconds, changes, squares, signals, products, tuple(likelihoods)), kind_of(source)
-    return Source(record, kind, record.believed(kind))
+    believed = record.believed(kind)
+    return Source(record, kind, believed, believed.least_rate)
 
 
 class _Known(dict[str, Source]):
