@@ -309,7 +309,7 @@ class Neighbourhoods:
             return
         groups, visit = groups[some], some // levels
         expected = rate * bins.bin_s
-        spans = [np.clip((at - bins.begin) / bins.bin_s, 0.0, BINS) for at in (visits.since, visits.until)]
+        spans = [((at - bins.begin) / bins.bin_s).clip(0.0, BINS) for at in (visits.since, visits.until)]
         ended = np.minimum(spans[1].astype(np.int64), BINS - 1)
         rows, row = self._rows(groups)
         self._count(rows, row, ended[visit], odds[visit] > 0.0)
@@ -350,7 +350,7 @@ class Neighbourhoods:
         """The integrals of ex up to times, in bins, summed over the groups of each page, (m,). Beyond the bins on either side ex is the
         share."""
         place = (at - self.bins.begin) / self.bins.bin_s
-        inside = np.clip(place, 0.0, BINS)
+        inside = place.clip(0.0, BINS)
         low = np.minimum(inside.astype(np.int64), BINS - 1)
         part = inside - low
         total: Floats = (groups.shape[1] * SHARE) * (place - inside)

@@ -248,10 +248,12 @@ def change_rates_of(rows: NDArray[np.void], published: Published) -> Floats:
     known = shape > 0.0
     rate: Floats = rows["median"].copy() if "median" in (rows.dtype.names or ()) else np.full(len(rows), np.nan)
     unknown = np.flatnonzero(known & np.isnan(rate))
-    rate[unknown] = posterior_median(shape[unknown], time[unknown])
-    patterns, at = np.unique(rows["pattern"][~known], return_inverse=True)
-    priors = [published.prior_of(pattern) for pattern in patterns.tolist()]
-    rate[~known] = np.array([0.0 if prior is None else median_one(*prior) for prior in priors])[at]
+    if len(unknown):
+        rate[unknown] = posterior_median(shape[unknown], time[unknown])
+    if not known.all():
+        patterns, at = np.unique(rows["pattern"][~known], return_inverse=True)
+        priors = [published.prior_of(pattern) for pattern in patterns.tolist()]
+        rate[~known] = np.array([0.0 if prior is None else median_one(*prior) for prior in priors])[at]
     return rate
 
 
