@@ -28,10 +28,7 @@ _BY_HAND: Final = Kind(0.1, 0.005, 4.0)
 
 
 class Source(NamedTuple):
-    """What is known of a source: its record, what its kind lets expect, what is believed by both, and for pages of which change rate it counts.
-
-    ``least_rate`` is that of `believed`, found once.
-    """
+    """What is known of a source: its record, what its kind lets expect, what is believed by both; and `Believed.least_rate`, found once."""
 
     record: SignalSource
     kind: Kind

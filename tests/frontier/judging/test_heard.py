@@ -184,7 +184,8 @@ def test_of_a_silent_source_the_recall_is_what_it_is_at_the_median() -> None:
     rng = np.random.default_rng(4)
     recalls = []
     for _ in range(2000):
-        believed = Believed(rng.random() ** 3, rng.choice([0.0, 10 ** rng.uniform(-5, 0)]), rng.choice([0.0, 10 ** rng.uniform(-2, 2)]), 9.0)
+        even, slope = rng.choice([0.0, 10 ** rng.uniform(-5, 0)]), rng.choice([0.0, 10 ** rng.uniform(-2, 2)])
+        believed = Believed(rng.random() ** 3, even, slope, 9.0)
         source = source_of(NAME, record_in(TRUE))._replace(believed=believed, least_rate=believed.least_rate)
         shape, time = 10 ** rng.uniform(-1.5, 1.5), 10 ** rng.uniform(-1, 5)
         said = heard_of((told(),), median_one(shape, time), lambda _, source=source: source, AT, AT)  # type: ignore[misc]
@@ -212,6 +213,7 @@ def test_what_sources_have_said_is_read_as_what_it_should_be() -> None:
     assert read(NAME, 5, 6.0, 1.0, True) == Signals(NAME, 5.0, 6.0, 1, 1)
     assert isinstance(read(NAME, 5, 6.0, 1.0, True).n, int)
     assert read(7, 5.0, 6.0, 1, 0).source == "7"
-    for stored in ((NAME, math.nan, 6.0, 1, 0), (NAME, 5.0, math.inf, 1, 0), (NAME, 5.0, 6.0, -1, 0), (NAME, 5.0, 6.0, 1, 2**63), (NAME, 5.0)):
+    times, counts = ((NAME, math.nan, 6.0, 1, 0), (NAME, 5.0, math.inf, 1, 0)), ((NAME, 5.0, 6.0, -1, 0), (NAME, 5.0, 6.0, 1, 2**63))
+    for stored in (*times, *counts, (NAME, 5.0)):
         with pytest.raises(ValueError, match="cannot be read"):
             read(*stored)
