@@ -170,26 +170,25 @@ def response_of_one(threshold: float, a: float, g: float, evidence: float) -> tu
 def _response_and_rise(threshold: float, a: float, g: float, evidence: float) -> tuple[float, float, float, float]:
     """`response_of_one`, and by how much the interval grows with the threshold."""
     both = a + g
-    s = threshold / a
-    first = math.expm1(-g * s)
-    interval, rise = -first / g, 1.0 + first
-    fresh = -math.expm1(-both * s) / both
+    pace, pace_of_both = g / a, both / a
+    first = math.expm1(-threshold * pace)
+    signals, rise = -first, 1.0 + first
+    fresh = -math.expm1(-threshold * pace_of_both) / both
     rest = threshold - evidence
     if rest > 0.0:
         incomplete = _incomplete_gamma()
         of_fresh = g * math.exp(-evidence) / both
-        scale = 1.0 / both
+        scale = of_fresh / both
         shape = 2.0
         while rest > 0.0:
-            s = rest / a
-            came = g * s
+            came = incomplete(shape, rest * pace)
+            signals += came
+            rise += incomplete(shape - 1.0, rest * pace) - came
+            fresh += scale * incomplete(shape, rest * pace_of_both)
             scale *= of_fresh
-            more = incomplete(shape, came)
-            interval += more / g
-            rise += incomplete(shape - 1.0, came) - more
-            fresh += scale * incomplete(shape, both * s)
             shape += 1.0
             rest -= evidence
+    interval = signals / g
     if threshold < _SMALL:
         worth = math.exp(-threshold) * threshold * (threshold / a) * excess_share(g * threshold / a)
     else:

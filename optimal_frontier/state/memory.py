@@ -192,13 +192,12 @@ def _read_signals(told: Any) -> tuple[Signals, ...]:
     read = []
     for one in told:
         source, since, modified, n, unsure = one
-        if type(source) is str and type(n) is type(unsure) is int:
-            made = _new(Signals, one)
-        else:
-            made = Signals(str(source), since, modified, int(n), int(unsure))
-        if not (math.isfinite(since + modified) and 0 <= made[3] < _FULL and 0 <= made[4] < _FULL):
+        if type(source) is not str or type(n) is not int or type(unsure) is not int:
+            n, unsure = int(n), int(unsure)
+            one = str(source), since, modified, n, unsure
+        if not (math.isfinite(since + modified) and 0 <= n < _FULL and 0 <= unsure < _FULL):
             raise ValueError(f"signals are {told!r}"[:200])
-        read.append(made)
+        read.append(_new(Signals, one))
     return tuple(read)
 
 

@@ -199,8 +199,8 @@ class Judgement:
         if not signals or self.outcome != "ok":
             return ()
         n = 0
-        for told in signals:
-            n += told.n
+        for _, _, _, more, _ in signals:
+            n += more
         if n:
             self.remembered["signals"] = after_good(signals)
         if self.bit < 0:
