@@ -434,6 +434,8 @@ def _parts(until: Floats, length: float) -> list[slice]:
     [slice(0, 2, None), slice(2, 5, None)]
     """
     number = np.maximum.accumulate(np.floor(until / length))
+    if 0 < len(until) <= _PART_VISITS and number[-1] == number[0]:
+        return [slice(0, len(until))]  # as at most looks: in a tenth of the time
     cuts = np.flatnonzero(number[1:] > number[:-1]) + 1
     edges = np.unique(np.concatenate([[0], cuts, np.arange(0, len(until), _PART_VISITS), [len(until)]])).tolist()
     return [slice(begin, end) for begin, end in itertools.pairwise(edges)]
