@@ -115,7 +115,7 @@ def signalled_wait(
     --------
     >>> wait, slope = signalled_wait(math.log(5.94), 1.0, 0.1, 0.6, 0.06)
     >>> round(wait, 2), round(slope, 2)
-    (45.11, 54.88)
+    (45.11, 54.87)
     """
     return wait_with_sources(log_price, importance, change_rate, (recall,), (false_rate,), objective)
 
