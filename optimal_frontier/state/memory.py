@@ -161,7 +161,7 @@ class Memory(NamedTuple):
         if not raw:
             return NOTHING_REMEMBERED
         try:
-            known = {}
+            known: dict[str, Any] = {}
             for name, value in msgpack.unpackb(raw, strict_map_key=False).items():
                 if name == "signals":  # a page that is watched has them whenever it is handed out
                     known[name] = _read_signals(value)

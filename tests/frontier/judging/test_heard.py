@@ -188,9 +188,9 @@ def test_of_a_silent_source_the_recall_is_what_it_is_at_the_median() -> None:
         believed = Believed(rng.random() ** 3, even, slope, 9.0)
         source = source_of(NAME, record_in(TRUE))._replace(believed=believed, least_rate=believed.least_rate)
         shape, time = 10 ** rng.uniform(-1.5, 1.5), 10 ** rng.uniform(-1, 5)
-        said = heard_of((told(),), median_one(shape, time), lambda _, source=source: source, AT, AT)  # type: ignore[misc]
+        said = heard_of((told(),), median_one(shape, time), lambda _, source=source: source, AT, AT)
         recalls.append(said.recall)
-        assert recall_of_silent((told(),), shape, time, lambda _, source=source: source, AT) == said.recall  # type: ignore[misc]
+        assert recall_of_silent((told(),), shape, time, lambda _, source=source: source, AT) == said.recall
         if 0.0 < believed.least_rate < math.inf:
             assert believed.precision(believed.least_rate) == pytest.approx(LEAST_PRECISION)
     assert 0.2 < np.mean(np.array(recalls) > 0.0) < 0.8
