@@ -104,6 +104,12 @@ class Believed(NamedTuple):
         false, least = total - recall * change_rate, LEAST_FALSE * total
         return false if false > least else least
 
+    @property
+    def least_rate(self) -> float:
+        """Change rate (1/s) from which on `LEAST_PRECISION` of the signals are true, so that they count; inf: of no page are they."""
+        more = self.recall - LEAST_PRECISION * self.slope
+        return LEAST_PRECISION * self.even / more if more > 0.0 else math.inf
+
     def precision(self, change_rate: float) -> float:
         """Return the probability that a signal is true, for a page of this change rate (1/s)."""
         told = self.recall * change_rate

@@ -152,6 +152,24 @@ class ResponseKernel:
                 slope[below] = -0.5 * out[below]
 
 
+def changes_by_table(share: Floats) -> Floats:
+    """Best number of changes between two visits of many pages, ``r``, where the price is a share of what a visit is worth.
+
+    Parameters
+    ----------
+    share : ndarray (n,)
+        ``p / w``, above 0 and below 1 - 1e-15.
+
+    Returns
+    -------
+    ndarray (n,)
+        `changes_between_visits` to 6e-8 relative, in a tenth of its time; the table takes 0.1 s at its first use.
+    """
+    visits = np.empty(share.shape)
+    ResponseKernel(len(share)).visits_per_change(np.ones(share.shape), share, visits, tiny=True)
+    return 1.0 / visits
+
+
 class RoughKernel:
     """``g`` to one part in a thousand a page, errors of both signs, at half the time of `ResponseKernel`: for sums over many pages.
 

@@ -22,7 +22,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.optimization.response import changes_between_visits
+from optimal_frontier.optimization.response import changes_between_visits, changes_by_table
 from optimal_frontier.optimization.single import changes_per_visit
 
 Floats = NDArray[np.float64]
@@ -33,6 +33,8 @@ Policy = Literal["periodic", "poisson"]
 MOST_SLOPE: Final = 2.0
 #: A visit is never worth a price this close to its bound, as a share of that.
 WORTHLESS: Final = 1.0 - 1e-12
+#: From so many pages on their waits are found by a table.
+_MANY: Final = 512
 
 
 class Numbers(NamedTuple):
@@ -172,7 +174,7 @@ def waits_at_price(
         log_q = price - np.log(importance) + (np.log(change_rate) if objective == "freshness" else 0.0)
         moves &= log_q < math.log(WORTHLESS)
         q, x = np.exp(log_q[moves]), change_rate[moves]
-        r = changes_between_visits(q / (1.0 - q))
+        r = changes_by_table(q) if len(q) >= _MANY else changes_between_visits(q / (1.0 - q))
         wait[moves] = r / x
         slope[moves] = np.where(r > 0.0, np.minimum(q / (r * np.exp(-r)), MOST_SLOPE * r), 0.0) / x
     return wait, slope

@@ -115,7 +115,7 @@ def signalled_wait(
     --------
     >>> wait, slope = signalled_wait(math.log(5.94), 1.0, 0.1, 0.6, 0.06)
     >>> round(wait, 2), round(slope, 2)
-    (45.11, 54.88)
+    (45.11, 54.87)
     """
     return wait_with_sources(log_price, importance, change_rate, (recall,), (false_rate,), objective)
 
@@ -206,7 +206,8 @@ def wait_with_sources(
         clock = change_rate * signals[0]
     else:
         signals, clock = joined_sources(change_rate, recalls, false_rates), unannounced(change_rate, recalls)
-    if log_price == -math.inf or signals[1] * excess(signals[2]) < _NOTHING:
+    _, rate, told = signals
+    if log_price == -math.inf or rate * told * told < _NOTHING:
         wait, slope = wait_at_price(log_price, importance, change_rate, objective)
         return wait * change_rate / clock, slope * change_rate / clock
     q = price_share(log_price, importance, change_rate, objective)

@@ -65,6 +65,11 @@ class Lost(NamedTuple):
 #: Sources whose signals are kept for one page.
 MOST_SOURCES: Final = 8
 
+#: Counts are below this.
+_FULL: Final = 2**63
+#: A named tuple of a list, in half of the time of its `_make`.
+_new: Final = tuple.__new__
+
 #: Of `Lost.missed`.
 MISSED_CHANGE: Final = 1
 MISSED_FIRST: Final = 2
@@ -156,9 +161,11 @@ class Memory(NamedTuple):
         if not raw:
             return NOTHING_REMEMBERED
         try:
-            known = {}
+            known: dict[str, Any] = {}
             for name, value in msgpack.unpackb(raw, strict_map_key=False).items():
-                if name in _RIGHT:
+                if name == "signals":  # a page that is watched has them whenever it is handed out
+                    known[name] = _read_signals(value)
+                elif name in _RIGHT:
                     known[name] = found = _READ[name](value) if name in _READ else value
                     if not _RIGHT[name](found):
                         raise ValueError(f"{name} is {found!r}"[:200])
@@ -180,12 +187,23 @@ class Memory(NamedTuple):
         return bytes(msgpack.packb(kept)) if kept else b""
 
 
+def _read_signals(told: Any) -> tuple[Signals, ...]:
+    """Read and check what sources have said; what is of the right types is taken as it is, in half of the time."""
+    read = []
+    for one in told:
+        source, since, modified, n, unsure = one
+        if type(source) is not str or type(n) is not int or type(unsure) is not int:
+            n, unsure = int(n), int(unsure)
+            one = str(source), since, modified, n, unsure
+        if not (math.isfinite(since + modified) and 0 <= n < _FULL and 0 <= unsure < _FULL):
+            raise ValueError(f"signals are {told!r}"[:200])
+        read.append(_new(Signals, one))
+    return tuple(read)
+
+
 #: Fields that msgpack gives back as lists.
 _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "lastmod": Lastmod._make,
-    "signals": lambda told: tuple(
-        [Signals(str(source), float(since), float(modified), int(n), int(unsure)) for source, since, modified, n, unsure in told]
-    ),
     "betas": lambda pairs: tuple(map(tuple, pairs)),
     "aliases": tuple,
     "lost": Lost._make,
@@ -195,7 +213,7 @@ NOTHING_REMEMBERED: Final = Memory()
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _FULL
 
 
 def _is_number(value: Any) -> bool:
@@ -215,9 +233,6 @@ _RIGHT: Final[dict[str, Callable[[Any], bool]]] = {
     "entries": lambda value: isinstance(value, bytes) and len(value) % 8 == 0,
     # A resolution may be infinite: the word is noted, and no sample.
     "lastmod": lambda value: value is None or (_is_number(value[0]) and value[1] >= 0 and _is_number(value[2])),
-    "signals": lambda told: all(
-        math.isfinite(since + modified) and 0 <= n < 2**63 and 0 <= unsure < 2**63 for _, since, modified, n, unsure in told
-    ),
     "betas": lambda pairs: all(len(pair) == 2 and all(_is_number(part) and part > 0 for part in pair) for pair in pairs),
     "aliases": lambda names: all(isinstance(name, bytes) and len(name) == 16 for name in names),
     "lost": lambda value: (

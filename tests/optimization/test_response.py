@@ -6,7 +6,7 @@ from scipy.special import gammaincc
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization import changes_periodic, freshness_periodic, freshness_poisson
-from optimal_frontier.optimization.response import TINY_ODDS, ResponseKernel, changes_between_visits, marginal_share
+from optimal_frontier.optimization.response import TINY_ODDS, ResponseKernel, changes_between_visits, changes_by_table, marginal_share
 
 ODDS = 10.0 ** np.linspace(-30, 15, 4001)
 
@@ -66,3 +66,11 @@ def test_evenly_spaced_visits_are_fresher_than_memoryless_ones():
     rng = np.random.default_rng(0)
     importance, change_rate, rates = rng.random(100), 10.0 ** rng.uniform(-3, 3, 100), 10.0 ** rng.uniform(-3, 3, 100)
     assert freshness_periodic(importance, change_rate, rates) > freshness_poisson(importance, change_rate, rates)
+
+
+def test_waits_of_many_pages_are_those_of_few() -> None:
+    """The table is as good as the quantile, from prices of nothing to those that are hardly worth it."""
+    rng = np.random.default_rng(0)
+    share = np.concatenate([rng.random(2000), 10 ** rng.uniform(-60, 0, 2000), 1.0 - 10 ** rng.uniform(-12, 0, 2000)])
+    share = np.minimum(share, 1.0 - 1e-12)
+    np.testing.assert_allclose(changes_by_table(share), changes_between_visits(share / (1.0 - share)), rtol=6e-8)

@@ -20,6 +20,7 @@ from optimal_frontier.optimization.signal_response import (
     signals_of,
     signals_of_one,
     threshold_of_one,
+    thresholds_at,
 )
 
 
@@ -157,6 +158,21 @@ def test_many_weak_signals_are_joined_to_few_without_loss() -> None:
         assert gain(threshold) == pytest.approx(best, rel=1e-4)
         joined = many_joined(signals_of(np.ones(1), np.array([recall]), np.array([false_rate])), np.array([threshold / 12]))
         assert responses(np.array([threshold]), joined).interval[0] == pytest.approx(exact.interval, rel=0.01)
+
+
+def test_the_threshold_of_one_page_is_that_of_many() -> None:
+    """It is found with fewer steps: waits are within a thousandth, most within a millionth."""
+    rng = np.random.default_rng(5)
+    n = 4000
+    share = np.where(rng.random(n) < 0.5, rng.random(n), 10 ** rng.uniform(-9, 0, n))
+    recall = np.where(rng.random(n) < 0.5, rng.random(n), 1.0 - 10 ** rng.uniform(-7, 0, n))
+    signals = signals_of(np.ones(n), recall, recall * 10 ** rng.uniform(-3, 2, n))
+    thresholds, steepness, _ = thresholds_at(share, signals)
+    pages = zip(share.tolist(), *(of.tolist() for of in signals), strict=True)
+    found = np.array([threshold_of_one(at, page) for at, *page in pages])
+    np.testing.assert_allclose(found[:, 0], thresholds, rtol=1e-3)
+    assert np.median(np.abs(found[:, 0] / thresholds - 1.0)) < 1e-6
+    assert np.quantile(np.abs(found[:, 1] / steepness - 1.0), 0.99) < 3e-3
 
 
 def test_what_needs_no_visit_gets_none() -> None:

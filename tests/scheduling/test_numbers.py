@@ -161,3 +161,12 @@ def test_draws_are_exponential_and_independent_from_visit_to_visit():
     assert draws.min() > 0
     assert abs(np.corrcoef(draws)[0, 1]) < 0.03
     assert draw_of(pages[3], 1) == draws[0, 3]
+
+
+def test_waits_of_many_pages_are_those_of_each_one() -> None:
+    """Many are found by a table."""
+    rng = np.random.default_rng(2)
+    importance, rate = rng.lognormal(0, 1, 3000), 10 ** rng.uniform(-7, 1, 3000)
+    prices = np.log(importance / rate * 10 ** rng.uniform(-9, 0.1, 3000))
+    one = [wait_at_price(*page) for page in zip(prices.tolist(), importance.tolist(), rate.tolist(), strict=True)]
+    np.testing.assert_allclose(np.transpose(waits_at_price(prices, importance, rate)), one, rtol=1e-6)

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from optimal_frontier.estimation.signal_sources import LEAST_PRECISION, SignalVisit
+from optimal_frontier.estimation.quantile import median_one
+from optimal_frontier.estimation.signal_sources import SignalVisit
 from optimal_frontier.frontier.judging.source_worths import Source
 from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.state.memory import Signals
 
 #: From this share of true signals on a source may bring back a retired page, and put forward one whose deadline is no matter of doubt.
 CONVINCING: Final = 0.5
+
+#: The median of a Gamma posterior is below its mean by this over its time at most.
+_BELOW_MEAN: Final = 1.0 / 3.0
 
 #: Name of a source -> what is known of it.
 KnownOf = Callable[[str], Source]
@@ -82,11 +86,10 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
     false_rates: tuple[float, ...] = ()
     doubt, most = 0.0, (0.0, 0, 0.0)
     for source, since, _, n, _ in signals:
-        believed = known_of(source).believed
-        recall, false_rate = believed.recall, believed.false_rate(change_rate)
-        announced = recall * change_rate
-        if announced < LEAST_PRECISION * (announced + false_rate):
+        _, _, believed, least_rate = known_of(source)
+        if change_rate < least_rate:
             continue
+        recall, false_rate = believed.recall, believed.false_rate(change_rate)
         if since <= seen:
             recalls += (recall,)
             false_rates += (false_rate,)
@@ -95,6 +98,24 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
             more = n * evidence(change_rate, recall, false_rate)
             doubt, most = doubt + more, max(most, (more, n, false_rate))
     return Heard(recalls, false_rates, most[1], most[2], doubt) if recalls or doubt else SILENCE
+
+
+def recall_of_silent(signals: Sequence[Signals], shape: float, time: float, known_of: KnownOf, seen: float) -> float | None:
+    """Return `Heard.recall` of a page of whose changes no signal told; None: there was one.
+
+    What is believed of the change rate is ``shape``, and ``time`` in seconds. The median of that counts, which is between
+    (shape - 1/3) / time and shape / time. So for most sources it need not be found: they count by the one, or do not by the other.
+    """
+    missed = 1.0
+    for source, since, _, n, _ in signals:
+        if n:
+            return None
+        if since <= seen:
+            _, _, believed, least_rate = known_of(source)
+            counts = shape - _BELOW_MEAN >= least_rate * time
+            if counts or (shape >= least_rate * time and median_one(shape, time) >= least_rate):
+                missed *= 1.0 - believed.recall
+    return 1.0 - missed
 
 
 def lessons_of(

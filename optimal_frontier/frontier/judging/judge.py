@@ -280,12 +280,12 @@ def _learn(judgement: Judgement) -> None:
     prior = judgement.context.published.prior_of(row.pattern)
     if bit >= 0 and interval > 0:
         unseen = validators.unseen_s(handout, bit, interval)
-        heard = judgement.heard_before()
+        heard, recall = judgement.heard_before()
         if heard.signals:
             fields["shape"], fields["time"] = learn_signalled_bit(row, interval, unseen, bool(bit), prior, heard)
             return
-        said = words_of(judgement.words, age, handout.memory.lastmod, handout.at, judgement.at) if not heard.recalls else []
-        learned, notes = learn_bit(row, interval, unseen, bool(bit), prior, said, heard.recall)
+        said = words_of(judgement.words, age, handout.memory.lastmod, handout.at, judgement.at) if recall <= 0.0 else []
+        learned, notes = learn_bit(row, interval, unseen, bool(bit), prior, said, recall)
         fields |= learned._asdict()
         if learned.relearned > row.relearned:
             judgement.count("relearned")

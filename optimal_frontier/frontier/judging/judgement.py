@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from optimal_frontier.estimation.signal_sources import SignalVisit
-from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, heard_of, lessons_of
+from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, heard_of, lessons_of, recall_of_silent
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.source_worths import LESSONS_EVERY
@@ -178,13 +178,20 @@ class Judgement:
             lessons,
         )
 
-    def heard_before(self) -> Heard:
-        """What sources had said of the page when it was visited."""
-        signals = self.handout.memory.signals
+    def heard_before(self) -> tuple[Heard, float]:
+        """What sources had said of the page when it was visited, as far as signals came; the share of its changes that they tell of."""
+        signals, row, published = self.handout.memory.signals, self.handout.row, self.context.published
         if not signals:
-            return SILENCE
-        rate = change_rate_of(self.handout.row, self.context.published)
-        return heard_of(signals, rate, self.context.recent.sources.known_of, self.at - self.interval, self.at)
+            return SILENCE, 0.0
+        believed = (row.shape, row.time) if row.shape > 0.0 else published.prior_of(row.pattern)
+        if believed is None:
+            return SILENCE, 0.0
+        known_of, seen = self.context.recent.sources.known_of, self.at - self.interval
+        recall = recall_of_silent(signals, *believed, known_of, seen)
+        if recall is not None:
+            return SILENCE, recall
+        heard = heard_of(signals, change_rate_of(row, published), known_of, seen, self.at)
+        return heard, heard.recall
 
     def _settle_signals(self) -> Sequence[tuple[str, SignalVisit]]:
         """Forget the signals that a good response answers; return what it teaches of their sources."""
@@ -192,8 +199,8 @@ class Judgement:
         if not signals or self.outcome != "ok":
             return ()
         n = 0
-        for told in signals:
-            n += told.n
+        for _, _, _, more, _ in signals:
+            n += more
         if n:
             self.remembered["signals"] = after_good(signals)
         if self.bit < 0:

@@ -16,8 +16,10 @@ from optimal_frontier.state.source_lessons import BY_HAND, NOTHING_KNOWN, PING, 
 
 #: Seconds for which a record is used before it is read again.
 FRESH_S: Final = 10.0
-#: Seconds for which what visits teach is held, so that it is stored by batches.
+#: Seconds for which what visits teach is held, so that it is stored by batches: while they are fewer than so many a source, as long as a
+#: record is used, as a lesson costs as much as a visit.
 HELD_S: Final = 2.0
+_FEW: Final = 8
 #: Records that are remembered.
 _MOST: Final = 10_000
 #: A source is known well from so many changes on; of the visits to a page only one in so many teaches of it then.
@@ -28,11 +30,12 @@ _BY_HAND: Final = Kind(0.1, 0.005, 4.0)
 
 
 class Source(NamedTuple):
-    """What is known of a source: its record, what its kind lets expect, and what is believed by both."""
+    """What is known of a source: its record, what its kind lets expect, what is believed by both; and `Believed.least_rate`, found once."""
 
     record: SignalSource
     kind: Kind
     believed: Believed
+    least_rate: float
 
     @property
     def is_known_well(self) -> bool:
@@ -58,7 +61,8 @@ def source_of(source: str, known: Record) -> Source:
     """Return what is known of a source by its name and its record."""
     seconds, changes, squares, signals, products, *likelihoods = known
     record, kind = SignalSource(seconds, changes, squares, signals, products, tuple(likelihoods)), kind_of(source)
-    return Source(record, kind, record.believed(kind))
+    believed = record.believed(kind)
+    return Source(record, kind, believed, believed.least_rate)
 
 
 class _Known(dict[str, Source]):
@@ -71,7 +75,8 @@ class _Known(dict[str, Source]):
 class SourceWorths:
     """What this process has read of sources, and what visits have taught since: judges read, whoever talks to Redis writes.
 
-    Visits teach by batches, every `HELD_S` seconds: that costs less, and the server is asked seldom. A killed process loses as much.
+    Visits teach by batches, every `HELD_S` to `FRESH_S` seconds: that costs less, and the server is asked seldom. A killed process loses as
+    much.
 
     Attributes
     ----------
@@ -112,7 +117,8 @@ class SourceWorths:
 
     def lessons(self, *, at_once: bool = False) -> dict[str, Lesson]:
         """Return what the visits that were kept teach of each source, and forget them; nothing while they are few and new."""
-        if not self._visits or not (at_once or time.monotonic() - self._since >= HELD_S):
+        are_few = len(self._visits) < _FEW * (1 + len(SignalVisit._fields)) * len(self._numbers)
+        if not self._visits or not (at_once or time.monotonic() - self._since >= (FRESH_S if are_few else HELD_S)):
             return {}
         visits = np.reshape(self._visits, (-1, 1 + len(SignalVisit._fields)))
         known = {name: self.known_of(name) for name in self._numbers}

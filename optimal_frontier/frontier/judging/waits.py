@@ -248,10 +248,12 @@ def change_rates_of(rows: NDArray[np.void], published: Published) -> Floats:
     known = shape > 0.0
     rate: Floats = rows["median"].copy() if "median" in (rows.dtype.names or ()) else np.full(len(rows), np.nan)
     unknown = np.flatnonzero(known & np.isnan(rate))
-    rate[unknown] = posterior_median(shape[unknown], time[unknown])
-    patterns, at = np.unique(rows["pattern"][~known], return_inverse=True)
-    priors = [published.prior_of(pattern) for pattern in patterns.tolist()]
-    rate[~known] = np.array([0.0 if prior is None else median_one(*prior) for prior in priors])[at]
+    if len(unknown):
+        rate[unknown] = posterior_median(shape[unknown], time[unknown])
+    if not known.all():
+        patterns, at = np.unique(rows["pattern"][~known], return_inverse=True)
+        priors = [published.prior_of(pattern) for pattern in patterns.tolist()]
+        rate[~known] = np.array([0.0 if prior is None else median_one(*prior) for prior in priors])[at]
     return rate
 
 
@@ -303,7 +305,7 @@ def _wait(row: Row, terms: Terms, yielded: float, heard: Heard) -> tuple[float, 
     if yielded > 0.0:
         discovery = discovery_of(yielded, terms)
         wait, slope = wait_with_discovery(log_price, row.importance, rate, discovery, settings.objective, settings.policy)
-    elif heard.recalls and _is_silence_told(terms, yielded):
+    elif heard.recalls and settings.policy != "poisson":
         wait, slope = wait_with_sources(log_price, row.importance, rate, heard.recalls, heard.false_rates, settings.objective)
     else:
         wait, slope = wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)

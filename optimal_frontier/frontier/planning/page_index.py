@@ -20,8 +20,10 @@ _FEWEST_BITS: Final = 10
 #: Pages that are put into new slots at once.
 _BLOCK: Final = 65_536
 _KEY_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
-#: Slots that are looked at together, at most.
+#: Slots that are looked at together, at most; and at first, of so few pages that the steps cost more than the slots.
 _WIDEST: Final = 32
+_FEW: Final = 2048
+_FEW_WIDE: Final = 4
 #: An identity, as two numbers.
 _WORDS: Final = np.dtype([("first", "<u8"), ("rest", "<u4")])
 
@@ -58,7 +60,7 @@ class PageIndex:
         """
         found = np.full(len(keys), -1, np.int64)
         asked, stored = np.ascontiguousarray(ids), pages["id"]
-        slot, left, width = self._home(keys), np.arange(len(keys) if pages.count else 0), 1
+        slot, left, width = self._home(keys), np.arange(len(keys) if pages.count else 0), _FEW_WIDE if len(keys) <= _FEW else 1
         while len(left):
             # Most pages stand in their first slot; of the few others more and more slots are looked at together.
             at = self._slots[(slot[:, None] + np.arange(width)) & (len(self._slots) - 1)]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
+import msgpack
+import numpy as np
 import pytest
 from handed_out import AT, NEW, OLD, again, context, handed, judged, planned, visit, wait_of
 
-from optimal_frontier.estimation.signal_sources import KINDS, LEAST_PRECISION, SignalSource, SignalVisit
-from optimal_frontier.frontier.judging.heard import SILENCE, heard_of
+from optimal_frontier.estimation.quantile import median_one
+from optimal_frontier.estimation.signal_sources import KINDS, LEAST_PRECISION, Believed, SignalSource, SignalVisit
+from optimal_frontier.frontier.judging.heard import SILENCE, heard_of, recall_of_silent
 from optimal_frontier.frontier.judging.judge import Context, is_news
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.source_worths import lessons_of_sources, source_of
@@ -176,7 +179,41 @@ def test_a_source_below_the_least_precision_counts_for_nothing() -> None:
     assert 0.0 < LEAST_PRECISION < 0.5
 
 
+def test_of_a_silent_source_the_recall_is_what_it_is_at_the_median() -> None:
+    """Found or not: sources that count for some pages and not for others, and beliefs that say little."""
+    rng = np.random.default_rng(4)
+    recalls = []
+    for _ in range(2000):
+        even, slope = rng.choice([0.0, 10 ** rng.uniform(-5, 0)]), rng.choice([0.0, 10 ** rng.uniform(-2, 2)])
+        believed = Believed(rng.random() ** 3, even, slope, 9.0)
+        source = source_of(NAME, record_in(TRUE))._replace(believed=believed, least_rate=believed.least_rate)
+        shape, time = 10 ** rng.uniform(-1.5, 1.5), 10 ** rng.uniform(-1, 5)
+        said = heard_of((told(),), median_one(shape, time), lambda _, source=source: source, AT, AT)
+        recalls.append(said.recall)
+        assert recall_of_silent((told(),), shape, time, lambda _, source=source: source, AT) == said.recall
+        if 0.0 < believed.least_rate < math.inf:
+            assert believed.precision(believed.least_rate) == pytest.approx(LEAST_PRECISION)
+    assert 0.2 < np.mean(np.array(recalls) > 0.0) < 0.8
+    assert recall_of_silent((told(), told(1, name=FEED)), 1.0, 1.0, lambda _: source_of(NAME, record_in(TRUE)), AT) is None
+
+
 def test_what_is_remembered_survives_being_stored() -> None:
     handout = again(judged(watched(told(3)), NEW, within()))
     assert handout.memory.signals == (told(0),)
     assert is_news(judged(handout, visit(b"m" * 16), within()))
+
+
+def test_what_sources_have_said_is_read_as_what_it_should_be() -> None:
+    """What another version may have written, with its types; what nobody can have, not at all."""
+
+    def read(*stored: object) -> Signals:
+        (signals,) = Memory.unpack(msgpack.packb({"signals": [stored]})).signals
+        return signals
+
+    assert read(NAME, 5, 6.0, 1.0, True) == Signals(NAME, 5.0, 6.0, 1, 1)
+    assert isinstance(read(NAME, 5, 6.0, 1.0, True).n, int)
+    assert read(7, 5.0, 6.0, 1, 0).source == "7"
+    times, counts = ((NAME, math.nan, 6.0, 1, 0), (NAME, 5.0, math.inf, 1, 0)), ((NAME, 5.0, 6.0, -1, 0), (NAME, 5.0, 6.0, 1, 2**63))
+    for stored in (*times, *counts, (NAME, 5.0)):
+        with pytest.raises(ValueError, match="cannot be read"):
+            read(*stored)
