@@ -38,6 +38,7 @@ _ROOM: Final = struct.Struct("<II")
 _STATE: Final = struct.Struct("<10d")
 _BELIEF: Final = struct.Struct("<dd")
 _TURN: Final = struct.Struct("<dddd")
+_ASKS: Final = struct.Struct("<dd?")
 _SHUT: Final = struct.Struct("<ddd")
 _RENEWAL: Final = struct.Struct("<dd")
 _HOST: Final = struct.Struct("<I")
@@ -272,7 +273,7 @@ def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
 
 def hold_call(partition: int, host: str, seconds: float, belief: Belief = NO_BELIEF) -> Call:
     """Return the call that keeps requests from a host for a while."""
-    return Call(partition, "shut_hosts", [_BELIEF.pack(belief.expected, belief.within), host, _SHUT.pack(0.0, seconds * 1e6, 0.0)])
+    return Call(partition, "shut_hosts", [_ASKS.pack(belief.expected, belief.within, True), host, _SHUT.pack(seconds * 1e6, 0.0, 0.0)])
 
 
 def draw_call(partition: int, budget: float, fetches: int, lease: float = 15.0, belief: Belief = NO_BELIEF) -> Call:
@@ -288,9 +289,9 @@ def starts_calls(partition: int, pause: float, starts: Sequence[tuple[str, float
     """
     calls = []
     for at in range(0, len(starts), BATCH):
-        told: list[Any] = [_BELIEF.pack(0.0, 0.0)]
+        told: list[Any] = [_ASKS.pack(0.0, 0.0, False)]
         for host, began, named in starts[at : at + BATCH]:
-            told += (host, _SHUT.pack(began * 1e6, pause * 1e6 if began else 0.0, named))
+            told += (host, _SHUT.pack(pause * 1e6 if began else 0.0, began * 1e6, named))
         calls.append(Call(partition, "shut_hosts", told))
     return calls
 

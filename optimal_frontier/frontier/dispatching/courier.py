@@ -441,7 +441,7 @@ class Courier:
                     self.lost.append(lease.handout)
             self.generation += outcome.has_forgotten
             if carried.want:
-                self._trips.note_given(now, outcome)
+                self._trips.note_given(now, carried.want, outcome)
             if outcome.wait is not None:
                 self._next.want = max(0, self._next.want - len(outcome.handouts))
                 self._waits_for_room = outcome.waits_for_room

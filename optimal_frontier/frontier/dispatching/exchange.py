@@ -447,7 +447,7 @@ class Dispatcher:
         known.waits_for_room = got >= want or is_full
         wait = last.wait if got else max(last.wait, _SHORTEST_WAIT_S)
         if most <= got < want:
-            wait = 0.0  # there may be more
+            wait, outcome.is_full = 0.0, True  # there may be more
         # A partition that was asked for a part of what was wanted may have more, once it has the budget.
         known.open_at = now + min(wait, self.terms.token_s(partition)) if want <= got < work.want else now + wait
         known.look_at = now + LOOK_S

@@ -57,16 +57,16 @@ class RoundTrips:
         if want > ahead and not ready:
             self._ran_out.set()
 
-    def note_given(self, now: float, outcome: Outcome) -> None:
-        """Take in what was handed out, and whether there would have been more for more room."""
-        self._is_behind = outcome.is_behind
+    def note_given(self, now: float, want: int, outcome: Outcome) -> None:
+        """Take in what was handed out of what was wanted, and whether there would have been more for more room."""
+        self._ran_out.clear()
+        self._is_behind = not outcome.wait and (outcome.is_full or len(outcome.handouts) >= want)
         since, self._counted_at = min(now - self._counted_at, _SPEED_S), now
         share, got = since / _SPEED_S, len(outcome.handouts)
         self._speed = (1.0 - share) * self._speed + share * got / max(since, _SPACING_S) if outcome.waits_for_room else 0.0
 
     def rest(self) -> None:
         """Wait until the next round trip."""
-        self._ran_out.clear()
         if not (self._asks_ahead and self.ahead):
             time.sleep(_SPACING_S)
             return

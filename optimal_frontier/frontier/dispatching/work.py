@@ -209,6 +209,8 @@ class Outcome:
         Of turns that were given and are not used.
     is_other_server : bool
         The server is not the one it was.
+    is_full : bool
+        A call handed out as much as one does, and less than was asked for.
     """
 
     handouts: list[Handout] = field(default_factory=list)
@@ -224,14 +226,10 @@ class Outcome:
     unfetched: list[Handout] = field(default_factory=list)
     never: list[Start] = field(default_factory=list)
     is_other_server: bool = False
+    is_full: bool = False
     told_again: list[NewPage] = field(default_factory=list)
     damaged: list[tuple[int, bytes, str]] = field(default_factory=list)
     forgetful: list[tuple[int, bytes]] = field(default_factory=list)
-
-    @property
-    def is_behind(self) -> bool:
-        """More is due than was handed out: all that was asked for, or as much as one call hands out."""
-        return bool(self.handouts) and self.wait == 0.0
 
     def take(self, part: Outcome) -> None:
         """Add what came of a part of an exchange; one that asked for requests says when to ask again."""
@@ -239,6 +237,7 @@ class Outcome:
         self.waits_for_room |= part.waits_for_room
         self.has_forgotten |= part.has_forgotten
         self.is_other_server |= part.is_other_server
+        self.is_full |= part.is_full
         self.new += part.new
         for name in ("handouts", "trapped", "replaced", "lost", "later", "told_again", "turns", "unfetched", "never"):
             getattr(self, name).extend(getattr(part, name))

@@ -365,7 +365,7 @@ class OptimalScheduler(BaseScheduler):
         done = self._closing or self.gate.is_shut or self._is_over()
         free = max(0, room.free - len(courier.ready) - len(self._pending))
         wanted = self._asking.bounded(free, courier.idle_exchanges)
-        courier.ask(0 if done else wanted, room.slots, room.per_host, room.ahead)
+        courier.ask(0 if done else wanted, room.slots, room.per_host, max(0, room.ahead - (free - wanted)))
 
     def pay(self, request: Any) -> None:
         """Draw the budget for a fetch that was not dispatched."""

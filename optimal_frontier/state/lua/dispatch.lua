@@ -65,7 +65,7 @@ while #ready - over < want and looks > 0 and from < 256 do
   last, looks = tonumber(told[#told]) or last, looks - #rows
   for i = from + 1, #row do
     local value, score, host = row[i], told[2 * (i - from)], hosts[key_of[i]]
-    local held = byte(score, -1) % 2 == 1 and tonumber(score) -- odd as its last digit is: the number itself is needed of few
+    local held = byte(score, -1) % 2 == 1 and tonumber(score) -- whole numbers, odd as their last digit is
     if held and (held > now or is_spared) then wait, looks = min(wait, held > now and held - now or 1e6), looks + 1
     elseif not value or #value < HEAD then call('ZREM', P .. 'q', id[i])
     else

@@ -152,12 +152,11 @@ def test_what_is_no_page_is_put_aside_with_one_warning(drained, caplog):
 
 
 def test_a_password_is_neither_logged_nor_kept(drained, caplog):
-    entries = ('{"url": "http:\\/\\/user:secret@a.org/"}', "http//user:secret@a.org/", "user:secret@a.org/")
-    drained.client.rpush(drained.key, *(f"bad {entry}" for entry in entries))
+    drained.client.rpush(drained.key, 'bad {"url": "http:\\/\\/user:secret@a.org/"}', "bad http//user:secret@a.org/")
     with caplog.at_level(logging.DEBUG):
-        assert drained.drain().look() == 3
+        assert drained.drain().look() == 2
     aside = drained.client.lrange(drained.session.namespace.key("refused_urls"), 0, -1)
-    assert len(aside) == 3
+    assert len(aside) == 2
     assert "secret" not in f"{aside}{caplog.text}"
 
 

@@ -341,7 +341,7 @@ def test_what_one_call_could_not_hand_out_is_asked_for_at_once(store, clock):
     dispatcher.exchange(Exchange(pages=[page_of(f"h{n}/{n}") for n in range(2 * HEAVY_BATCH)]))
     for _ in range(2):
         outcome = dispatcher.exchange(Exchange(want=2 * HEAVY_BATCH, per_host=8))
-        assert (len(outcome.handouts), outcome.wait, outcome.is_behind) == (HEAVY_BATCH, 0.0, True)
+        assert (len(outcome.handouts), outcome.wait, outcome.is_full) == (HEAVY_BATCH, 0.0, True)
     assert dispatcher.exchange(Exchange(want=1, per_host=8)).handouts == []
 
 

@@ -14,22 +14,23 @@ from optimal_frontier.state.rows import Row
 PATIENCE_S = 10.0
 
 
-def after_a_second(requests: int, wait: float = 0.0) -> RoundTrips:
-    """So many requests were handed out in it, as there was room for no more."""
+def after_a_second(requests: int, want: int = 50, *, is_full: bool = False) -> RoundTrips:
+    """So many requests were handed out in it, of those that were wanted."""
     trips = RoundTrips()
     some = [Handout(0, b"x" * 12, 1.0, 1.0, 0.0, 0.0, 0.0, Row(), 0.0, {}, "h")] * requests
-    trips.note_given(1000.0, Outcome(some, wait, waits_for_room=True))
+    trips.note_given(1000.0, want, Outcome(some, 0.0, waits_for_room=True, is_full=is_full))
     return trips
 
 
 def test_a_crawl_that_is_behind_asks_for_more_in_advance() -> None:
     # Two round trips of a fiftieth and of a seventh of a second, at a hundred requests a second.
-    assert (after_a_second(50, wait=0.5).ahead, after_a_second(50).ahead) == (4, 30)
+    in_time, late, as_many_as_one_call_gives = after_a_second(50, 60), after_a_second(50), after_a_second(50, 60, is_full=True)
+    assert [trips.ahead for trips in (in_time, late, as_many_as_one_call_gives)] == [4, 30, 30]
 
 
 def test_nothing_is_asked_for_in_advance_where_room_is_left() -> None:
     trips = after_a_second(50)
-    trips.note_given(1000.5, Outcome([], 60.0, waits_for_room=False))
+    trips.note_given(1000.5, 50, Outcome([], 60.0, waits_for_room=False))
     assert trips.ahead == 0
 
 
