@@ -67,8 +67,9 @@ _MOST_FIRST: Final = 0.999
 _STEPS: Final = 100
 #: Accepted last step, relative; the one after it would be its square.
 _CLOSE: Final = 3e-5
-#: The same of one page, whose visit is judged: what is left is below 5e-4, most often 1e-6, and one step is enough for most.
-_CLOSE_OF_ONE: Final = 2e-2
+#: The same of one page, whose visit is judged: what is left is below 5e-4, most often 1e-7. With more, thresholds of sources that tell of
+#: nearly all changes would be 1% off, as their sums have corners.
+_CLOSE_OF_ONE: Final = 3e-3
 
 
 class Signals(NamedTuple):
@@ -246,7 +247,7 @@ def threshold_of_one(share: float, signals: OneSignals) -> tuple[float, float]:
 
     Notes
     -----
-    Newton's method from where `_first_guesses` begin. 1 step, seldom 2; what the last one leaves is taken off to second order.
+    Newton's method from where `_first_guesses` begin. 1 or 2 steps; what the last one leaves is taken off to second order.
     """
     target = changes_per_visit(share)
     if signals[2] * _TERMS < target:

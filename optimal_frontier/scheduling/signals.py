@@ -216,5 +216,5 @@ def wait_with_sources(
     if q <= 0.0:
         return 0.0, 0.0
     threshold, steepness = threshold_of_one(q, signals)
-    slope = q / steepness
-    return threshold / clock, (slope if slope < MOST_SLOPE * threshold else MOST_SLOPE * threshold) / clock
+    most = MOST_SLOPE * threshold
+    return threshold / clock, (q / steepness if q < most * steepness else most) / clock

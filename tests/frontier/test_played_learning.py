@@ -44,8 +44,7 @@ def learned(play: Play) -> np.ndarray:
 @pytest.mark.parametrize("exploration", ["median", "epsilon"])
 def test_lemma_2_visits_never_thin_out(space: TimedNamespace, exploration: str) -> None:
     """A page that seems 200 times too fast is visited at bounded intervals, so both sums of Lemma 2 go on growing."""
-    settings = parse(CRAWL_RATE=6, EXPLORATION=exploration, RESOLVE_INTERVAL=5, MAX_INTERVAL=FOREVER, NEIGHBOURHOODS=False)
-    play = Play(space, settings)
+    play = Play(space, parse(CRAWL_RATE=6, EXPLORATION=exploration, RESOLVE_INTERVAL=5, MAX_INTERVAL=FOREVER))
     fast = play.add_page("h/fast", 200.0, 1.0)
     play.add(2)
     longest = 100 * 3 / 6.0 / LOAD
@@ -81,7 +80,7 @@ def test_pages_whose_habits_change_are_learned_anew(space: TimedNamespace) -> No
     """Half of them change ten times as often all of a sudden, or a tenth as often; the others stay what they are."""
     before = np.repeat([0.02, 0.1], 20)
     site = DrawnSite(before)
-    play = Play(space, parse(CRAWL_RATE=2.0, RESOLVE_INTERVAL=30, MAX_INTERVAL=1e6, NEIGHBOURHOODS=False), site)
+    play = Play(space, parse(CRAWL_RATE=2.0, RESOLVE_INTERVAL=30, MAX_INTERVAL=1e6), site)
     for number in range(40):
         play.add_page(f"h/{number}")
     play.until(900.0)

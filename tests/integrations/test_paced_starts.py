@@ -12,6 +12,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from optimal_frontier.frontier.dispatching.work import Turn
 from optimal_frontier.integrations.scrapy import paced_starts
+from optimal_frontier.integrations.scrapy.lease import LEASE
 from optimal_frontier.integrations.scrapy.paced_starts import PacedStarts
 
 
@@ -109,3 +110,16 @@ def test_robots_txt_is_not_waited_for_when_the_spider_closes(courier: SlowCourie
     request = Request("http://h/robots.txt", meta={"dont_obey_robotstxt": True})
     with pytest.raises(IgnoreRequest):
         asyncio.run(PacedStarts(crawler(closing=object()), courier).before(request))  # type: ignore[arg-type]
+
+
+def test_the_turn_of_a_request_whose_lease_is_lost_meanwhile_is_given_back(courier: SlowCourier) -> None:
+    request = Request("http://h/page")
+    lease = SimpleNamespace(request=request, is_lost=False, is_given_back=False, handout=None)
+    request.meta[LEASE] = lease
+    courier.in_s = 1e-6
+    held = iter([True, False])
+    courier.holds = lambda handout: next(held)  # type: ignore[attr-defined]
+    with pytest.raises(IgnoreRequest, match="lease was lost"):
+        asyncio.run(PacedStarts(crawler(), courier).before(request))  # type: ignore[arg-type]
+    assert lease.is_given_back
+    assert courier.given_back == [turn.awaited for turn in courier.turns]

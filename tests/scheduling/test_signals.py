@@ -93,3 +93,11 @@ def test_no_source_and_one_source() -> None:
     assert wait_with_sources(1.0, 1.0, 0.1, [0.6], [0.06]) == signalled_wait(1.0, 1.0, 0.1, 0.6, 0.06)
     assert joined_sources(0.1, [0.6], [0.06]) == pytest.approx(signals_of_one(0.1, 0.6, 0.06))
     assert joined_sources(0.1, [0.6, 0.4], [0.0, 0.0]) == pytest.approx(signals_of_one(0.1, 0.76, 0.0))
+
+
+def test_a_page_that_is_hardly_worth_its_price_has_a_finite_slope_whatever_sources_tell() -> None:
+    """Where sources tell of nearly all changes, and a visit is just worth its price, the gain rises by less than floats can hold."""
+    rate, recalls = 1.15e-6, (0.9999911, 0.647, 0.762, 0.999935)
+    wait, slope = wait_with_sources(math.log((1.0 - 1e-8) / rate), 1.0, rate, recalls, (3.5e-9, 9.4e-9, 5.0e-9, 1.0e-9))
+    assert 0.0 < wait < math.inf
+    assert 0.0 < slope < math.inf

@@ -374,7 +374,7 @@ class Courier:
         for moving in carried.moves:
             self._end(moving.move.observation.handout)
         self._leases.take(outcome.handouts)
-        self.dispatcher.leave(self._leases.all(), self._leases.unused())
+        self.dispatcher.leave(self._leases.all(), [*outcome.never, *self._leases.unused()])
 
     def _fail(self, error: OptimalFrontierError) -> None:
         with self._condition:
@@ -407,7 +407,7 @@ class Courier:
                 if isinstance(due[1], Moving):
                     carried.moves.append(due[1])
                 elif isinstance(due[1], Turn):
-                    carried.turns.append(due[1])
+                    carried.turns += [due[1]] if due[1].is_wanted else []
                 else:
                     carried.pages.append(due[1])
             self._next = Exchange(ended=held, want=new.want, slots=new.slots, per_host=new.per_host)

@@ -62,7 +62,11 @@ class PacedStarts:
                         self._give_back(request)
                         raise
                     await pause(1.0)
-            self._check(request)
+            try:
+                self._check(request)
+            except IgnoreRequest:
+                self._courier.note_start(host, turn, is_never=True)
+                raise
         return partial(self._courier.note_start, host, turn)
 
     def _check(self, request: Any) -> None:

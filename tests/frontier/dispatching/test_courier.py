@@ -65,7 +65,7 @@ class FakeDispatcher:
 
     def exchange(self, work: Exchange) -> Outcome:
         self.exchanges.append((time.monotonic(), deepcopy(work)))
-        if self.answers and (work.want or work.pages or work.ended or work.moves):
+        if self.answers and (work.want or work.pages or work.ended or work.moves or work.turns):
             return self.answers.pop(0)(work)
         return Outcome(wait=math.inf if work.want else None)
 
@@ -400,6 +400,23 @@ def test_while_all_that_is_asked_for_is_given_it_asks_in_advance_and_less_often(
     # Then there is nothing left that is due: deadlines are met again, not a downloader kept busy.
     eventually(lambda: not take())
     courier.stop()
+
+
+def test_a_turn_that_nobody_waits_for_any_more_is_not_asked_for_again(courier, fake, monkeypatch):
+    """Its host would keep its distance from a fetch that never was."""
+    monkeypatch.setattr(module, "_TURN_AGAIN_S", 0.0)
+    fake.answers = 3 * [lambda work: Outcome(turns=work.turns)]  # not yet
+    turn = courier.take_turn("a")
+    eventually(lambda: not fake.answers)
+    eventually(lambda: [exchange for _, exchange in fake.exchanges if exchange.turns][2:])
+    fake.answers = 3 * [lambda work: Outcome(turns=work.turns)]
+    turn.is_wanted = False
+    courier.add([page_of("a/1")])
+    assert courier.flush(PATIENCE_S)
+    courier.add([page_of("a/last")])
+    assert courier.flush(PATIENCE_S)
+    assert fake.exchanges[-1][1].turns == []
+    assert courier.failure is None
 
 
 def test_an_observation_sent_while_nothing_was_wanted_ends_the_wait(courier, fake):
