@@ -54,7 +54,11 @@ def test_a_crawl_goes_on_beside_damage_of_all_kinds(crawl: Crawler, site: Misbeh
     with crawl(SPIDER % (SOUND + len(DAMAGES)), of_MIN_INTERVAL=0.2, of_MAX_INTERVAL=0.5, of_CRAWL_RATE=200) as running:
         running.until(lambda: state.counts.get("fetched", 0) >= SOUND + len(DAMAGES) and state.plan)
         damaged = damage_pages(state, site)
-        running.until(lambda: state.counts.get("set_aside", 0) >= len(PAGES) - 2)
+        # Two kinds of damage make a row that no queue brings up: `check` finds them. A plan, or a look, may write numbers anew before the
+        # page comes up.
+        unseen, mended_by_plans = {"a row that is empty", "a row that is too short"}, damaged["numbers that are no deadline"]
+        expected = {damaged[name] for name in PAGES if name not in unseen} - {mended_by_plans}
+        running.until(lambda: expected <= {one.page for one in read_put_aside(state.namespace, 0)})
         running.until(lambda: state.counts.get("held", 0) >= len(HELD))
         for command in SHARED.values():
             words = [state.key(word[1:]) if isinstance(word, str) and word.startswith("@") else word for word in command]
@@ -68,12 +72,11 @@ def test_a_crawl_goes_on_beside_damage_of_all_kinds(crawl: Crawler, site: Misbeh
         running.stop()
     assert not [line for line in running.record if "secret" in line]
     assert not any("etc/passwd" in fetch.path for fetch in site.fetches)
-    # Two kinds of damage make a row that no queue brings up: `check` finds them.
-    unseen = {"a row that is empty", "a row that is too short"}
-    assert {damaged[name] for name in PAGES if name not in unseen} == set(set_aside)
+    assert expected <= set(set_aside) <= expected | {mended_by_plans}
     assert all(set_aside.values())
     found = run_check(state)
-    assert {f"page {damaged[name].hex()}" for name in PAGES} <= {finding["subject"] for finding in found["violations"]}
+    left = set_aside.keys() | {damaged[name] for name in unseen}
+    assert {f"page {page.hex()}" for page in left} <= {finding["subject"] for finding in found["violations"]}
     mended = run_check(state, "--repair")["repaired"]
     assert {f"page {page.hex()}" for page in set_aside} <= {finding["subject"] for finding in mended}
     assert any(finding["message"].endswith("added anew") for finding in mended)
