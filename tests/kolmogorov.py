@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import kolmogorov
 
 
 def distance_to_exponential(values: np.ndarray) -> float:
@@ -14,4 +15,4 @@ def distance_to_exponential(values: np.ndarray) -> float:
 
 def is_likely(distance: float, n: int) -> bool:
     """Tell whether more than one sample in a hundred of n draws is as far away (Stephens 1970)."""
-    return (n**0.5 + 0.12 + 0.11 / n**0.5) * distance < 1.6276
+    return bool(kolmogorov((n**0.5 + 0.12 + 0.11 / n**0.5) * distance) > 0.01)

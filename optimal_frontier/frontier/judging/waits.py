@@ -305,7 +305,7 @@ def _wait(row: Row, terms: Terms, yielded: float, heard: Heard) -> tuple[float, 
     if yielded > 0.0:
         discovery = discovery_of(yielded, terms)
         wait, slope = wait_with_discovery(log_price, row.importance, rate, discovery, settings.objective, settings.policy)
-    elif heard.recalls and settings.policy != "poisson":
+    elif heard.recalls and _is_silence_told(terms, yielded):
         wait, slope = wait_with_sources(log_price, row.importance, rate, heard.recalls, heard.false_rates, settings.objective)
     else:
         wait, slope = wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)
