@@ -43,32 +43,38 @@ def asked(looks: list[str] | None = None, **settings: Any) -> Asking:
 def test_frontera_defaults_bound_nothing(clock: Clock) -> None:
     """They are for backends that are asked every few seconds."""
     bounds = asked()
-    assert [bounds.bounded(wanted, empty) for wanted, empty in ((500, 0), (500, 1), (0, 2))] == [500, 500, 0]
+    assert [bounds.bounded(wanted, 0, empty)[0] for wanted, empty in ((500, 0), (500, 1), (0, 2))] == [500, 500, 0]
     assert not clock.calls
 
 
 def test_a_project_bounds_how_much_is_asked_for(clock: Clock) -> None:
     """0 is no bound, as with Frontera."""
-    assert asked(MAX_NEXT_REQUESTS="8").bounded(500, 0) == 8
-    assert asked(MAX_NEXT_REQUESTS=8).bounded(5, 0) == 5
-    assert asked(MAX_NEXT_REQUESTS=0).bounded(500, 0) == 500
+    assert asked(MAX_NEXT_REQUESTS="8").bounded(500, 0, 0)[0] == 8
+    assert asked(MAX_NEXT_REQUESTS=8).bounded(5, 0, 0)[0] == 5
+    assert asked(MAX_NEXT_REQUESTS=0).bounded(500, 0, 0)[0] == 500
+
+
+def test_what_is_too_many_is_asked_for_in_advance_no_more(clock: Clock) -> None:
+    """Else a downloader that has run out would seem to have what it can take."""
+    bounds = asked(MAX_NEXT_REQUESTS=8)
+    assert [bounds.bounded(wanted, 6, 0) for wanted in (5, 8, 10, 14, 500)] == [(5, 6), (8, 6), (8, 4), (8, 0), (8, 0)]
 
 
 def test_nothing_is_asked_for_a_while_after_an_empty_answer(clock: Clock) -> None:
     """DELAY_ON_EMPTY; then the engine is told to ask again."""
     looks: list[str] = []
     bounds = asked(looks, DELAY_ON_EMPTY=3)
-    assert bounds.bounded(5, 0) == 5
-    assert [bounds.bounded(5, 1), bounds.bounded(5, 1)] == [0, 0]
+    assert bounds.bounded(5, 0, 0)[0] == 5
+    assert [bounds.bounded(5, 0, 1)[0], bounds.bounded(5, 0, 1)[0]] == [0, 0]
     ((seconds, look),) = clock.calls
     assert seconds == 3
     clock.now += 2.9
-    assert bounds.bounded(5, 1) == 0
+    assert bounds.bounded(5, 0, 1)[0] == 0
     clock.now += 0.2
     look()
     assert looks == ["look"]
-    assert bounds.bounded(5, 1) == 5
-    assert bounds.bounded(5, 2) == 0
+    assert bounds.bounded(5, 0, 1)[0] == 5
+    assert bounds.bounded(5, 0, 2)[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -77,21 +77,22 @@ class Asking:
         self._empty_looks = 0
         self._until = 0.0
 
-    def bounded(self, wanted: int, empty_looks: int) -> int:
-        """Return how many requests to ask for.
+    def bounded(self, wanted: int, ahead: int, empty_looks: int) -> tuple[int, int]:
+        """Return how many requests to ask for, and how many of these in advance: what is too many is taken off these first.
 
         Parameters
         ----------
-        wanted : int
-            Those that the downloader has room for.
+        wanted, ahead : int
+            Those that the downloader has room for, and those of them that it takes only later.
         empty_looks : int
             Grows whenever Redis had nothing to hand out.
         """
+        most = min(wanted, self._most) if self._most else wanted
         if self._delay_s > 0:
             now = time.monotonic()
             if empty_looks != self._empty_looks:
                 self._empty_looks, self._until = empty_looks, now + self._delay_s
                 call_later(self._delay_s, self._look)
             if now < self._until:
-                return 0
-        return min(wanted, self._most) if self._most else wanted
+                most = 0
+        return most, max(0, ahead - (wanted - most))

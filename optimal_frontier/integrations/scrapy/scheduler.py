@@ -364,8 +364,8 @@ class OptimalScheduler(BaseScheduler):
             courier.tell_limits(limits)
         done = self._closing or self.gate.is_shut or self._is_over()
         free = max(0, room.free - len(courier.ready) - len(self._pending))
-        wanted = self._asking.bounded(free, courier.idle_exchanges)
-        courier.ask(0 if done else wanted, room.slots, room.per_host, max(0, room.ahead - (free - wanted)))
+        wanted, ahead = self._asking.bounded(free, room.ahead, courier.idle_exchanges)
+        courier.ask(0 if done else wanted, room.slots, room.per_host, ahead)
 
     def pay(self, request: Any) -> None:
         """Draw the budget for a fetch that was not dispatched."""
