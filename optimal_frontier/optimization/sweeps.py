@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache
@@ -107,6 +107,19 @@ def in_order(work: Callable[[S], T], items: Sequence[S], each: Callable[[], None
             each()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def ahead(items: Iterator[T]) -> Generator[T]:
+    """Yield what an iterator yields, while another thread is at its next item; what it raises is raised here.
+
+    Who closes it early waits until that item is made.
+    """
+    done = object()
+    with ThreadPoolExecutor(1, "optimal_frontier-ahead") as pool:
+        coming = pool.submit(next, items, done)
+        while (item := coming.result()) is not done:
+            coming = pool.submit(next, items, done)
+            yield cast("T", item)
 
 
 @cache

@@ -13,14 +13,16 @@ has them in another order. So a page is forgotten that two cycles did not show, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+import contextlib
+from collections.abc import Callable, Generator
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.frontier.planning.page_columns import USED, Pages
 from optimal_frontier.frontier.planning.page_index import PageIndex, keys_of
+from optimal_frontier.optimization.sweeps import ahead
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, LAYOUT, LEAST_IMPORTANCE, MOST_IMPORTANCE
@@ -43,6 +45,17 @@ LEAST_SHARE: Final = 1.0 / 64.0
 _NOTED: Final = {"a": "a", "s": "s", "e": "e", "l": "l", "shape": "new_shape", "time": "new_time"}
 
 Indices = NDArray[np.int64]
+#: Pages and stored values -> the values that are stored from then on.
+See = Callable[[list[bytes], list[bytes]], list[bytes]]
+
+
+class _Chunk(NamedTuple):
+    """Rows as they came: where HSCAN goes on, how many, their pages and heads end to end."""
+
+    cursor: int
+    rows: int
+    ids: bytes
+    heads: bytes
 
 
 class PageTable:
@@ -79,7 +92,7 @@ class PageTable:
         share: float,
         placed: float,
         each: Callable[[], None] = lambda: None,
-        see: Callable[[list[bytes], list[bytes]], list[bytes]] | None = None,
+        see: See | None = None,
     ) -> int:
         """Read a part of the partition, and return how many pages that are; they are ``fresh`` until the next time.
 
@@ -90,9 +103,9 @@ class PageTable:
         placed : float
             Log price by which pages were placed in the queue that have been visited since they were read.
         each : callable
-            Called between two calls to the server.
+            Called between two calls to the server, on the thread that makes them.
         see : callable, optional
-            Gets pages and stored values of every call, and returns the values that are stored from then on.
+            Gets pages and stored values of every call, on the same thread, and returns the values that are stored from then on.
         """
         stored = self.namespace.command("HLEN", self._key, partition=self.partition)
         # Where most pages are gone, the server has lost them.
@@ -105,28 +118,18 @@ class PageTable:
             self.pages.reserve(int(_SPARE * stored))
         self.pages["fresh"][:] = False
         count, is_done, self.turnover = 0, False, 0
-        while not is_done and count < most:
-            if self._cursor == 0:
-                self.pages["seen"][:] = 0 if everything else self.pages["seen"] >> 1
-            ids: list[bytes] = []
-            heads: list[bytes] = []
-            cursor, more = self._cursor, 0
-            while not is_done and more < CHUNK and count + more < most:
-                cursor, found, values = self._scan(cursor)
-                if see is not None:
-                    found, values = _sound(found, values)
-                    values = see(found, values)
-                ids.append(b"".join(found))
-                heads.append(b"".join([value[:HEAD_BYTES] for value in values]))
-                more += len(found)
-                is_done = cursor == 0
-                each()
-            hosts = self.namespace.command("HLEN", self.namespace.key("hosts", self.partition), partition=self.partition)
-            # Numbers of hosts are given in order, and a plan has a column of each: a large one that is damaged would take all memory.
-            self._merge(b"".join(ids), b"".join(heads), placed, most_hosts=hosts + self.pages.count + more)
-            count += more
-            # After an error the next read begins with what this one has not taken in.
-            self._cursor = cursor
+        chunks = self._chunks(most, each, see)
+        # While one is taken in the server and another thread are at the next.
+        with contextlib.closing(ahead(chunks) if min(stored, most) > CHUNK else chunks) as chunks:
+            for chunk in chunks:
+                if self._cursor == 0:
+                    self.pages["seen"][:] = 0 if everything else self.pages["seen"] >> 1
+                hosts = self.namespace.command("HLEN", self.namespace.key("hosts", self.partition), partition=self.partition)
+                # Numbers of hosts are given in order, and a plan has a column of each: a large one that is damaged would take all memory.
+                self._merge(chunk.ids, chunk.heads, placed, most_hosts=hosts + self.pages.count + chunk.rows)
+                count += chunk.rows
+                # After an error the next read begins with what this one has not taken in.
+                self._cursor, is_done = chunk.cursor, chunk.cursor == 0
         if is_done:
             self._is_whole = True
             self._forget()
@@ -152,6 +155,25 @@ class PageTable:
             table[name][at] = visits[told][known]
         table["state"][at], table["failures"][at], table["median"][at] = ACTIVE, 0, np.nan
         table["placed"][at], table["shift"][at], table["written"][at] = placed, 0.0, 0.0
+
+    def _chunks(self, most: float, each: Callable[[], None], see: See | None) -> Generator[_Chunk]:
+        """Read on from where the last read stopped: so many rows, or all that are left of the cycle."""
+        cursor, left, is_done = self._cursor, most, False
+        while left > 0 and not is_done:
+            ids: list[bytes] = []
+            heads: list[bytes] = []
+            count = 0
+            while count < min(CHUNK, left) and not is_done:
+                cursor, found, values = self._scan(cursor)
+                if see is not None:
+                    found, values = _sound(found, values)
+                    values = see(found, values)
+                ids.append(b"".join(found))
+                heads.append(b"".join([value[:HEAD_BYTES] for value in values]))
+                count, is_done = count + len(found), cursor == 0
+                each()
+            yield _Chunk(cursor, count, b"".join(ids), b"".join(heads))
+            left -= count
 
     def _scan(self, cursor: int) -> tuple[int, list[bytes], list[bytes]]:
         reply = self.namespace.command("HSCAN", self._key, cursor, "COUNT", SCAN_COUNT, partition=self.partition)
