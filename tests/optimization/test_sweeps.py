@@ -1,12 +1,14 @@
 """Sweeps over blocks of many pages: what threads may not change, and the answers of the solvers that use them."""
 
+import threading
+
 import numpy as np
 import pytest
 from certificates import dual_bound
 
 from optimal_frontier.optimization import freshness_poisson, solve_periodic, solve_poisson, sweeps
 from optimal_frontier.optimization.poisson_sweeps import solve_in_sweeps
-from optimal_frontier.optimization.sweeps import blockwise, inner
+from optimal_frontier.optimization.sweeps import ahead, blockwise, inner
 
 N = 60_000
 
@@ -175,3 +177,28 @@ def test_one_page_that_changes_very_often_and_is_worth_just_the_price():
     assert solution.kkt_residual < 1e-6
     bound = dual_bound(importance, change_rate, budget + 10.0, "freshness", solution.multiplier)
     assert solution.objective == pytest.approx(bound, rel=1e-9)
+
+
+def test_the_next_item_is_made_while_one_is_taken_in():
+    """In their order, and what the iterator raises comes after all that it has yielded."""
+    begun = [threading.Event() for _ in range(4)]
+
+    def items():
+        for number, event in enumerate(begun):
+            event.set()
+            yield number
+        raise ValueError("no more")
+
+    found = []
+    with pytest.raises(ValueError, match="no more"):
+        for number in ahead(items()):
+            assert all(event.wait(10) for event in begun[: number + 2])
+            found.append(number)
+    assert found == [0, 1, 2, 3]
+
+
+def test_leaving_early_leaves_no_thread():
+    items = ahead(iter(range(100)))
+    assert next(items) == 0
+    items.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("optimal_frontier-ahead")]
