@@ -190,10 +190,14 @@ def test_the_next_item_is_made_while_one_is_taken_in():
         raise ValueError("no more")
 
     found = []
-    with pytest.raises(ValueError, match="no more"):
+
+    def take() -> None:
         for number in ahead(items()):
             assert all(event.wait(10) for event in begun[: number + 2])
             found.append(number)
+
+    with pytest.raises(ValueError, match="no more"):
+        take()
     assert found == [0, 1, 2, 3]
 
 
