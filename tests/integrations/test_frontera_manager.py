@@ -28,19 +28,17 @@ def test_a_page_goes_round(start: Start, plain_state: PlainState) -> None:
     assert seed.url == "http://a.example/0"
     assert plain_state.in_flight == 1
     manager.links_extracted(seed, [Request("http://a.example/1"), Request("http://b.example/2"), Request("http://a.example/0")])
-    crawled(manager, seed, page("one"))
+    texts = ["one", "one", "two", "two"]  # of the seed; of every other page its URL
+    crawled(manager, seed, page(texts.pop(0)))
     assert plain_state.in_flight == 0
     links = manager.get_next_requests(10)
     assert {"http://a.example/1", "http://b.example/2"} <= urls(links)
-    for request in links:
-        crawled(manager, request, page(request.url))
-    texts = ["one", "two", "two"]
     while texts:
-        for request in next_requests(manager):
-            crawled(manager, request, page(texts.pop(0) if request.url == seed.url and texts else request.url))
+        for request in links:
+            crawled(manager, request, page(request.url if request.url != seed.url else texts.pop(0) if texts else "two"))
+        links = next_requests(manager)
     row = plain_state.at("http://a.example/0")
     assert row["visits"] >= 4
-    # one -> one -> two -> two
     assert [row["bits"] >> (row["observations"] - 1 - n) & 1 for n in range(3)] == [0, 1, 0]
     assert plain_state.at("http://a.example/1")["changes"] == 0
     assert "leases_expired" not in plain_state.counts
