@@ -88,7 +88,7 @@ def sources(options: Options, as_json: bool) -> None:
 
 def describe(name: str, record: Record) -> dict[str, Any]:
     """Return the fields of ``sources --json`` of one source. Times in seconds, rates per second."""
-    known, _, believed, _ = source_of(name, record)
+    known, _, believed, *_ = source_of(name, record)
     rate = known.changes / known.time if known.time > 0 else 0.0
     facts: dict[str, Any] = {
         "name": name,

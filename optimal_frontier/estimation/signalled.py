@@ -63,11 +63,10 @@ def update_signalled(
     if not changed or recall <= 0.0:
         return update_one(shape, time, interval, changed)
     base = time + recall * interval
-    # No signal was true: what is left of the ordinary step.
-    first, second = shape / base, shape * (shape + 1.0) / (base * base)
-    weight = total = mean = square = 0.0
+    total = mean = square = 0.0
     silent = (1.0 - recall) * interval
     if silent > 0.0:
+        # No signal was true: what is left of the ordinary step.
         weight = -math.expm1(-shape * math.log1p(silent / base))
         after, until = update_one(shape, base, silent, True)
         first, second = after / until, after * (after + 1.0) / (until * until)

@@ -68,8 +68,10 @@ _STEPS: Final = 100
 #: Accepted last step, relative; the one after it would be its square.
 _CLOSE: Final = 3e-5
 #: The same of one page, whose visit is judged: what is left is below 5e-4, most often 1e-7. With more, thresholds of sources that tell of
-#: nearly all changes would be 1% off, as their sums have corners.
+#: nearly all changes would be 1% off, as their sums have corners, where one signal more comes to matter. Between two corners curves bend
+#: the less the more changes are unannounced: so much, times their share, leaves below 6e-5.
 _CLOSE_OF_ONE: Final = 3e-3
+_CLOSE_BETWEEN_CORNERS: Final = 0.025
 
 
 class Signals(NamedTuple):
@@ -182,9 +184,10 @@ def _response_and_rise(threshold: float, a: float, g: float, evidence: float) ->
         scale = of_fresh / both
         shape = 2.0
         while rest > 0.0:
-            came = incomplete(shape, rest * pace)
+            expected = rest * pace
+            came = incomplete(shape, expected)
             signals += came
-            rise += incomplete(shape - 1.0, rest * pace) - came
+            rise += incomplete(shape - 1.0, expected) - came
             fresh += scale * incomplete(shape, rest * pace_of_both)
             scale *= of_fresh
             shape += 1.0
@@ -250,12 +253,12 @@ def threshold_of_one(share: float, signals: OneSignals) -> tuple[float, float]:
     Newton's method from where `_first_guesses` begin. 1 or 2 steps; what the last one leaves is taken off to second order.
     """
     target = changes_per_visit(share)
-    if signals[2] * _TERMS < target:
-        signals = joined(signals, target / _TERMS)
     a, g, evidence = signals
-    threshold = math.inf
-    if share * g < _MOST_FIRST:
-        first, alone = -math.log1p(-share * g), target * math.sqrt(a)
+    if evidence * _TERMS < target:
+        a, g, evidence = joined(signals, target / _TERMS)
+    alone, threshold = target * math.sqrt(a), math.inf
+    if alone < evidence and share * g < _MOST_FIRST:
+        first = -math.log1p(-share * g)
         threshold = math.sqrt(alone * alone + first * first + _TOGETHER * alone * first)
     if threshold >= evidence:
         weight = evidence / target
@@ -264,14 +267,13 @@ def threshold_of_one(share: float, signals: OneSignals) -> tuple[float, float]:
     low, high, steepness = 0.0, _MOST_DOUBT, 0.0
     for _ in range(_STEPS):
         worth, interval, fresh, rise = _response_and_rise(threshold, a, g, evidence)
-        steepness, reached = fresh - worth, math.inf
-        if steepness > 0.0:
-            step = (share - worth) / steepness
-            reached = threshold + step
-            if abs(step) <= _CLOSE_OF_ONE * threshold:
-                # By which share the steepness, exp(-X) psi, grows over the step.
-                more = step * (rise / interval - 1.0)
-                return threshold + step * (1.0 - 0.5 * more), steepness * (1.0 + more)
+        steepness = fresh - worth
+        step = (share - worth) / steepness if steepness > 0.0 else math.inf
+        reached, off = threshold + step, abs(step) / threshold
+        if off <= _CLOSE_OF_ONE or (off <= _CLOSE_BETWEEN_CORNERS * a and threshold // evidence == reached // evidence):
+            # By which share the steepness, exp(-X) psi, grows over the step.
+            more = step * (rise / interval - 1.0)
+            return threshold + step * (1.0 - 0.5 * more), steepness * (1.0 + more)
         if worth >= share:
             high = threshold
         else:

@@ -200,6 +200,11 @@ def wait_with_sources(
     """
     if not recalls or change_rate <= 0.0:
         return wait_at_price(log_price, importance, change_rate, objective)
+    q = price_share(log_price, importance, change_rate, objective)
+    if q >= WORTHLESS:
+        return math.inf, 0.0
+    if q <= 0.0:
+        return 0.0, 0.0
     # The doubt at which the visit is due is that of the joined source; the clock is that of what all of them leave unannounced.
     if len(recalls) == 1:
         signals = signals_of_one(change_rate, recalls[0], false_rates[0])
@@ -207,14 +212,9 @@ def wait_with_sources(
     else:
         signals, clock = joined_sources(change_rate, recalls, false_rates), unannounced(change_rate, recalls)
     _, rate, told = signals
-    if log_price == -math.inf or rate * told * told < _NOTHING:
+    if rate * told * told < _NOTHING:
         wait, slope = wait_at_price(log_price, importance, change_rate, objective)
         return wait * change_rate / clock, slope * change_rate / clock
-    q = price_share(log_price, importance, change_rate, objective)
-    if q >= WORTHLESS:
-        return math.inf, 0.0
-    if q <= 0.0:
-        return 0.0, 0.0
     threshold, steepness = threshold_of_one(q, signals)
     most = MOST_SLOPE * threshold
     return threshold / clock, (q / steepness if q < most * steepness else most) / clock

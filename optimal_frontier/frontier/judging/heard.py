@@ -1,7 +1,7 @@
 """What the sources of signals say of a page, weighed by what each has been worth: how much is unannounced, how much doubt signals add.
 
 A source that has named a page watches it from then on, so its silence says something too. Signals count until the next good response,
-which shows whether they were true: `lessons_of`.
+which shows whether they were true: `answered`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ CONVINCING: Final = 0.5
 
 #: The median of a Gamma posterior is below its mean by this over its time at most.
 _BELOW_MEAN: Final = 1.0 / 3.0
+
+#: A named tuple of all its fields, in half of the time.
+_new: Final = tuple.__new__
 
 #: Name of a source -> what is known of it.
 KnownOf = Callable[[str], Source]
@@ -86,7 +89,7 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
     false_rates: tuple[float, ...] = ()
     doubt, most = 0.0, (0.0, 0, 0.0)
     for source, since, _, n, _ in signals:
-        _, _, believed, least_rate = known_of(source)
+        _, _, believed, least_rate, _ = known_of(source)
         if change_rate < least_rate:
             continue
         recall, false_rate = believed.recall, believed.false_rate(change_rate)
@@ -97,69 +100,81 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
             false_rate = believed.false_rate_after(change_rate, n, now - max(seen, since))
             more = n * evidence(change_rate, recall, false_rate)
             doubt, most = doubt + more, max(most, (more, n, false_rate))
-    return Heard(recalls, false_rates, most[1], most[2], doubt) if recalls or doubt else SILENCE
+    if doubt:
+        _, n, false_rate = most
+        return Heard(recalls, false_rates, n, false_rate, doubt)
+    return _new(Heard, (recalls, false_rates, 0, 0.0, 0.0)) if recalls else SILENCE
 
 
-def recall_of_silent(signals: Sequence[Signals], shape: float, time: float, known_of: KnownOf, seen: float) -> float | None:
-    """Return `Heard.recall` of a page of whose changes no signal told; None: there was one.
-
-    What is believed of the change rate is ``shape``, and ``time`` in seconds. The median of that counts, which is between
-    (shape - 1/3) / time and shape / time. So for most sources it need not be found: they count by the one, or do not by the other.
-    """
-    missed = 1.0
-    for source, since, _, n, _ in signals:
-        if n:
-            return None
-        if since <= seen:
-            _, _, believed, least_rate = known_of(source)
-            counts = shape - _BELOW_MEAN >= least_rate * time
-            if counts or (shape >= least_rate * time and median_one(shape, time) >= least_rate):
-                missed *= 1.0 - believed.recall
-    return 1.0 - missed
-
-
-def lessons_of(
+def answered(
     signals: Sequence[Signals],
-    seen_before: float,
+    believed: tuple[float, float],
+    seen: float,
     interval: float,
     changed: bool,
-    believed: tuple[float, float] | None,
-    spare: KnownOf | None = None,
-) -> list[tuple[str, SignalVisit]]:
-    """Return what a visit that gave a bit shows of each source.
+    known_of: KnownOf,
+    *,
+    spares: bool = False,
+) -> tuple[float | None, list[tuple[str, SignalVisit]]]:
+    """Return what sources had said of a page before a visit that gave a bit, if it was nothing, and what the visit shows of each.
 
     Parameters
     ----------
     signals : sequence of Signals
         Of the page, as remembered before the visit.
-    seen_before : float
+    believed : tuple of float
+        Shape and time (s) of what was believed of the change rate before the visit.
+    seen : float
         When it was last seen, seconds since the epoch.
     interval : float
-        Seconds since then.
+        Seconds since then, > 0.
     changed : bool
         The bit.
-    believed : tuple of float or None
-        Shape and time (s) of what was believed of the change rate before the visit; None teaches nothing.
-    spare : callable, optional
-        Name of a source -> what is known of it. It teaches nothing of sources that are known well.
+    known_of : callable
+        Name of a source -> what is known of it.
+    spares : bool
+        The visit teaches nothing of sources that are known well.
+
+    Returns
+    -------
+    recall : float or None
+        `Heard.recall` of a page of whose changes no signal told; None: there was one.
+    lessons : list of (str, SignalVisit)
+        Sources, and what the visit shows of them.
 
     Notes
     -----
     A source that named the page since its last visit for the first time, and told of no change, says nothing: it may have been silent
     only since then. What a page that has not changed was told of while it was being seen is left out.
+
+    A source counts from a change rate on, of which the median is believed. That is between (shape - 1/3) / time and shape / time, so for
+    most sources it need not be found: they count by the one, or do not by the other.
     """
-    if believed is None or interval <= 0.0:
-        return []
-    shape, rate = believed[0], believed[0] / believed[1]
-    lessons = []
+    shape, time = believed
+    rate = shape / time
+    silence = _new(SignalVisit, (interval, 0, changed, rate, shape))
+    missed, is_silent, lessons = 1.0, True, []
     for source, since, _, n, unsure in signals:
-        if n and not changed:
-            n = max(0, n - unsure)
-        if (n or since <= seen_before) and (spare is None or not spare(source).is_known_well):
-            lessons.append((source, SignalVisit(interval, n, changed, rate, shape)))
-    return lessons
+        if n:
+            is_silent = False
+            if not changed:
+                n = max(0, n - unsure)
+        if not n and since > seen:
+            continue
+        _, _, of_source, least_rate, is_known_well = known_of(source)
+        shown = silence
+        if n:
+            shown = _new(SignalVisit, (interval, n, changed, rate, shape))
+        elif shape - _BELOW_MEAN >= least_rate * time or (shape >= least_rate * time and median_one(shape, time) >= least_rate):
+            missed *= 1.0 - of_source.recall
+        if not (spares and is_known_well):
+            lessons.append((source, shown))
+    return 1.0 - missed if is_silent else None, lessons
 
 
-def after_good(signals: Sequence[Signals]) -> tuple[Signals, ...]:
-    """Return what is remembered of signals after a good response: which sources watch the page."""
-    return tuple([Signals(*told[:3]) if told.n else told for told in signals])
+def after_good(signals: tuple[Signals, ...]) -> tuple[Signals, ...]:
+    """Return what is remembered of signals after a good response: which sources watch the page. Where there was none, the same tuple."""
+    for _, _, _, n, _ in signals:
+        if n:
+            return tuple([Signals(*told[:3]) if told.n else told for told in signals])
+    return signals

@@ -280,7 +280,7 @@ def _learn(judgement: Judgement) -> None:
     prior = judgement.context.published.prior_of(row.pattern)
     if bit >= 0 and interval > 0:
         unseen = validators.unseen_s(handout, bit, interval)
-        heard, recall = judgement.heard_before()
+        heard, recall = judgement.hear(prior)
         if heard.signals:
             fields["shape"], fields["time"] = learn_signalled_bit(row, interval, unseen, bool(bit), prior, heard)
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from optimal_frontier.estimation.signal_sources import SignalVisit
-from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, heard_of, lessons_of, recall_of_silent
+from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, answered, heard_of
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.source_worths import LESSONS_EVERY
@@ -89,6 +89,8 @@ class Judgement:
         By the fingerprint alone; `bit` may be overruled.
     republished : Republished or None
         What is known of its update times after a bit.
+    lessons : sequence of (str, SignalVisit)
+        Sources of signals, and what a bit teaches of each.
     """
 
     handout: Handout
@@ -111,6 +113,7 @@ class Judgement:
     is_canonical: bool = False
     brings_back: bool = False
     flag: bytes = b""
+    lessons: Sequence[tuple[str, SignalVisit]] = ()
 
     @classmethod
     def of(cls, handout: Handout, visit: Visit, context: Context) -> Judgement:
@@ -141,7 +144,7 @@ class Judgement:
 
     def observation(self) -> Observation:
         """Put the parts together, with the numbers of the next deadline."""
-        lessons = self._settle_signals()
+        self._answer_signals()
         fields, handout = self.fields, self.handout
         if self.again:
             fields["flags"] |= CHECKED
@@ -175,42 +178,50 @@ class Judgement:
             self.is_canonical,
             self.brings_back,
             self.flag,
-            lessons,
+            self.lessons,
         )
 
-    def heard_before(self) -> tuple[Heard, float]:
-        """What sources had said of the page when it was visited, as far as signals came; the share of its changes that they tell of."""
-        signals, row, published = self.handout.memory.signals, self.handout.row, self.context.published
+    def hear(self, prior: tuple[float, float] | None) -> tuple[Heard, float]:
+        """Take in what sources had said of the page when it was visited: its bit teaches of them.
+
+        Parameters
+        ----------
+        prior : tuple of float or None
+            Shape and time (s) of what is believed of a page without a bit.
+
+        Returns
+        -------
+        heard : Heard
+            As far as signals came.
+        recall : float
+            The share of the changes that they tell of.
+        """
+        signals, row = self.handout.memory.signals, self.handout.row
         if not signals:
             return SILENCE, 0.0
-        believed = (row.shape, row.time) if row.shape > 0.0 else published.prior_of(row.pattern)
+        believed = (row.shape, row.time) if row.shape > 0.0 else prior
         if believed is None:
             return SILENCE, 0.0
-        known_of, seen = self.context.recent.sources.known_of, self.at - self.interval
-        recall = recall_of_silent(signals, *believed, known_of, seen)
+        known_of, interval = self.context.recent.sources.known_of, self.interval
+        seen = self.at - interval
+        # Of a source that is known well, some visits say as much as all.
+        spares = row.visits % LESSONS_EVERY > 0
+        recall, self.lessons = answered(signals, believed, seen, interval, self.bit == 1, known_of, spares=spares)
         if recall is not None:
             return SILENCE, recall
-        heard = heard_of(signals, change_rate_of(row, published), known_of, seen, self.at)
+        heard = heard_of(signals, change_rate_of(row, self.context.published), known_of, seen, self.at)
         return heard, heard.recall
 
-    def _settle_signals(self) -> Sequence[tuple[str, SignalVisit]]:
-        """Forget the signals that a good response answers; return what it teaches of their sources."""
-        signals, row = self.handout.memory.signals, self.handout.row
+    def _answer_signals(self) -> None:
+        """Forget the signals that a good response answers."""
+        signals = self.handout.memory.signals
         if not signals or self.outcome != "ok":
-            return ()
-        n = 0
-        for _, _, _, more, _ in signals:
-            n += more
-        if n:
-            self.remembered["signals"] = after_good(signals)
-        if self.bit < 0:
-            return ()
-        if n:
-            self.count("signals_true" if self.bit else "signals_false", n)
-        # Of a source that is known well, some visits say as much as all.
-        spare = self.context.recent.sources.known_of if row.visits % LESSONS_EVERY else None
-        believed = (row.shape, row.time) if row.shape > 0.0 else self.context.published.prior_of(row.pattern)
-        return lessons_of(signals, self.at - self.interval, self.interval, bool(self.bit), believed, spare)
+            return
+        left = after_good(signals)
+        if left is not signals:
+            self.remembered["signals"] = left
+            if self.bit >= 0:
+                self.count("signals_true" if self.bit else "signals_false", sum([told.n for told in signals]))
 
     def _scheduled(self, row: Row) -> Row:
         """Return the row with its numbers."""

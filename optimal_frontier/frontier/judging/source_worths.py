@@ -30,17 +30,27 @@ _BY_HAND: Final = Kind(0.1, 0.005, 4.0)
 
 
 class Source(NamedTuple):
-    """What is known of a source: its record, what its kind lets expect, what is believed by both; and `Believed.least_rate`, found once."""
+    """What is known of a source, found once for each record.
+
+    Attributes
+    ----------
+    record : SignalSource
+        Its record.
+    kind : Kind
+        What its kind lets expect.
+    believed : Believed
+        By both.
+    least_rate : float
+        See `Believed.least_rate`.
+    is_known_well : bool
+        Whether its record is of so many changes that visits need not all be counted.
+    """
 
     record: SignalSource
     kind: Kind
     believed: Believed
     least_rate: float
-
-    @property
-    def is_known_well(self) -> bool:
-        """Whether its record is of so many changes that visits need not all be counted."""
-        return self.record.changes >= _WELL
+    is_known_well: bool
 
 
 def kind_of(source: str) -> Kind:
@@ -62,7 +72,7 @@ def source_of(source: str, known: Record) -> Source:
     seconds, changes, squares, signals, products, *likelihoods = known
     record, kind = SignalSource(seconds, changes, squares, signals, products, tuple(likelihoods)), kind_of(source)
     believed = record.believed(kind)
-    return Source(record, kind, believed, believed.least_rate)
+    return Source(record, kind, believed, believed.least_rate, record.changes >= _WELL)
 
 
 class _Known(dict[str, Source]):
@@ -111,9 +121,12 @@ class SourceWorths:
     def take(self, visits: Iterable[tuple[str, tuple[float, float, bool, float, float]]]) -> None:
         """Keep visits to pages of sources, to learn of them."""
         for source, visit in visits:
-            if not self._visits:
-                self._since = time.monotonic()
-            self._visits += (self._numbers.setdefault(source, len(self._numbers)), *visit)
+            number = self._numbers.get(source)
+            if number is None:
+                if not self._visits:
+                    self._since = time.monotonic()
+                number = self._numbers[source] = len(self._numbers)
+            self._visits += (number, *visit)
 
     def lessons(self, *, at_once: bool = False) -> dict[str, Lesson]:
         """Return what the visits that were kept teach of each source, and forget them; nothing while they are few and new."""

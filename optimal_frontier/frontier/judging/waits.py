@@ -171,9 +171,18 @@ def numbers_of_rows(
 
 
 def priced_numbers(
-    some: NDArray[np.void], ids: NDArray[np.void], terms: Terms, now: float, yielded: Floats | None = None, shift: Floats | float = 0.0
+    some: NDArray[np.void],
+    ids: NDArray[np.void],
+    terms: Terms,
+    now: float,
+    yielded: Floats | None = None,
+    shift: Floats | float = 0.0,
+    rate: Floats | None = None,
 ) -> ManyNumbers:
-    """Return the numbers of pages that all go by the price, after a plan: `numbers_of_rows` of these, with the same arguments."""
+    """Return the numbers of pages that all go by the price, after a plan: `numbers_of_rows` of these, with the same arguments.
+
+    ``rate`` is `change_rates_of` them, where that is known already.
+    """
     published = terms.published
     least, longest = some["min_interval"].astype(np.float64), some["max_interval"].astype(np.float64)
     longest = np.minimum(longest * published.stretch, FAR_S)
@@ -186,7 +195,7 @@ def priced_numbers(
     if exploring.is_even:
         wait = np.minimum(np.maximum(exploring.interval * draws, least), longest)
         return ManyNumbers(wait, np.zeros(len(some)), wait, wait)
-    wait, slope = _waits(some, terms, yielded)
+    wait, slope = _waits(some, terms, yielded, rate)
     wait, slope = wait * draws, slope * draws
     if not is_memoryless:
         wait = wait - shift
@@ -313,11 +322,12 @@ def _wait(row: Row, terms: Terms, yielded: float, heard: Heard) -> tuple[float, 
     return (wait, slope if log_price == terms.log_price else 0.0) if wait < NEVER_S else (math.inf, 0.0)
 
 
-def _waits(rows: NDArray[np.void], terms: Terms, yielded: Floats | None) -> tuple[Floats, Floats]:
+def _waits(rows: NDArray[np.void], terms: Terms, yielded: Floats | None, rate: Floats | None) -> tuple[Floats, Floats]:
     published, settings = terms.published, terms.settings
     if terms.log_price == -math.inf:
         return np.zeros(len(rows)), np.zeros(len(rows))
-    rate = change_rates_of(rows, published)
+    if rate is None:
+        rate = change_rates_of(rows, published)
     log_price: Floats | float = terms.log_price
     if published.host_prices:
         hosts, at = np.unique(rows["host"], return_inverse=True)

@@ -180,7 +180,8 @@ def shifted_pages(pages: Pages, terms: Terms, now: float, ahead: float, spread: 
     some = pages.take(moves)
     if not len(some):
         return Moved(moves, np.zeros(0, WRITTEN))
-    plain, rate = priced_numbers(some, np.ascontiguousarray(some["id"]), terms, -np.inf), change_rates_of(some, terms.published)
+    rate = change_rates_of(some, terms.published)
+    plain = priced_numbers(some, np.ascontiguousarray(some["id"]), terms, -np.inf, rate=rate)
     since, shift = now - some["b"] / 1e6, some["shift"].astype(np.float64)
     with np.errstate(invalid="ignore"):  # no slope, at a price of 0
         old, wait = (values["a"] + values["s"] * log_price for values in (some, plain._asdict()))

@@ -11,7 +11,7 @@ from handed_out import AT, NEW, OLD, again, context, handed, judged, planned, vi
 
 from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.estimation.signal_sources import KINDS, LEAST_PRECISION, Believed, SignalSource, SignalVisit
-from optimal_frontier.frontier.judging.heard import SILENCE, heard_of, recall_of_silent
+from optimal_frontier.frontier.judging.heard import SILENCE, answered, heard_of
 from optimal_frontier.frontier.judging.judge import Context, is_news
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.source_worths import lessons_of_sources, source_of
@@ -190,11 +190,13 @@ def test_of_a_silent_source_the_recall_is_what_it_is_at_the_median() -> None:
         shape, time = 10 ** rng.uniform(-1.5, 1.5), 10 ** rng.uniform(-1, 5)
         said = heard_of((told(),), median_one(shape, time), lambda _, source=source: source, AT, AT)
         recalls.append(said.recall)
-        assert recall_of_silent((told(),), shape, time, lambda _, source=source: source, AT) == said.recall
+        recall, _ = answered((told(),), (shape, time), AT, 1.0, True, lambda _, source=source: source)
+        assert recall == said.recall
         if 0.0 < believed.least_rate < math.inf:
             assert believed.precision(believed.least_rate) == pytest.approx(LEAST_PRECISION)
     assert 0.2 < np.mean(np.array(recalls) > 0.0) < 0.8
-    assert recall_of_silent((told(), told(1, name=FEED)), 1.0, 1.0, lambda _: source_of(NAME, record_in(TRUE)), AT) is None
+    recall, _ = answered((told(), told(1, name=FEED)), (1.0, 1.0), AT, 1.0, True, lambda _: source_of(NAME, record_in(TRUE)))
+    assert recall is None
 
 
 def test_what_is_remembered_survives_being_stored() -> None:
