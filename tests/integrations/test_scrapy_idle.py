@@ -58,6 +58,21 @@ def test_crawl_that_is_complete_closes_when_it_is_idle(crawl: Crawler, site: Mis
     assert running.stats["reason"] == "finished"
 
 
+def test_crawl_that_is_complete_ends_though_its_pages_go_on_yielding_links_that_are_known(crawl: Crawler, site: MisbehavingSite) -> None:
+    """Pages that are due at all times, whose links say something to the store each time: when they changed."""
+    spider = """
+        class Tester(Base):
+            paths = [f"/slow/0.{n}" for n in (1, 2, 3)]
+            def parse(self, response):
+                for path in self.paths:
+                    yield Request(SITE + path, meta={"lastmod": "2020-01-01"})
+    """
+    with crawl(spider, of_CLOSE_AFTER=3, of_MIN_INTERVAL=0.01, of_MAX_INTERVAL=0.02) as running:
+        assert running.wait() == 0
+    assert running.stats["reason"] == "finished"
+    assert all(len(site.of(f"/slow/0.{n}")) >= 3 for n in (1, 2, 3))
+
+
 TWO = """
 import json, os, sys
 from scrapy import Request, Spider

@@ -423,6 +423,7 @@ class Courier:
         self._acknowledged.note(now, carried, moves, renewals)
         with self._condition:
             self._busy = False
+            self.nothing_left.note_stored(outcome.new)
             self._condition.notify_all()
             for reason, page in outcome.trapped:
                 pattern = pattern_of(url_of_record(page.record, page.host)) if reason == "pattern" else ""

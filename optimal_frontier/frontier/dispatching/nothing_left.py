@@ -38,8 +38,8 @@ class NothingLeft:
 
     Attributes
     ----------
-    is_complete : bool
-        What ``complete_when`` said last; adding a page takes it back.
+    looks_complete : bool
+        What ``complete_when`` said last; a new page takes it back.
     is_idle : bool
         Nothing can be handed out now, and no page waits for its first visit.
     """
@@ -55,7 +55,9 @@ class NothingLeft:
         self._is_adding = is_adding
         self._pending = pending
         self._complete_when = complete_when
-        self.is_complete = self.is_idle = False
+        self.looks_complete = self.is_idle = False
+        #: Pages were added, and nobody knows yet which of them are new.
+        self._has_added = False
         #: When to look next, local monotonic times.
         self._next_look = self._next_idle = 0.0
 
@@ -64,13 +66,24 @@ class NothingLeft:
         """Local monotonic time at which to look whether the crawl is complete."""
         return math.inf if self._complete_when is None else self._next_look
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether ``complete_when`` said so, and no page is on its way that may be new."""
+        return self.looks_complete and not self._has_added
+
     def note_added(self) -> None:
-        """Note that there is more to do; under the lock."""
-        self.is_complete = self.is_idle = False
+        """Note that there may be more to do; under the lock."""
+        self.is_idle, self._has_added = False, True
+
+    def note_stored(self, new: int) -> None:
+        """Note that what was added is stored, and how many pages of it are new; under the lock."""
+        if new:
+            self.looks_complete = False
+        self._has_added = self._is_adding()
 
     def begin_anew(self, quiet_s: float) -> None:
         """Note that the server has lost something, and that nothing is asked of it for some seconds; under the lock."""
-        self.note_added()
+        self.looks_complete = self.is_idle = False
         self._next_look = self._next_idle = time.monotonic() + quiet_s + _ANEW_S
 
     def look(self, outcome: Outcome) -> bool:
@@ -103,7 +116,7 @@ class NothingLeft:
             logger.debug("cannot tell whether the crawl is complete: %s", error)  # the next exchange meets the same outage
             return False
         with self._lock:
-            self.is_complete = complete and not self._is_adding()
+            self.looks_complete = complete
         # What it costs to look stays below a twentieth of the time.
         self._next_look = began + max(_LOOK_S, 20 * (time.monotonic() - began))
         return self.is_complete

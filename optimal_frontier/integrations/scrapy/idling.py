@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 
 from optimal_frontier.frontier.dispatching.courier import Courier
+from optimal_frontier.integrations.scrapy.incoming import IncomingRequests
 
 #: Least seconds between two times that spider_idle is sent.
 EVERY_S: Final = 1.0
@@ -23,21 +23,33 @@ class Idling:
     crawler : Crawler
     courier : Courier
         Knows whether anything is due.
-    is_over : callable
-        Tells whether the spider may close: CLOSE_AFTER or Frontera's MAX_REQUESTS is reached.
+    incoming : IncomingRequests
+        Knows whether pages that are wanted now have still to be handed out.
+    manager : FronteraManager
+        Knows whether MAX_REQUESTS is reached.
     """
 
-    def __init__(self, crawler: Any, courier: Courier, is_over: Callable[[], bool]) -> None:
-        self._courier, self._is_over = courier, is_over
+    def __init__(self, crawler: Any, courier: Courier, incoming: IncomingRequests, manager: Any) -> None:
+        self._courier, self._incoming, self._manager = courier, incoming, manager
         self._next = 0.0
         crawler.signals.connect(self._stay_open, signals.spider_idle)
 
     @property
+    def is_ending(self) -> bool:
+        """Whether nothing more is to be handed out: CLOSE_AFTER or MAX_REQUESTS is reached, unless a link that is on its way proves new."""
+        return (self._courier.nothing_left.looks_complete and not self._incoming.awaits_any) or self._manager.finished
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the spider may close."""
+        return self.is_ending and (self._courier.nothing_left.is_complete or self._manager.finished)
+
+    @property
     def is_idle(self) -> bool:
         """Whether the engine may take the spider for idle; what is under way is the caller's to know."""
-        return self._is_over() or (self._courier.nothing_left.is_idle and time.monotonic() >= self._next)
+        return self._is_over or (self._courier.nothing_left.is_idle and time.monotonic() >= self._next)
 
     def _stay_open(self) -> None:
         self._next = time.monotonic() + EVERY_S
-        if not self._is_over():
+        if not self._is_over:
             raise DontCloseSpider
