@@ -77,7 +77,7 @@ def bought_times(page: Republished, row: Row, terms: Terms) -> list[bool]:
     lengths = np.append(np.diff(times), times[0] + timetable.period - times[-1]) / timetable.period
     gains, order, _ = repeated_choices(lengths, np.array([page.probabilities]), settings.objective)
     worth = gains[0] * row.importance * (timetable.period if settings.objective == "freshness" else 1.0)
-    price = math.exp(min(published.log_price_at(row.host, terms.log_price), 700.0))
+    price = math.exp(min(published.lasting_price_at(row.host, terms.log_price), 700.0))
     most = min(max(math.floor(timetable.period / row.min_interval * _NEARLY), 1), q)
     least = min(math.floor(timetable.period / (row.max_interval * published.stretch) * _NEARLY), most)
     # What is worth nothing is not bought, though it were free.

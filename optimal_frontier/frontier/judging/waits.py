@@ -30,6 +30,7 @@ from optimal_frontier.scheduling.numbers import (
     numbers_at,
     wait_at_price,
     waits_at_price,
+    waits_that_last,
 )
 from optimal_frontier.scheduling.signals import wait_with_sources
 from optimal_frontier.settings import FrontierSettings
@@ -124,7 +125,7 @@ def second_look_of(row: Row, terms: Terms, interval: float) -> float:
     if not is_free or published.number == 0 or rate is None or terms.settings.objective != "freshness":
         return math.inf
     exploring = published.exploring
-    log_price = published.log_price_at(row.host, terms.log_price)
+    log_price = published.lasting_price_at(row.host, terms.log_price)
     return max(exploring.second_look(log_price, row.importance, rate, interval), row.min_interval)
 
 
@@ -186,7 +187,7 @@ def priced_numbers(
     if exploring.is_even:
         wait = np.minimum(np.maximum(exploring.interval * draws, least), longest)
         return ManyNumbers(wait, np.zeros(len(some)), wait, wait)
-    wait, slope = _waits(some, terms, yielded)
+    wait, slope = waits_of_rows(some, change_rates_of(some, published), terms, yielded)
     wait, slope = wait * draws, slope * draws
     if not is_memoryless:
         wait = wait - shift
@@ -305,31 +306,76 @@ def _wait(row: Row, terms: Terms, yielded: float, heard: Heard) -> tuple[float, 
     if yielded > 0.0:
         discovery = discovery_of(yielded, terms)
         wait, slope = wait_with_discovery(log_price, row.importance, rate, discovery, settings.objective, settings.policy)
-    elif heard.recalls and _is_silence_told(terms, yielded):
-        wait, slope = wait_with_sources(log_price, row.importance, rate, heard.recalls, heard.false_rates, settings.objective)
     else:
-        wait, slope = wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)
+        recalls, false_rates = (heard.recalls, heard.false_rates) if _is_silence_told(terms, yielded) else ((), ())
+
+        def at_price(log_price: float) -> tuple[float, float]:
+            if recalls:
+                return wait_with_sources(log_price, row.importance, rate, recalls, false_rates, settings.objective)
+            return wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)
+
+        wait, slope = at_price(log_price)
+        if wait >= NEVER_S and (lasting := published.lasting_price_at(row.host, terms.log_price)) < log_price:
+            # As in `waits_that_last`.
+            wait, slope = at_price(lasting)
+            wait += slope * (log_price - lasting)
     # Visits to a host at its limit do not answer to the price of the crawl.
     return (wait, slope if log_price == terms.log_price else 0.0) if wait < NEVER_S else (math.inf, 0.0)
 
 
-def _waits(rows: NDArray[np.void], terms: Terms, yielded: Floats | None) -> tuple[Floats, Floats]:
+def waits_of_rows(rows: NDArray[np.void], change_rate: Floats, terms: Terms, yielded: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return waits and slopes (s) of many pages at the price, before bounds, draws and exploration: arrays (n,).
+
+    Parameters
+    ----------
+    rows : ndarray (n,) of `state.rows.LAYOUT`
+        Pages.
+    change_rate : ndarray (n,)
+        As they are believed, 1/s.
+    terms : Terms
+        Price, prior and settings.
+    yielded : ndarray (n,), optional
+        Importance of the new pages that each yields a second; None: no page does.
+
+    Returns
+    -------
+    wait, slope : ndarray (n,)
+        (inf, 0) for a page that no visit is worth the price to, neither at that of now nor at the one that lasts.
+    """
     published, settings = terms.published, terms.settings
     if terms.log_price == -math.inf:
         return np.zeros(len(rows)), np.zeros(len(rows))
-    rate = change_rates_of(rows, published)
-    log_price: Floats | float = terms.log_price
-    if published.host_prices:
-        hosts, at = np.unique(rows["host"], return_inverse=True)
-        log_price = np.array([published.log_price_at(host, terms.log_price) for host in hosts.tolist()])[at]
+    log_price = _prices(rows, published, terms.log_price)
     importance = rows["importance"].astype(np.float64)
     if yielded is not None and yielded.any():
         discovery = yielded * discovery_of(1.0, terms)
-        wait, slope = waits_with_discovery(log_price, importance, rate, discovery, settings.objective, settings.policy)
+        wait, slope = waits_with_discovery(log_price, importance, change_rate, discovery, settings.objective, settings.policy)
     else:
-        wait, slope = waits_at_price(log_price, importance, rate, settings.objective, settings.policy)
+        wait, slope = waits_at_price(log_price, importance, change_rate, settings.objective, settings.policy)
+    if published.lasting < terms.log_price:
+        prices = (log_price, _prices(rows, published, published.lasting))
+        wait, slope = waits_that_last((wait, slope), prices, importance, change_rate, settings.objective, settings.policy)
     never = wait >= NEVER_S
     return np.where(never, np.inf, wait), np.where(never | (np.asarray(log_price) > terms.log_price), 0.0, slope)
+
+
+def _prices(rows: NDArray[np.void], published: Published, log_price: float) -> Floats | float:
+    """Return the log prices of visits to many pages when that of the crawl is ``log_price``: `Published.log_price_at`."""
+    if not published.host_prices:
+        return log_price
+    hosts, at = np.unique(rows["host"], return_inverse=True)
+    return np.array([published.log_price_at(host, log_price) for host in hosts.tolist()])[at]
+
+
+def is_given_up(row: Row) -> bool:
+    """Tell whether no visit was worth the price to a page when its numbers were made: its longest wait alone decides."""
+    return row.state == ACTIVE and row.visits > 0 and row.failures == 0 and row.a >= NEVER_S
+
+
+def are_given_up(rows: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Tell of each row whether its page is given up: `is_given_up` for many."""
+    answer: NDArray[np.bool_] = (rows["state"] == ACTIVE) & (rows["visits"] > 0) & (rows["failures"] == 0) & (rows["a"] >= NEVER_S)
+    return answer
 
 
 def _ids(pages: NDArray[np.void]) -> list[bytes]:
