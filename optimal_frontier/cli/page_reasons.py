@@ -37,7 +37,8 @@ def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: Frontie
     if facts["attempts"] == 0:
         return "Not visited yet; first visits go by priority, then importance, then arrival."
     if facts["visits"] == 0:
-        return f"Never fetched: {facts['failures']} attempts failed; tried again at growing intervals."
+        n = facts["failures"]
+        return f"Never fetched: {n} attempt{'' if n == 1 else 's'} failed; tried again at growing intervals."
     if facts["failures"]:
         return f"It fails ({facts['failures']} in a row), so it is tried at growing intervals."
     if facts["model"]["name"] == "quasi-deterministic":

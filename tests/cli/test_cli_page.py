@@ -211,7 +211,7 @@ def test_a_request_under_way_and_a_failing_page_say_so(ask, crawl):
     assert "fails" in answer["why"]
     crawl.add("http://c.example/never")
     crawl.fail(crawl.lease("http://c.example/never"))
-    assert "Never fetched: 1 attempts failed" in ask("page", "http://c.example/never")["why"]
+    assert "Never fetched: 1 attempt failed" in ask("page", "http://c.example/never")["why"]
 
 
 def test_a_lease_that_ran_out_is_queued_again(ask, crawl):

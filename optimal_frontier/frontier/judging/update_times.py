@@ -11,7 +11,7 @@ import numpy as np
 
 from optimal_frontier.estimation.update_probabilities import Beta, learn_update, stated_beta
 from optimal_frontier.frontier.judging.backoff import backoff_s
-from optimal_frontier.frontier.judging.waits import Terms, shortest_wait
+from optimal_frontier.frontier.judging.waits import Terms, counted_failures, shortest_wait
 from optimal_frontier.optimization.repeated_times import repeated_choices
 from optimal_frontier.scheduling.numbers import Numbers, fixed
 from optimal_frontier.scheduling.update_deadlines import passed, visit_deadline
@@ -111,7 +111,7 @@ def numbers_of_timed(page: Republished, row: Row, identity: bytes, terms: Terms)
         return fixed(shortest)
     longest = min(row.max_interval * terms.published.stretch, FAR_S)
     if row.failures:
-        shortest = min(max(shortest, backoff_s(identity, row.failures)), longest)
+        shortest = min(max(shortest, backoff_s(identity, counted_failures(row))), longest)
     seen = now - row.unseen
     due = float(
         visit_deadline(page.timetable, bought_times(page, row, terms), seen, now + shortest, longest if longest < FAR_S else math.inf)[0]

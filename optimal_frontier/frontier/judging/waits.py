@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.estimation import posterior_median
 from optimal_frontier.estimation.quantile import median_one
-from optimal_frontier.frontier.judging.backoff import wait_after_failures
+from optimal_frontier.frontier.judging.backoff import BEFORE_REFUSED, wait_after_failures
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, CAUSES, ITEM
 from optimal_frontier.scheduling.discovery import discovery_rate, wait_with_discovery, waits_with_discovery
@@ -43,6 +43,8 @@ PINNED_SLACK: Final = 0.5
 _APART: Final = UNCONDITIONAL | SIGNALLED | CHECKED | TIMED | HELD
 #: Causes of failures in a row whose last visit was good.
 _AFTER_A_VISIT: Final = frozenset({CAUSES.index(CALLBACK), CAUSES.index(ITEM)})
+#: Those of a page that may not be fetched.
+_REFUSED: Final = frozenset({CAUSES.index("refused"), CAUSES.index("robots")})
 #: Relative error of what a row holds in 32 bits.
 _ROUNDING: Final = 1e-6
 
@@ -94,7 +96,7 @@ def numbers_of(
     longest = min(row.max_interval * published.stretch, FAR_S)
     if row.failures:
         interval = interval_of(row, terms, yielded, heard) if row.gone else None
-        wait = wait_after_failures(page, row.failures, shortest_wait(row), row.gone, interval)
+        wait = wait_after_failures(page, counted_failures(row), shortest_wait(row), row.gone, interval)
         return fixed(min(wait, longest))
     if row.flags & CHECKED:
         return fixed(shortest_wait(row))
@@ -204,6 +206,11 @@ def goes_by_price(rows: NDArray[np.void]) -> NDArray[np.bool_]:
     is_free = (rows["min_interval"] < rows["max_interval"]) & (rows["l"] > 0)  # wanted at once: all numbers 0
     answer: NDArray[np.bool_] = is_well & is_free & (rows["flags"] & _APART == 0)
     return answer
+
+
+def counted_failures(row: Row) -> int:
+    """Return by how many failures in a row a page waits: one that may not be fetched is left alone for long."""
+    return row.failures + BEFORE_REFUSED if row.cause in _REFUSED else row.failures
 
 
 def shortest_wait(row: Row) -> float:
