@@ -31,8 +31,8 @@ class NothingLeft:
         Held by those who add pages.
     is_adding : callable
         Tells, under the lock, whether pages are to be stored still.
-    pending : callable
-        Returns how many pages wait for their first visit.
+    counted : callable
+        Returns a counter by its name: ``pending`` pages wait for their first visit, ``arrivals`` were ever added.
     complete_when : callable, optional
         Tells whether the crawl is complete.
 
@@ -42,20 +42,23 @@ class NothingLeft:
         What ``complete_when`` said last; a new page takes it back.
     is_idle : bool
         Nothing can be handed out now, and no page waits for its first visit.
+    is_empty : bool
+        Nothing is left, and no page has ever been added.
     """
 
     def __init__(
         self,
         lock: threading.Condition,
         is_adding: Callable[[], bool],
-        pending: Callable[[], int],
+        counted: Callable[[str], int],
         complete_when: Callable[[], bool] | None,
     ) -> None:
         self._lock = lock
         self._is_adding = is_adding
-        self._pending = pending
+        self._counted = counted
         self._complete_when = complete_when
         self.looks_complete = self.is_idle = False
+        self.is_empty = False
         #: Pages were added, and nobody knows yet which of them are new.
         self._has_added = False
         #: When to look next, local monotonic times.
@@ -78,7 +81,7 @@ class NothingLeft:
     def note_stored(self, new: int) -> None:
         """Note that what was added is stored, and how many pages of it are new; under the lock."""
         if new:
-            self.looks_complete = False
+            self.looks_complete = self.is_empty = False
         self._has_added = self._is_adding()
 
     def begin_anew(self, quiet_s: float) -> None:
@@ -97,7 +100,8 @@ class NothingLeft:
         elif outcome.wait is not None and not self.is_idle and began >= self._next_idle:
             self._next_idle = began + _IDLE_S
             try:
-                pending = self._pending()
+                pending = self._counted("pending")
+                self.is_empty = pending == 0 and self._counted("arrivals") == 0
             except (OptimalFrontierError, ValueError) as error:
                 logger.debug("cannot tell whether anything is due: %s", error)  # the next exchange meets the same outage
                 return False
@@ -112,6 +116,7 @@ class NothingLeft:
             return False
         try:
             complete = self._complete_when()
+            self.is_empty = complete and self._counted("arrivals") == 0
         except (OptimalFrontierError, ValueError) as error:
             logger.debug("cannot tell whether the crawl is complete: %s", error)  # the next exchange meets the same outage
             return False

@@ -57,7 +57,7 @@ class FakeDispatcher:
         self.answers: list[Callable[[Exchange], Outcome]] = []
         self.left: list[list[Lease]] = []
         self.reconnects = 0
-        self.first_visits = 0
+        self.first_visits = self.arrivals = 0
         self.settings = settings_of()
 
     @property
@@ -80,8 +80,8 @@ class FakeDispatcher:
     def reconnect(self) -> None:
         self.reconnects += 1
 
-    def pending(self) -> int:
-        return self.first_visits
+    def counted(self, name: str) -> int:
+        return {"pending": self.first_visits, "arrivals": self.arrivals}[name]
 
 
 @pytest.fixture
