@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.frontier.planning.exploring import Progress
 from optimal_frontier.frontier.planning.neighbourhood_clocks import NeighbourhoodClocks
 from optimal_frontier.frontier.planning.planner import Planner
@@ -17,6 +18,7 @@ from optimal_frontier.frontier.planning.publishing import Plan
 from optimal_frontier.frontier.planning.solving import Solved, Sums
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.keys import KEY_TYPES, KEYS
+from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,5 +74,6 @@ def test_every_field_of_a_plan_is_told_and_no_other():
         nothing = np.zeros(1)
         solved = Solved(nothing, 1.0, 0.0, nothing, nothing, 0.0, 0.0, 1.0, True, 0, by_partition={0: Sums(1, 0.0, 0.0)})
         planner.keeper.clocks[0] = NeighbourhoodClocks(Mock(), 0)
-        fields = planner._fields(Plan(0.0, 0.0, 0, solved, crawl, {}, planner._ways()), 0, 1.0)
+        terms = {0: Terms(0.0, Published(), planner.settings)}
+        fields = planner._fields(Plan(0.0, 0.0, 0, solved, crawl, {}, planner._ways(), terms, 0), 0, 1.0)
         assert fields.keys() | added == told

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from optimal_frontier.cli.host_naming import check_host, numbers_of_host, partitions_of_host
 from optimal_frontier.cli.output import NOTHING, number, printable, show_json, show_table
 from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
@@ -51,14 +52,16 @@ class _Kept:
 def noise(options: Options, target: str, as_json: bool) -> None:
     """Say which sections of a page, or of a host's pages, change on every visit, and propose the RULES entry that leaves them out.
 
-    Fetches nothing. Sections are kept of pages that changed on each of their last three visits.
+    HOST is named as in RULES: a.example, of any port, or a.example:8080. Fetches nothing. Sections are kept of pages that changed on
+    each of their last three visits.
     """
     check_url(target)
     workplace = find_workplace(options)
     with opened_namespace(workplace) as namespace:
         is_page = "://" in target or _is_name(namespace, workplace, target)
-        kept, pages = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, target)
-        changes = template_changes(namespace, host_of(target) if "://" in target else target.lower())
+        host = host_of(target) if is_page else check_host(target)
+        kept, pages = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, host)
+        changes = template_changes(namespace, host)
     answer = {"target": target, "pages": pages, **_answer(kept, workplace.settings, is_page=is_page)}
     answer["template"] = {"changes": changes, **_template(kept, workplace.settings, is_page=is_page)}
     if as_json:
@@ -85,20 +88,25 @@ def _of_page(namespace: Namespace, workplace: Workplace, url: str) -> tuple[list
 
 
 def _of_host(namespace: Namespace, host: str) -> tuple[list[_Kept], int]:
-    k = namespace.partition_of(host.lower())
-    numbers = [number for number, name in read_host_names(namespace, k).items() if name == host.lower()]
-    table = read_pages(namespace, k)
-    known = [
-        page.tobytes()
-        for page, of, state in zip(table.pages, table.heads["host"].tolist(), table.heads["state"].tolist(), strict=True)
-        if state == ACTIVE and of in numbers
-    ]
-    if not known:
-        raise StateError(f"no page of host {host!r} is known; a host is named with its port, if that is not the default")
-    memories = [raw for part in batches(known) for raw in namespace.command("HMGET", namespace.key("memory", k), *part, partition=k)]
-    found = [(page, kept) for page, raw in zip(known, memories, strict=True) if (kept := noise_of_memory(Memory.unpack(raw)))]
-    urls = read_urls(namespace, [page for page, _ in found], [host.lower()] * len(found), k)
-    return [_Kept(url, kept, noise_of(kept.history)) for url, (_, kept) in zip(urls, found, strict=True) if url], len(known)
+    found: list[_Kept] = []
+    pages = 0
+    for k in partitions_of_host(namespace, host):
+        names, table = read_host_names(namespace, k), read_pages(namespace, k)
+        meant = set(numbers_of_host(names, host))
+        known = [
+            (page.tobytes(), names[of])
+            for page, of, state in zip(table.pages, table.heads["host"].tolist(), table.heads["state"].tolist(), strict=True)
+            if state == ACTIVE and of in meant
+        ]
+        pages += len(known)
+        asked = batches([page for page, _ in known])
+        memories = [raw for part in asked for raw in namespace.command("HMGET", namespace.key("memory", k), *part, partition=k)]
+        noisy = [(*one, kept) for one, raw in zip(known, memories, strict=True) if (kept := noise_of_memory(Memory.unpack(raw)))]
+        urls = read_urls(namespace, [page for page, _, _ in noisy], [name for _, name, _ in noisy], k)
+        found += [_Kept(url, kept, noise_of(kept.history)) for url, (_, _, kept) in zip(urls, noisy, strict=True) if url]
+    if not pages:
+        raise StateError(f"no page of host {host!r} is known")
+    return found, pages
 
 
 def _answer(kept: Sequence[_Kept], settings: FrontierSettings, *, is_page: bool) -> dict[str, Any]:

@@ -56,7 +56,8 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
     longest = duration(answer["max_interval"]) if answer["max_interval"] is not None else "any"
     opens = answer["host_opens_in_seconds"]
     is_taken = answer["failed_by"] not in (CALLBACK, ITEM)
-    in_a_row = f", {answer['failures']} {'failures' if is_taken else 'of them'} in a row" if answer["failures"] else ""
+    what = "of them" if not is_taken else "failure" if answer["failures"] == 1 else "failures"
+    in_a_row = f", {answer['failures']} {what} in a row" if answer["failures"] else ""
     due = moment(answer["deadline"])
     if answer["due_in_seconds"] is not None:
         due += f", {_relative(answer['due_in_seconds'])}"

@@ -25,8 +25,7 @@ from optimal_frontier.frontier.judging.outcomes import CAUSES
 from optimal_frontier.frontier.judging.source_worths import Source, source_of
 from optimal_frontier.frontier.judging.update_times import Republished, bought_times, interval_of_timed, key_of, republished
 from optimal_frontier.frontier.judging.validators import FOUND_OUT, USELESS
-from optimal_frontier.frontier.judging.waits import Terms, discovery_of, interval_of
-from optimal_frontier.scheduling.discovery import waits_with_discovery
+from optimal_frontier.frontier.judging.waits import Terms, are_given_up, discovery_of, interval_of, is_given_up, waits_of_rows
 from optimal_frontier.scheduling.exploration import NEVER_S
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.scheduling.signals import evidence, unannounced
@@ -67,7 +66,8 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
         ``change_rate`` is the posterior median. ``rate`` is the inverse of ``interval``, the wait at the present price within the bounds;
         under ``policy`` ``poisson`` that is a mean. ``price`` is what a visit has to be worth in the crawl (multiplier of the objective),
         ``threshold`` the same on the page's host, which is higher where that is at its limit. ``marginal`` is what one more visit per
-        second to this page would add at its rate, ``marginal_at_rate_0`` at none. ``numbers`` are those of the deadline.
+        second to this page would add at its rate, ``marginal_at_rate_0`` at none. ``numbers`` are those of the deadline; ``given_up`` tells
+        that no visit was worth the price when they were made.
     """
     # What a request states counts from the next visit on, or the next plan.
     row, published = reading.row._replace(importance=reading.stated or reading.row.importance), reading.published
@@ -123,6 +123,7 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
         "marginal": marginal,
         "marginal_at_rate_0": at_rate_0,
         "planned_at": published.time if is_planned else None,
+        "given_up": is_given_up(row) and not yielded if is_planned else None,
         "numbers": _numbers(row),
         "deadline": due,
         "due_in_seconds": None if due is None else due - reading.now,
@@ -169,8 +170,10 @@ def change_rates(heads: NDArray[np.void], published: Published) -> Floats:
     return rates
 
 
-def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded: Floats | float = 0.0) -> Floats:
+def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded: Floats | None = None) -> Floats:
     """Return at which mean intervals many pages without update times are revisited: `judging.waits.interval_of` for arrays.
+
+    Of a page that was given up it is the longest one, though the price may have fallen since: the next plan will see to that.
 
     Parameters
     ----------
@@ -179,15 +182,15 @@ def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded
         Change rates, as `change_rates` gives them.
     terms : Terms
         Price, plan, settings.
-    yielded : ndarray, shape (n,), or float
-        Importance of the new pages that each yields a second.
+    yielded : ndarray, shape (n,), optional
+        Importance of the new pages that each yields a second; None: no page does.
 
     Returns
     -------
     ndarray, shape (n,)
         Seconds; nan for what is not visited again, or not known yet.
     """
-    published, settings = terms.published, terms.settings
+    published = terms.published
     least, longest = (heads[name].astype(np.float64) for name in ("min_interval", "max_interval"))
     longest = np.minimum(longest * published.stretch, FAR_S)
     pinned = heads["min_interval"] >= heads["max_interval"]
@@ -196,13 +199,9 @@ def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded
         exploring = published.exploring
         if exploring.is_even:
             wait[:] = exploring.interval
-        elif terms.log_price == -math.inf:
-            wait[:] = 0.0
         else:
-            price = np.array([published.log_price_at(host, terms.log_price) for host in heads["host"].tolist()])
-            importance = heads["importance"].astype(np.float64)
-            found = np.broadcast_to(np.asarray(yielded * discovery_of(1.0, terms)), wait.shape)
-            wait, _ = waits_with_discovery(price, importance, np.nan_to_num(rates), found, settings.objective, settings.policy)
+            wait, _ = waits_of_rows(heads, np.nan_to_num(rates), terms, yielded)
+            wait[are_given_up(heads) & (True if yielded is None else yielded <= 0.0)] = np.inf
         wait = np.minimum(np.maximum(wait, least), longest)
     intervals: Floats = np.where(pinned, longest, wait)
     intervals[(heads["state"] != ACTIVE) | (heads["visits"] == 0)] = np.nan
@@ -335,6 +334,8 @@ def _interval(row: Row, terms: Terms, timed: Republished | None, yielded: float,
     if row.state != ACTIVE or row.visits == 0:
         return None
     interval = interval_of(row, terms, yielded, heard) if timed is None else interval_of_timed(timed, row, terms)
+    if interval is not None and is_given_up(row) and not yielded:
+        interval = row.max_interval * terms.published.stretch
     return interval if interval is not None and interval < NEVER_S else None
 
 

@@ -37,7 +37,8 @@ def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: Frontie
     if facts["attempts"] == 0:
         return "Not visited yet; first visits go by priority, then importance, then arrival."
     if facts["visits"] == 0:
-        return f"Never fetched: {facts['failures']} attempts failed; tried again at growing intervals."
+        n = facts["failures"]
+        return f"Never fetched: {n} attempt{'' if n == 1 else 's'} failed; tried again at growing intervals."
     if facts["failures"]:
         return f"It fails ({facts['failures']} in a row), so it is tried at growing intervals."
     if facts["model"]["name"] == "quasi-deterministic":
@@ -83,6 +84,11 @@ def _why_rate(reading: PageReading, facts: dict[str, Any], settings: FrontierSet
         return _why_hub(row, facts, every, longest)
     best, price = number(facts["marginal_at_rate_0"]), number(threshold)
     is_worthless = (facts["marginal_at_rate_0"] or 0.0) <= threshold
+    if facts["given_up"] and not is_worthless:
+        return f"Given up while the price was higher: a visit is worth up to {best}, the price is {price} now; the next plan takes it back."
+    if is_worthless and interval is not None and interval < longest * (1 - _AT_BOUND):
+        lasting = number(math.exp(min(published.lasting_price_at(row.host, reading.log_price), 700.0)))
+        return f"Every {every}: by the price {lasting} that lasts; that of now, {price}, is above what any visit to it is worth, {best}."
     if interval is None:
         what = "importance / change rate = " if settings.objective == "freshness" else "its importance = "
         if facts["exploration_interval"] is not None:

@@ -10,6 +10,7 @@ from typing import IO, Any, Final, NamedTuple
 
 import click
 
+from optimal_frontier.cli.host_naming import HOST_HELP, host_given, numbers_of_host
 from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.output import number, printable
 from optimal_frontier.cli.page_identity import Identify
@@ -17,7 +18,6 @@ from optimal_frontier.cli.page_lists import RejectedLineError, read_rows
 from optimal_frontier.cli.progress_bar import progress_bar
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.frontier.dispatching.revising import locate
-from optimal_frontier.settings.rules import Rule
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.records import url_of_record
 from optimal_frontier.state.rows import HEAD_BYTES, TAIL_BYTES, TRANSIENT, Row
@@ -112,7 +112,7 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--all", "everything", is_flag=True, help="All pages of the namespace."),
         click.option("--file", type=click.File("rb"), help="Pages that FILE lists, one URL a line; - is standard input."),
         click.option("--pattern", metavar="REGEX", callback=_pattern, help="Pages whose URL it is found in."),
-        click.option("--host", metavar="HOST", help="Pages of a host (with its port where it is not the default; without, of any port)."),
+        click.option("--host", metavar="HOST", callback=host_given, help=f"Pages of a host, {HOST_HELP}."),
         click.argument("urls", nargs=-1, metavar="[URL]..."),
     ):
         chosen = option(chosen)
@@ -143,9 +143,8 @@ def find_pages(namespace: Namespace, selection: Selection, identify: Identify) -
                 else:
                     found.take(Chosen(place.partition, place.page), url)
         return found
-    rule = Rule(None, selection.host.lower(), {}) if selection.host is not None else None
     for partition in range(namespace.partitions):
-        for page, url in _searched(namespace, partition, rule, selection.pattern):
+        for page, url in _searched(namespace, partition, selection.host, selection.pattern):
             found.take(Chosen(partition, page), url)
     return found
 
@@ -163,18 +162,17 @@ def _named(selection: Selection, found: Found) -> Iterator[str]:
             yield row.url
 
 
-def _searched(namespace: Namespace, partition: int, rule: Rule | None, pattern: re.Pattern[str] | None) -> Iterator[tuple[bytes, str]]:
+def _searched(namespace: Namespace, partition: int, host: str | None, pattern: re.Pattern[str] | None) -> Iterator[tuple[bytes, str]]:
     names = read_host_names(namespace, partition)
-    # Whether a host is meant is found out once.
-    meant = {host: rule is None or rule.matches(f"http://{name}/") for host, name in names.items()}
+    meant = None if host is None else set(numbers_of_host(names, host))
     for page, value in scan_hash(namespace, "pages", partition):
         if len(value) < HEAD_BYTES + TAIL_BYTES:
             # Nothing is known of a damaged row; `--all` means it, too.
-            if rule is None and pattern is None:
+            if meant is None and pattern is None:
                 yield page, f"(damaged row {page.hex()})"
             continue
         row = Row.unpack(value)
-        if row.state == TRANSIENT or not meant.get(row.host, rule is None):
+        if row.state == TRANSIENT or (meant is not None and row.host not in meant):
             continue
         url = url_of_record(value[HEAD_BYTES + TAIL_BYTES :], names.get(row.host, ""))
         if pattern is None or pattern.search(url) is not None:

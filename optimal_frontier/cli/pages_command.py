@@ -11,6 +11,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from optimal_frontier.cli.host_naming import HOST_HELP, host_given, numbers_of_host, partitions_of_host
 from optimal_frontier.cli.output import duration, number, show_json, show_table
 from optimal_frontier.cli.page_facts import change_rates, mean_intervals
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
@@ -35,7 +36,7 @@ SORTED_BY = ("rate", "importance", "change_rate", "lateness")
 @click.command()
 @click.option("--sort", type=click.Choice(SORTED_BY), default="rate", show_default=True)
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Rows; 0 for all.")
-@click.option("--host", metavar="HOST", help="Only pages of this host (with its port, unless that is the default).")
+@click.option("--host", metavar="HOST", callback=host_given, help=f"Only pages of this host, {HOST_HELP}.")
 @click.option("--state", type=click.Choice(["active", "retired"]), help="Only pages in this state.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
@@ -92,7 +93,7 @@ def list_pages(
     StateError
         No page of the host is known.
     """
-    partitions = range(namespace.partitions) if host is None else [namespace.partition_of(host.lower())]
+    partitions = range(namespace.partitions) if host is None else partitions_of_host(namespace, host)
     parts = [_read_part(namespace, k, settings, host) for k in partitions]
     if host is not None and not any(len(part.table.pages) for part in parts):
         raise StateError(f"no page of host {host!r} is known")
@@ -118,8 +119,7 @@ def _read_part(namespace: Namespace, k: int, settings: FrontierSettings, host: s
     # What a request states counts from the next visit on, or the next plan.
     table.heads["importance"] = np.where(table.stated > 0, table.stated, table.heads["importance"])
     if host is not None:
-        numbers = [number for number, name in hosts.items() if name == host.lower()]
-        table = table.chosen(np.isin(table.heads["host"], numbers))
+        table = table.chosen(np.isin(table.heads["host"], numbers_of_host(hosts, host)))
     published, log_price = read_published(namespace, k)
     now, heads = read_now(namespace, k), table.heads
     terms = Terms(log_price, published, settings)

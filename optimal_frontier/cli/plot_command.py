@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import numpy as np
 
-from optimal_frontier.cli.drawing import check_drawable, figure, save
+from optimal_frontier.cli.drawing import check_drawable, figure, label_log_axis, save
 from optimal_frontier.cli.output import number, per_second
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
 from optimal_frontier.cli.whatif_command import why_no_more
@@ -152,12 +152,14 @@ def draw_rates(curve: CrawlCurve, workplace: Workplace) -> Figure:
         label = f"{number(int(left.sum()))} pages {rest}"
         axes.scatter(change_rate[out], importance[out], size, marker="x", linewidths=0.7, color=_MUTED, label=label)
     if len(visited):
-        scale = LogNorm(float(rates[~left].min()), float(rates[~left].max()))
+        low, high = _span(rates[~left])
+        scale = LogNorm(low, high)
         label = f"{number(int((~left).sum()))} pages revisited at their own rates"
         # Without the yellow end, which is hard to see on white.
         colours = ListedColormap(colormaps["viridis_r"](np.linspace(0.14, 1.0, 256)))
         dots = axes.scatter(change_rate[visited], importance[visited], size, c=rates[visited], norm=scale, cmap=colours, label=label)
         bar = drawn.colorbar(dots, ax=axes, pad=0.015, aspect=32)
+        label_log_axis(bar.ax.yaxis, low, high)
         bar.set_label("revisit rate, visits per second", color=_INK)
     _draw_threshold(axes, change_rate[drawn_pages], importance[drawn_pages], plan.multiplier, settings)
     _name(axes, f"change rate, changes per second ({_WHICH[settings.exploration]})", "importance")
@@ -165,6 +167,12 @@ def draw_rates(curve: CrawlCurve, workplace: Workplace) -> Figure:
     _entitle(axes, workplace, f"which pages a budget of {per_second(curve.present)} is spent on{some}")
     drawn.legend(loc="outside lower center", fontsize=9, frameon=False)
     return drawn
+
+
+def _span(rates: np.ndarray) -> tuple[float, float]:
+    """Return the least and the largest rate, a little apart where all are one."""
+    low, high = float(rates.min()), float(rates.max())
+    return (low, high) if high > low * 1.01 else (low / 1.01, high * 1.01)
 
 
 def _draw_threshold(axes: Axes, change_rate: np.ndarray, importance: np.ndarray, multiplier: float, settings: FrontierSettings) -> None:
@@ -178,6 +186,8 @@ def _draw_threshold(axes: Axes, change_rate: np.ndarray, importance: np.ndarray,
         bottom = min(bottom, multiplier / 1.5)
     axes.set_xlim(*x)
     axes.set_ylim(bottom, top)
+    label_log_axis(axes.xaxis, *x)
+    label_log_axis(axes.yaxis, bottom, top)
     hosts = "; pages on a host at its limit pay more" if max(settings.host_pause, settings.slot_period) > 0 else ""
     if multiplier <= 0:
         label = "no threshold: there is budget for all that bounds and limits of hosts allow"

@@ -13,7 +13,7 @@ from optimal_frontier.cli.output import duration, number
 from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.page_selection import Found, Selection, confirmed, find_pages, in_chunks, selecting, unknown_urls
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
-from optimal_frontier.errors import StateError
+from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.frontier.admitting.pages import stored_importance
 from optimal_frontier.frontier.dispatching.reparsing import GONE, Reparsing, fetches_per_second
 from optimal_frontier.frontier.dispatching.revising import (
@@ -122,14 +122,26 @@ def reparse(options: Options, selection: Selection, at_once: bool) -> None:
     _change(options, selection, "reparse", begin, ("to be parsed again", one))
 
 
-def _importance(ctx: click.Context, parameter: click.Parameter, value: float) -> float:
-    if not 0 < value < math.inf:
-        raise click.BadParameter(f"{value:g}: expected a number above 0")
-    return stored_importance(value)
+def _importance(ctx: click.Context, parameter: click.Parameter, value: str) -> float:
+    try:
+        number_ = float(value)
+    except ValueError:
+        number_ = math.nan
+    if not 0 < number_ < math.inf:
+        raise ConfigurationError(f"importance VALUE is {value!r}: expected a number above 0, and URLs behind it")
+    return stored_importance(number_)
 
 
-@click.command()
-@click.argument("value", type=float, callback=_importance)
+class _ByValue(click.Command):
+    """A command whose first argument is a number: one below 0 is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_below = bool(args) and args[0][:1] == "-" and args[0][1:2] in set("0123456789.")
+        return super().parse_args(ctx, ["--", *args] if is_below else args)
+
+
+@click.command(cls=_ByValue)
+@click.argument("value", callback=_importance)
 @selecting
 @click.pass_obj
 def importance(options: Options, selection: Selection, value: float) -> None:

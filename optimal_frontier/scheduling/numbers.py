@@ -180,6 +180,38 @@ def waits_at_price(
     return wait, slope
 
 
+def waits_that_last(
+    found: tuple[Floats, Floats],
+    prices: tuple[Floats | float, Floats | float],
+    importance: Floats,
+    change_rate: Floats,
+    objective: Objective = "freshness",
+    policy: Policy = "periodic",
+) -> tuple[Floats, Floats]:
+    """Return waits and slopes in which no page is given up that is worth visits at a lower price.
+
+    Parameters
+    ----------
+    found : tuple of ndarray (n,)
+        Waits and slopes at the log price of now.
+    prices : tuple of (ndarray (n,) or float)
+        The log price of now, and the one that lasts (`price_law.lasting_log_price`).
+    importance, change_rate, objective, policy
+        As in `waits_at_price`.
+
+    Notes
+    -----
+    Such a page waits as if it had been visited before the price rose: its deadline is that of the lower price, to first order.
+    """
+    wait, slope = found
+    now, lasting = (np.broadcast_to(np.asarray(price, np.float64), wait.shape) for price in prices)
+    some = np.flatnonzero(np.isinf(wait) & (lasting < now))
+    if len(some):
+        lower, slope[some] = waits_at_price(lasting[some], importance[some], change_rate[some], objective, policy)
+        wait[some] = lower + slope[some] * (now[some] - lasting[some])
+    return wait, slope
+
+
 def numbers_at(wait: float, slope: float, log_price: float, shortest: float, longest: float) -> Numbers:
     """Return the numbers of a page whose next visit is worth the price ``exp(log_price)`` after ``wait``, within bounds.
 

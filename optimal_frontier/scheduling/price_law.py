@@ -26,6 +26,8 @@ FURTHER: Final = 3
 STARVED: Final = 1.0
 #: Visits come as planned if their rate differs by no more than this share from the budget.
 AS_PLANNED: Final = 0.1
+#: A price that visits have found is an excursion from so much above the lasting one on: noise is less, but of few pages.
+NOISE: Final = 0.1
 #: Gain of the feedback, and that of a crawl of less than `FEW_PAGES` pages, where every single page shows in the price.
 GAIN: Final = 1.0
 GAIN_OF_FEW: Final = 0.5
@@ -120,6 +122,29 @@ def log_price_towards(log_price: float, planned: float, moved: float = 0.0) -> f
     (1.95, 2.5, 2.1)
     """
     return log_price + (1.0 - moved) * (max(planned, log_price - 0.05) - log_price)
+
+
+def lasting_log_price(planned: float, left: float) -> float:
+    """Return the log price above which a price of visits is an excursion: pages are given up by this one then, until the next plan.
+
+    Parameters
+    ----------
+    planned : float
+        The plan's.
+    left : float
+        The price that visits had found by the plan before; -inf where there was none.
+
+    Notes
+    -----
+    Behind a backlog (the crawl stood still for a while) the price is high until that is cleared. What would be given up then would wait for
+    the next plan. A price that two plans in a row have found is no excursion: the bandwidth is another than the planned one.
+
+    Examples
+    --------
+    >>> lasting_log_price(2.0, left=2.01), lasting_log_price(2.0, left=3.5)
+    (2.11, 3.6)
+    """
+    return max(planned, left) + NOISE
 
 
 def log_price_after(log_price: float, ranked: float, step: float) -> float:

@@ -27,6 +27,7 @@ Learn = Callable[[Any, int, float, bool], float]
 LOG_PRICE: Final = 0
 STEP: Final = 1
 STRETCH: Final = 2
+LASTING: Final = 3
 #: ... and in `Crawl.count`.
 SLOT: Final = 0
 MADE: Final = 1
@@ -72,10 +73,10 @@ class Crawl(NamedTuple):
         1 for pages that are due for a second look; plans leave their numbers alone.
     away, until : int (k,), int (k,)
         Pages in flight, and the slots at which they come back; a ring.
-    price, count : (3,), int (9,)
-        Log price, its step, and by how much longest intervals are stretched; place of the next slot, visits made, ends of the ring, fetches
-        that are handed out at once, slots that a fetch takes, pages that wait for one turn of a host, whether "change rates" are
-        revisit rates, and whether pages that seem too fast get a second look.
+    price, count : (4,), int (9,)
+        Log price, its step, by how much longest intervals are stretched, and the log price that lasts; place of the next slot,
+        visits made, ends of the ring, fetches that are handed out at once, slots that one takes, pages that wait for one turn of a host,
+        whether "change rates" are revisit rates, and whether pages that seem too fast get a second look.
     """
 
     slots: Values
@@ -153,7 +154,7 @@ def come_back(crawl: Crawl, belief: Any, learn: Learn, page: int) -> float:
     renumber(crawl, page, rate)
     crawl.checked[page] = 0
     if crawl.count[LOOKS] and crawl.a[page] == math.inf:
-        log_price = crawl.price[LOG_PRICE] + crawl.host_price[crawl.host[page]]
+        log_price = min(crawl.price[LOG_PRICE], crawl.price[LASTING]) + crawl.host_price[crawl.host[page]]
         wait = max(second_look(log_price, crawl.importance[page], rate, at - since), crawl.shortest[page])
         if wait < crawl.l[page]:
             crawl.checked[page] = 1
@@ -172,7 +173,12 @@ def renumber(crawl: Crawl, page: int, rate: float) -> None:
     if crawl.count[RATED]:
         wait, slope = 1.0 / rate if rate > 0.0 else math.inf, 0.0
     else:
-        wait, slope = wait_at_price(log_price + crawl.host_price[crawl.host[page]], crawl.importance[page], rate)
+        extra, importance, lasting = crawl.host_price[crawl.host[page]], crawl.importance[page], crawl.price[LASTING]
+        wait, slope = wait_at_price(log_price + extra, importance, rate)
+        if wait == math.inf and lasting < log_price:
+            # As in `waits_that_last`.
+            wait, slope = wait_at_price(lasting + extra, importance, rate)
+            wait += slope * (log_price - lasting)
     numbers = numbers_at(wait, slope, log_price, shortest, longest * stretch)
     crawl.a[page], crawl.s[page], crawl.e[page], crawl.l[page] = numbers[0], numbers[1], numbers[2], numbers[3]
 

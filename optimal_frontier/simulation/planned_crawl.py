@@ -20,9 +20,9 @@ from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.estimation.sibling_priors import sibling_priors
 from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.optimization.response import marginal_share
-from optimal_frontier.scheduling.numbers import waits_at_price
+from optimal_frontier.scheduling.numbers import waits_at_price, waits_that_last
 from optimal_frontier.scheduling.planning import fit_minima
-from optimal_frontier.scheduling.price_law import is_as_planned, log_price_towards, price_step
+from optimal_frontier.scheduling.price_law import is_as_planned, lasting_log_price, log_price_towards, price_step
 from optimal_frontier.simulation import believing, crawling
 from optimal_frontier.simulation.bandwidth import BandwidthChange, slot_times
 from optimal_frontier.simulation.crawl import Visits, first_visits
@@ -140,7 +140,7 @@ class PlannedCrawl:
     ) -> None:
         n = len(world)
         self.world, self.planner, self.learner, self.conditions, self.rng = world, planner, learner, conditions, rng
-        self.horizon, self.rewritten, self._has_price = horizon, 0, False
+        self.horizon, self.rewritten, self._has_price, self._left = horizon, 0, False, -math.inf
         # When the last plan was made, and visits until then.
         self._planned = (0.0, 0)
         slots = slot_times(world.budget, horizon, conditions.bandwidth, world.phase)
@@ -172,7 +172,7 @@ class PlannedCrawl:
             times=np.zeros(len(slots)),
             away=np.zeros(ring, np.int64),
             until=np.zeros(ring, np.int64),
-            price=np.array([0.0, 1.0, 1.0]),
+            price=np.array([0.0, 1.0, 1.0, np.inf]),
             checked=np.zeros(n, np.int64),
             count=np.array([0, 0, 0, 0, conditions.batch, conditions.flight, LANES, pricing is None, looks], np.int64),
         )
@@ -281,8 +281,11 @@ class PlannedCrawl:
         elif self._spends(now, budget):
             moved = 0.0 if self.clocks is None else self.clocks.running(known)
             crawl.price[crawling.LOG_PRICE] = log_price_towards(crawl.price[crawling.LOG_PRICE], found, moved)
-        log_price = crawl.price[crawling.LOG_PRICE]
-        wait, slope = waits_at_price(log_price + crawl.host_price[crawl.host[known]], crawl.importance[known], choice.change_rate)
+        log_price, extra, importance = crawl.price[crawling.LOG_PRICE], crawl.host_price[crawl.host[known]], crawl.importance[known]
+        crawl.price[crawling.LASTING] = lasting = lasting_log_price(found, self._left)
+        self._left = log_price
+        waits = waits_at_price(log_price + extra, importance, choice.change_rate)
+        wait, slope = waits_that_last(waits, (log_price + extra, lasting + extra), importance, choice.change_rate)
         longest = crawl.longest[known] * stretch
         free = (wait > crawl.shortest[known]) & (wait < longest) & (slope > 0.0)
         self._has_price = bool(free.any())  # else nothing moves the price, and the next plan sets it

@@ -13,7 +13,7 @@ import numpy as np
 
 from optimal_frontier.estimation.neighbourhoods import Neighbourhoods, VisitBatch, bin_length
 from optimal_frontier.scheduling.clocked import SPREAD_ROUNDS, is_noticeable, on_clock
-from optimal_frontier.scheduling.numbers import waits_at_price
+from optimal_frontier.scheduling.numbers import waits_at_price, waits_that_last
 from optimal_frontier.simulation import believing, crawling
 from optimal_frontier.simulation.ragged import Floats, Ints
 from optimal_frontier.simulation.sites import Sites
@@ -99,7 +99,9 @@ class SharedClocks:
         b, e, longest = crawl.b[rows], crawl.e[rows], crawl.l[rows]
         shift = self.neighbourhoods.elapsed(self.groups[rows], self.host[rows], b, now) - (now - b)
         rate = self.belief.rate[rows]
-        wait, slope = waits_at_price(log_price + crawl.host_price[crawl.host[rows]], crawl.importance[rows], rate)
+        own = log_price + crawl.host_price[crawl.host[rows]]
+        prices = (own, own - log_price + min(log_price, float(crawl.price[crawling.LASTING])))
+        wait, slope = waits_that_last(waits_at_price(own, crawl.importance[rows], rate), prices, crawl.importance[rows], rate)
         spread = SPREAD_ROUNDS * self.even
         due, slope = on_clock(wait, slope, rate, now - b, shift, e, spread)
         old = np.minimum(np.maximum(crawl.a[rows] + crawl.s[rows] * log_price, e), longest)

@@ -304,15 +304,15 @@ class Writer:
         told = self._partitions
         is_same = len(told) == self.namespace.partitions and set(told) == set(range(len(told)))
         line = told[k] if is_same else _shared(told, self.namespace.partitions, k)
-        stats = {name: by for name, by in line["stats"].items() if name not in _COUNTED} | self._counts[k]
+        # Counters that stand at nothing are told as they are, so that an export of the import is the same.
+        stats = {name: 0 if name in _COUNTED else by for name, by in line["stats"].items()}
+        stats |= {name: by for name, by in self._counts[k].items() if by or name in stats}
         # Nothing is in flight here.
         over = stats.get("dispatched", 0) - stats.get("leases_expired", 0)
-        if stats.get("dispatched"):
+        if stats.get("dispatched") and (over or "ended" in stats):
             stats["ended"] = over
         commands = self._new_hosts(k)
-        if any(stats.values()):
-            commands.append(["HSET", self._key("stats", k), *(word for name, by in stats.items() if by for word in (name, by))])
-        for name, fields in (("plan", line["plan"]), ("kept", self._kept[k])):
+        for name, fields in (("stats", stats), ("plan", line["plan"]), ("kept", self._kept[k])):
             if fields:
                 commands.append(["HSET", self._key(name, k), *(word for field in fields.items() for word in field)])
         if "d" in line:

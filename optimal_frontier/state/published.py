@@ -48,6 +48,10 @@ class Published:
         How far EXPLORATION is, see `frontier.planning.exploring`.
     fields : mapping of str to str
         Everything else, as text; for readers.
+    lasting : float
+        Log price by which pages are given up while that of now is not lower, see `price_law.lasting_log_price`; inf where it is not known.
+    left : float
+        Log price that the plan left the partition to dispatch by; -inf where it is not known.
     """
 
     number: int = 0
@@ -63,6 +67,8 @@ class Published:
     first_visit_rate: float = math.inf
     exploration: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
+    lasting: float = math.inf
+    left: float = -math.inf
 
     @classmethod
     def parse(cls, fields: Mapping[str, str], priors: bytes | None, prices: bytes | None) -> Published:
@@ -85,6 +91,9 @@ class Published:
             max(0.0, _float(fields, "first_visit_rate", math.inf)),
             {name: value for name, value in fields.items() if name.startswith("exploration")},
             dict(fields),
+            # Where it was damaged: no wait can be made of a price of nothing.
+            max(-1000.0, _float(fields, "lasting_log_price", math.inf)),
+            _float(fields, "left_log_price", -math.inf),
         )
 
     @cached_property
@@ -99,6 +108,13 @@ class Published:
         """
         extra = self.host_prices.get(host, 0.0)
         return max(log_price, self.log_price + extra) if extra > 0.0 else log_price
+
+    def lasting_price_at(self, host: int, log_price: float) -> float:
+        """Return the log price by which a page of a host is found to be worth a visit at all, when that of the crawl is ``log_price``.
+
+        Behind a backlog the price is high for a moment, and a page that is given up waits for the next plan.
+        """
+        return self.log_price_at(host, min(log_price, self.lasting))
 
     def prior_of(self, pattern: int) -> tuple[float, float] | None:
         """Return shape and time (s) of what is believed of a page without a bit; None before the first plan."""

@@ -212,6 +212,15 @@ def test_importances_that_are_none(run, crawl, value):
     assert run("importance", "--", value, HOT).exit_code == 2
 
 
+@pytest.mark.parametrize("value", ["-5", "-.5", "-1e3", "0", "many"])
+def test_an_importance_that_is_none_is_named_in_one_line(run, crawl, value):
+    """One below 0 is no option either."""
+    result = run("importance", value, HOT)
+    assert (result.exit_code, result.stdout) == (2, "")
+    said = f"optimal-frontier: importance VALUE is '{value}': expected a number above 0, and URLs behind it\n"
+    assert result.stderr == said
+
+
 def test_two_who_force_a_retired_page_count_it_once(run, crawl, ask):
     for _ in range(2):
         crawl.fail_at(HOT, "410")

@@ -92,6 +92,16 @@ def test_a_round_trip_is_exact(run, rich, other, nowhere):
     assert sorted(Path("again.jsonl").read_text().splitlines()[1:]) == sorted(Path("state.jsonl").read_text().splitlines()[1:])
 
 
+def test_counters_that_stand_at_nothing_come_whole(run, crawl, other):
+    """No page waits for its first visit: so the original says, and so does an export of what was imported."""
+    crawl.see_all()
+    assert crawl.namespace.counts()["pending"] == 0
+    assert run("export", "state.jsonl").exit_code == 0
+    assert other.run("import", "state.jsonl").exit_code == 0
+    assert other.opened(crawl).counts()["pending"] == 0
+    assert told(other.opened(crawl)) == told(crawl.namespace)
+
+
 def test_both_hand_out_the_same_in_the_same_order(run, rich, other, redis_socket):
     run("export", "state.jsonl")
     other.run("import", "state.jsonl")

@@ -29,9 +29,11 @@ def test_status_counts_failures_by_cause(ask, run, crawl):
 def test_page_says_why_it_failed_until_it_is_seen(ask, run, crawl, error, cause, words):
     crawl.fail_at(HOT, error)
     answer = ask("page", HOT)
-    assert answer["failed_by"] == cause
+    assert (answer["failed_by"], answer["failures"]) == (cause, 1)
     assert words in answer["why"]
-    assert cause_in_words(cause) in run("page", HOT).output
+    shown = run("page", HOT).output
+    assert cause_in_words(cause) in shown
+    assert ", 1 failure in a row" in shown
     crawl.visit(HOT, bit=0)
     answer = ask("page", HOT)
     assert answer["failed_by"] is None

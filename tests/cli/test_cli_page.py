@@ -97,6 +97,29 @@ def test_a_page_that_is_not_worth_the_price_is_held_to_its_longest_interval(ask,
     assert "a never" in run("page", WORTHLESS).stdout
 
 
+def test_a_page_that_was_given_up_at_a_higher_price_says_so(ask, crawl):
+    """Its interval is the one that its deadline is made of, here and in ``pages``."""
+    crawl.rewrite(HOT, a=math.inf, s=0.0)
+    answer = ask("page", HOT)
+    assert answer["given_up"]
+    assert answer["interval"] == pytest.approx(answer["due_in_seconds"], rel=1e-4) == pytest.approx(30 * 86_400)
+    assert "Given up while the price was higher: a visit is worth up to" in answer["why"]
+    assert {row["url"]: row["interval"] for row in ask("pages")}[HOT] == answer["interval"]
+
+
+def test_a_page_whose_visits_are_worth_less_than_the_price_of_the_moment_says_so(ask, crawl):
+    """It goes by the price that lasts, and by the slope from there on."""
+    crawl.publish(4.0, lasting_log_price=0.0)
+    crawl.renumber(HOT)
+    answer = ask("page", HOT)
+    wait, slope = wait_at_price(0.0, 4.0, answer["change_rate"])
+    assert answer["marginal_at_rate_0"] < answer["price"]
+    assert not answer["given_up"]
+    assert answer["interval"] == pytest.approx(wait + 4.0 * slope, rel=1e-6)
+    assert "by the price 1 that lasts; that of now, 54.6, is above what any visit to it is worth, 14.96" in answer["why"]
+    assert {row["url"]: row["interval"] for row in ask("pages")}[HOT] == pytest.approx(answer["interval"], rel=1e-6)
+
+
 def test_a_page_without_a_longest_interval_goes_on_being_learned(crawl):
     """At a share of 1% of the budget; nobody asks for that while explore-then-commit is committed."""
     crawl.rewrite(WORTHLESS, max_interval=3e38)
@@ -188,7 +211,7 @@ def test_a_request_under_way_and_a_failing_page_say_so(ask, crawl):
     assert "fails" in answer["why"]
     crawl.add("http://c.example/never")
     crawl.fail(crawl.lease("http://c.example/never"))
-    assert "Never fetched: 1 attempts failed" in ask("page", "http://c.example/never")["why"]
+    assert "Never fetched: 1 attempt failed" in ask("page", "http://c.example/never")["why"]
 
 
 def test_a_lease_that_ran_out_is_queued_again(ask, crawl):

@@ -59,9 +59,25 @@ def test_limit_and_host(ask, run, crawl):
     assert len(ask("pages", "--limit", "2")) == 2
     assert len(ask("pages", "--limit", "0")) == 4
     assert urls(ask("pages", "--host", "B.example:8080")) == [WORTHLESS, UNSEEN]
-    result = run("pages", "--host", "b.example")
-    assert result.exit_code == 1
-    assert "no page of host 'b.example' is known" in result.stderr
+    assert urls(ask("pages", "--host", "b.example")) == [WORTHLESS, UNSEEN]
+    for none in ("b.example:80", "a.example:8080", "elsewhere.example"):
+        result = run("pages", "--host", none)
+        assert result.exit_code == 1
+        assert f"no page of host {none!r} is known" in result.stderr
+
+
+@pytest.mark.parametrize("command", [["pages"], ["noise"], ["reparse"], ["forget"], ["force"], ["importance", "3"]], ids=" ".join)
+def test_a_host_is_named_in_one_way(run, crawl, command):
+    """As in RULES: without its port it is meant with any. A URL is none, and that is said in one line."""
+    option = [] if command == ["noise"] else ["--host"]
+    rest = [] if command in (["pages"], ["noise"]) else ["--dry-run"]
+    for name in ("b.example", "B.example:8080"):
+        assert run(*command, *option, name, *rest).exit_code == 0
+    if option:
+        result = run(*command, *option, "http://b.example:8080/", *rest)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "'http://b.example:8080/' is no host; expected its name" in result.stderr
+        assert len(result.stderr.splitlines()) == 1
 
 
 def test_what_is_not_known_is_null(ask, crawl):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -182,3 +183,40 @@ def test_every_exploration_is_drawn(many, kind, exploration):
     drawn = plotting.KINDS[kind](read_crawl_curve(many.namespace, workplace.settings), workplace)
     label = drawn.axes[0].get_xlabel()
     assert "median" in label if kind == "rates" else "budget" in label
+
+
+def labels_in(axis) -> list[tuple[float, float, str]]:
+    """Begin and end (pixels, along the axis) of the labels that are shown, in order, and what they say."""
+    renderer = axis.get_figure().canvas.get_renderer()
+    low, high = sorted(axis.get_view_interval())
+    ticks = [tick for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()) if low <= tick.get_loc() <= high]
+    texts = [text for tick in ticks for text in (tick.label1, tick.label2) if text.get_visible() and text.get_text()]
+    boxes = [(text.get_window_extent(renderer), text.get_text()) for text in texts]
+    is_x = axis.axis_name == "x"
+    return sorted((box.x0, box.x1, said) if is_x else (box.y0, box.y1, said) for box, said in boxes)
+
+
+@pytest.mark.parametrize("span", [1.02, 1.3, 3.0, 9.0, 30.0, 90.0, 1e4])
+def test_labels_of_rates_do_not_collide_however_little_they_span(redis_socket, namespace, span):
+    """Of change rates, importances and revisit rates: at least two of each, none on another."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    store = JudgedCrawl(redis_socket, namespace)
+    rng = np.random.default_rng(0)
+    urls = [f"http://h{i % 9}.example/{i}" for i in range(60)]
+    for url in urls:
+        store.add(url, importance=float(0.1 * span ** rng.uniform(0, 1)))
+    while store.see_all():
+        pass
+    for url in urls:
+        store.rewrite(url, shape=2.0, time=33.0 * span ** rng.uniform(0, 1), min_interval=0.001)
+    store.advance(0.001)
+    Planner(store.namespace, workplace_of().settings).plan()
+    drawn = plotting.draw_rates(read_crawl_curve(store.namespace, workplace_of().settings), workplace_of())
+    FigureCanvasAgg(drawn).draw()
+    axes, bar = drawn.axes
+    for axis in (axes.xaxis, axes.yaxis, bar.yaxis):
+        labels = labels_in(axis)
+        assert len({said for *_, said in labels}) == len(labels) >= 2, labels
+        assert all(end < begin for (_, end, _), (begin, _, _) in pairwise(labels)), labels
+    store.close()

@@ -7,6 +7,7 @@ import pytest
 from played_crawl import Play, identity, parse
 from timed_namespace import START
 
+from optimal_frontier.cli.pages_command import list_pages
 from optimal_frontier.frontier.dispatching.revising import force
 from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.state.checking import check_state
@@ -73,6 +74,44 @@ def test_an_outage_costs_no_more_than_it_lasts(space):
     assert 0.997 < share_of_best(play, 100.0, 140.0, 10.0) < 1.004
     assert most_in_a_window(play.handouts, 5.0) <= 10 * 5.0 + 2
     assert play.count(80.0, 90.0) == pytest.approx(100, abs=2)
+
+
+def given_up(play: Play) -> int:
+    return int(np.isinf(play.rows()["a"]).sum())
+
+
+def test_a_crawl_that_stood_still_gives_no_pages_up_for_it(space):
+    """Two rounds without a fetch, and a plan while the price is high behind them: pages are given up as before."""
+    play = Play(space, parse(CRAWL_RATE=10, RESOLVE_INTERVAL=60))
+    play.add(100, seed=2)
+    play.until(90.0)
+    before, prices = given_up(play), []
+    play.set_time(START + 110.0)
+    for at in range(112, 132, 2):
+        play.until(float(at))
+        assert given_up(play) <= before + 3
+        prices.append(space.state().log_price - float(space.hash("plan")["log_price"]))
+    assert max(prices) > 0.5
+    assert START + 110 < float(space.hash("plan")["time"]) < START + 120
+    play.until(180.0)
+    assert share_of_best(play, 120.0, 180.0, 10.0) > 0.94
+
+
+def test_pages_are_given_up_where_the_bandwidth_is_less_for_good(space):
+    """By the second plan that finds it so, while plans go on counting with the old one. Plan, rows and tables agree on how many."""
+    play = Play(space, parse(CRAWL_RATE=10, RESOLVE_INTERVAL=10, MAX_INTERVAL=1e6))
+    play.add(100, seed=2)
+    play.until(40.0)
+    before = given_up(play)
+    play.dispatch_by(parse(CRAWL_RATE=5, MAX_INTERVAL=1e6))
+    best = np.asarray(solve_periodic(*play.known(), 5.0).rates)
+    play.until(81.0)
+    assert before + 10 < int((best <= 0).sum()) == pytest.approx(given_up(play), abs=4)
+    told = int(space.hash("plan")["given_up"])
+    assert told == pytest.approx(given_up(play), abs=2)
+    listed = list_pages(space, play.settings, "rate", 0)
+    assert sum(one["interval"] == 1e6 for one in listed) == given_up(play)
+    assert all((one["due_in_seconds"] > 1e5) == (one["interval"] == 1e6) for one in listed)
 
 
 def test_an_auto_budget_is_never_idle(space):

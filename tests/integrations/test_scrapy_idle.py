@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from crawler import Crawler
 from crawls import PATIENCE_S, State
 from forked_programs import run_forked
 from misbehaving_site import MisbehavingSite
+
+from optimal_frontier.cli import main
 
 IDLE = """
     import time
@@ -56,6 +59,75 @@ def test_crawl_that_is_complete_closes_when_it_is_idle(crawl: Crawler, site: Mis
         assert running.wait() == 0
     assert sorted(site.paths()) == ["/slow/0.3", "/static/0", "/static/1"]
     assert running.stats["reason"] == "finished"
+
+
+def test_crawl_that_is_complete_ends_though_its_pages_go_on_yielding_links_that_are_known(crawl: Crawler, site: MisbehavingSite) -> None:
+    """Pages that are due at all times, whose links say something to the store each time: when they changed."""
+    spider = """
+        class Tester(Base):
+            paths = [f"/slow/0.{n}" for n in (1, 2, 3)]
+            def parse(self, response):
+                for path in self.paths:
+                    yield Request(SITE + path, meta={"lastmod": "2020-01-01"})
+    """
+    with crawl(spider, of_CLOSE_AFTER=3, of_MIN_INTERVAL=0.01, of_MAX_INTERVAL=0.02) as running:
+        assert running.wait() == 0
+    assert running.stats["reason"] == "finished"
+    assert all(len(site.of(f"/slow/0.{n}")) >= 3 for n in (1, 2, 3))
+
+
+NOTHING = "has yielded no request that became a page, and namespace"
+
+
+@pytest.mark.parametrize("first", ["", "mailto:someone@a.example"], ids=["no-start-request", "one-that-is-refused"])
+def test_spider_that_yields_nothing_says_so_and_stays_open(
+    crawl: Crawler, site: MisbehavingSite, state: State, redis_socket: str, first: str
+) -> None:
+    """Others may add pages: it takes them up, and says nothing more."""
+    spider = f"""
+        class Tester(Base):
+            def first(self):
+                yield from (Request(url) for url in {[first] if first else []})
+    """
+    with crawl(spider, of_MIN_INTERVAL=600, of_LEASE_SECONDS=60) as running:
+        running.until(lambda: NOTHING in running.log)
+        assert "WARNING" in next(line for line in running.log.splitlines() if NOTHING in line)
+        assert "it stays open for pages that others add" in running.log
+        assert "OPTIMAL_FRONTIER_LEASE_SECONDS = 60 counts as 15" in running.log
+        options = ["--redis-url", f"unix://{redis_socket}", "--namespace", state.namespace.name]
+        done = CliRunner().invoke(main, [*options, "import", "-"], input=site.url("/static/0"))
+        assert done.exit_code == 0, done.output
+        running.until(lambda: site.count("/static/0"))
+        running.stop()
+    assert running.log.count(NOTHING) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "then"), [({"of_CLOSE_AFTER": 1}, "the spider closes"), ({"of_URL_KEYS": ["a:urls"]}, "waits for URLs in a:urls")]
+)
+def test_spider_that_yields_nothing_says_what_comes_of_it(crawl: Crawler, more: dict[str, Any], then: str) -> None:
+    """With CLOSE_AFTER it ends as Scrapy's would; with URL_KEYS all is as it should be."""
+    with crawl("class Tester(Base): pass", **more) as running:
+        running.until(lambda: NOTHING in running.log)
+        (line,) = [line for line in running.log.splitlines() if NOTHING in line]
+        assert then in line
+        assert "INFO" in line
+        if "of_CLOSE_AFTER" in more:
+            assert running.wait() == 0
+        else:
+            running.stop()
+
+
+def test_crawl_that_goes_on_with_known_pages_says_nothing_of_it(crawl: Crawler, site: MisbehavingSite) -> None:
+    with crawl(IDLE, of_MIN_INTERVAL=600, FED=0) as running:
+        running.until(lambda: any("idle" in line for line in running.record))
+        running.stop()
+    idle = IDLE.replace('["/slow/0.3"]', "[]")
+    with crawl(idle, of_MIN_INTERVAL=600, FED=0) as running:
+        known = len(running.record)
+        running.until(lambda: len(running.record) > known)
+        running.stop()
+    assert NOTHING not in running.log_path.read_text()
 
 
 TWO = """

@@ -159,7 +159,11 @@ def test_visits_are_those_of_the_law():
         for p in ranks:
             score[p] = deadline(last[p], numbers[p], log_price)
         last[best] = now
-        (wait,), (slope,) = waits_at_price(log_price, world.importance[[best]], rates[[best]])
+        weight, rate = world.importance[[best]], rates[[best]]
+        (wait,), (slope,) = waits_at_price(log_price, weight, rate)
+        if wait == math.inf and (lasting := float(kept.price[crawling.LASTING])) < log_price:
+            (wait,), (slope,) = waits_at_price(lasting, weight, rate)
+            wait += slope * (log_price - lasting)
         numbers[best] = Numbers(wait - slope * log_price, slope, 0.0, math.inf)
         score[best] = deadline(now, numbers[best], log_price)
     assert float(kept.price[crawling.LOG_PRICE]) == pytest.approx(log_price, abs=1e-9)

@@ -101,7 +101,7 @@ class Courier:
         self._condition = threading.Condition()
         #: Collected for the next exchange.
         self._next = Exchange()
-        self.nothing_left = NothingLeft(self._condition, lambda: bool(self._next.pages), dispatcher.pending, complete_when)
+        self.nothing_left = NothingLeft(self._condition, lambda: bool(self._next.pages), dispatcher.counted, complete_when)
         self._leases = HeldLeases(dispatcher.lease_s, has_turns=dispatcher.pause_s > 0)
         self._later: list[tuple[float, Moving | NewPage | Turn]] = []
         self._next_dispatch = 0.0
@@ -423,6 +423,7 @@ class Courier:
         self._acknowledged.note(now, carried, moves, renewals)
         with self._condition:
             self._busy = False
+            self.nothing_left.note_stored(outcome.new)
             self._condition.notify_all()
             for reason, page in outcome.trapped:
                 pattern = pattern_of(url_of_record(page.record, page.host)) if reason == "pattern" else ""

@@ -31,31 +31,36 @@ class NothingLeft:
         Held by those who add pages.
     is_adding : callable
         Tells, under the lock, whether pages are to be stored still.
-    pending : callable
-        Returns how many pages wait for their first visit.
+    counted : callable
+        Returns a counter by its name: ``pending`` pages wait for their first visit, ``arrivals`` were ever added.
     complete_when : callable, optional
         Tells whether the crawl is complete.
 
     Attributes
     ----------
-    is_complete : bool
-        What ``complete_when`` said last; adding a page takes it back.
+    looks_complete : bool
+        What ``complete_when`` said last; a new page takes it back.
     is_idle : bool
         Nothing can be handed out now, and no page waits for its first visit.
+    is_empty : bool
+        Nothing is left, and no page has ever been added.
     """
 
     def __init__(
         self,
         lock: threading.Condition,
         is_adding: Callable[[], bool],
-        pending: Callable[[], int],
+        counted: Callable[[str], int],
         complete_when: Callable[[], bool] | None,
     ) -> None:
         self._lock = lock
         self._is_adding = is_adding
-        self._pending = pending
+        self._counted = counted
         self._complete_when = complete_when
-        self.is_complete = self.is_idle = False
+        self.looks_complete = self.is_idle = False
+        self.is_empty = False
+        #: Pages were added, and nobody knows yet which of them are new.
+        self._has_added = False
         #: When to look next, local monotonic times.
         self._next_look = self._next_idle = 0.0
 
@@ -64,13 +69,24 @@ class NothingLeft:
         """Local monotonic time at which to look whether the crawl is complete."""
         return math.inf if self._complete_when is None else self._next_look
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether ``complete_when`` said so, and no page is on its way that may be new."""
+        return self.looks_complete and not self._has_added
+
     def note_added(self) -> None:
-        """Note that there is more to do; under the lock."""
-        self.is_complete = self.is_idle = False
+        """Note that there may be more to do; under the lock."""
+        self.is_idle, self._has_added = False, True
+
+    def note_stored(self, new: int) -> None:
+        """Note that what was added is stored, and how many pages of it are new; under the lock."""
+        if new:
+            self.looks_complete = self.is_empty = False
+        self._has_added = self._is_adding()
 
     def begin_anew(self, quiet_s: float) -> None:
         """Note that the server has lost something, and that nothing is asked of it for some seconds; under the lock."""
-        self.note_added()
+        self.looks_complete = self.is_idle = False
         self._next_look = self._next_idle = time.monotonic() + quiet_s + _ANEW_S
 
     def look(self, outcome: Outcome) -> bool:
@@ -84,7 +100,8 @@ class NothingLeft:
         elif outcome.wait is not None and not self.is_idle and began >= self._next_idle:
             self._next_idle = began + _IDLE_S
             try:
-                pending = self._pending()
+                pending = self._counted("pending")
+                self.is_empty = pending == 0 and self._counted("arrivals") == 0
             except (OptimalFrontierError, ValueError) as error:
                 logger.debug("cannot tell whether anything is due: %s", error)  # the next exchange meets the same outage
                 return False
@@ -99,11 +116,12 @@ class NothingLeft:
             return False
         try:
             complete = self._complete_when()
+            self.is_empty = complete and self._counted("arrivals") == 0
         except (OptimalFrontierError, ValueError) as error:
             logger.debug("cannot tell whether the crawl is complete: %s", error)  # the next exchange meets the same outage
             return False
         with self._lock:
-            self.is_complete = complete and not self._is_adding()
+            self.looks_complete = complete
         # What it costs to look stays below a twentieth of the time.
         self._next_look = began + max(_LOOK_S, 20 * (time.monotonic() - began))
         return self.is_complete

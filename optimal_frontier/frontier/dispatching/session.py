@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ from optimal_frontier.state.mending import mend, misfits
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.pings import RawPing
 from optimal_frontier.state.url_keys import Entry, UrlKeys
+
+logger = logging.getLogger(__name__)
 
 #: Attempts to join a namespace in which damage is done meanwhile.
 _JOINS: Final = 3
@@ -75,6 +78,12 @@ class Session:
             self.namespace.open(spider=spider, partitions=settings.partitions, former=settings.former_namespace, mends=True)
             claim_identity(self.namespace, identity)
             self.dispatcher = Dispatcher(self.namespace, settings, ServerWatch(self.namespace))
+            if settings.lease_seconds > self.dispatcher.lease_s:
+                longest = self.dispatcher.lease_s
+                said = (
+                    "OPTIMAL_FRONTIER_LEASE_SECONDS = %g counts as %g: leases are renewed while their requests live, however long that is"
+                )
+                logger.warning(said, settings.lease_seconds, longest)
             self.dispatcher.join = partial(self._join, spider, identity)
         except BaseException:
             self.connection.close()

@@ -6,8 +6,8 @@ from typing import Final
 
 #: Longest wait after failures, seconds.
 LONGEST_BACKOFF_S: Final = 86_400.0
-#: A page that may not be fetched (robots.txt, a middleware) waits as if it had failed so often: more than half an hour.
-REFUSED_FAILURES: Final = 12
+#: A page that may not be fetched (robots.txt, a middleware) waits as if it had failed so often before: more than half an hour.
+BEFORE_REFUSED: Final = 11
 #: When to look again at a page that is gone: after this share of its interval, and after so many seconds at most.
 GONE_SHARE: Final = 0.1
 LONGEST_GONE_S: Final = 3600.0

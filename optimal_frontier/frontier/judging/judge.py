@@ -12,7 +12,6 @@ from optimal_frontier.estimation.validator_trust import ValidatorTrust
 from optimal_frontier.frontier.admitting.pages import directory_number
 from optimal_frontier.frontier.judging import callback_errors, update_times, validators
 from optimal_frontier.frontier.judging.ages import Note, after_checks, learn_at_first, words_of
-from optimal_frontier.frontier.judging.backoff import REFUSED_FAILURES
 from optimal_frontier.frontier.judging.block_pages import name_of
 from optimal_frontier.frontier.judging.canonical import refusal_of
 from optimal_frontier.frontier.judging.fetched_once import is_page_again
@@ -151,8 +150,6 @@ def _failed(judgement: Judgement, error: str) -> None:
     judgement.count(f"failures_{outcome}")
     for name, by in counters_of(error).items():
         judgement.count(name, by)
-    if outcome == "refused":
-        failures = max(failures, REFUSED_FAILURES)
     if outcome == "gone":
         gone = min(row.gone + 1, _MOST_IN_A_ROW)
         verdict = judge_gone(judgement.words, row.visits, gone, failures)

@@ -11,7 +11,7 @@ import numpy as np
 
 from optimal_frontier.estimation.update_probabilities import Beta, learn_update, stated_beta
 from optimal_frontier.frontier.judging.backoff import backoff_s
-from optimal_frontier.frontier.judging.waits import Terms, shortest_wait
+from optimal_frontier.frontier.judging.waits import Terms, counted_failures, shortest_wait
 from optimal_frontier.optimization.repeated_times import repeated_choices
 from optimal_frontier.scheduling.numbers import Numbers, fixed
 from optimal_frontier.scheduling.update_deadlines import passed, visit_deadline
@@ -77,7 +77,7 @@ def bought_times(page: Republished, row: Row, terms: Terms) -> list[bool]:
     lengths = np.append(np.diff(times), times[0] + timetable.period - times[-1]) / timetable.period
     gains, order, _ = repeated_choices(lengths, np.array([page.probabilities]), settings.objective)
     worth = gains[0] * row.importance * (timetable.period if settings.objective == "freshness" else 1.0)
-    price = math.exp(min(published.log_price_at(row.host, terms.log_price), 700.0))
+    price = math.exp(min(published.lasting_price_at(row.host, terms.log_price), 700.0))
     most = min(max(math.floor(timetable.period / row.min_interval * _NEARLY), 1), q)
     least = min(math.floor(timetable.period / (row.max_interval * published.stretch) * _NEARLY), most)
     # What is worth nothing is not bought, though it were free.
@@ -111,7 +111,7 @@ def numbers_of_timed(page: Republished, row: Row, identity: bytes, terms: Terms)
         return fixed(shortest)
     longest = min(row.max_interval * terms.published.stretch, FAR_S)
     if row.failures:
-        shortest = min(max(shortest, backoff_s(identity, row.failures)), longest)
+        shortest = min(max(shortest, backoff_s(identity, counted_failures(row))), longest)
     seen = now - row.unseen
     due = float(
         visit_deadline(page.timetable, bought_times(page, row, terms), seen, now + shortest, longest if longest < FAR_S else math.inf)[0]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.estimation import posterior_median
 from optimal_frontier.estimation.quantile import median_one
-from optimal_frontier.frontier.judging.backoff import wait_after_failures
+from optimal_frontier.frontier.judging.backoff import BEFORE_REFUSED, wait_after_failures
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, CAUSES, ITEM
 from optimal_frontier.scheduling.discovery import discovery_rate, wait_with_discovery, waits_with_discovery
@@ -30,6 +30,7 @@ from optimal_frontier.scheduling.numbers import (
     numbers_at,
     wait_at_price,
     waits_at_price,
+    waits_that_last,
 )
 from optimal_frontier.scheduling.signals import wait_with_sources
 from optimal_frontier.settings import FrontierSettings
@@ -42,6 +43,8 @@ PINNED_SLACK: Final = 0.5
 _APART: Final = UNCONDITIONAL | SIGNALLED | CHECKED | TIMED | HELD
 #: Causes of failures in a row whose last visit was good.
 _AFTER_A_VISIT: Final = frozenset({CAUSES.index(CALLBACK), CAUSES.index(ITEM)})
+#: Those of a page that may not be fetched.
+_REFUSED: Final = frozenset({CAUSES.index("refused"), CAUSES.index("robots")})
 #: Relative error of what a row holds in 32 bits.
 _ROUNDING: Final = 1e-6
 
@@ -93,7 +96,7 @@ def numbers_of(
     longest = min(row.max_interval * published.stretch, FAR_S)
     if row.failures:
         interval = interval_of(row, terms, yielded, heard) if row.gone else None
-        wait = wait_after_failures(page, row.failures, shortest_wait(row), row.gone, interval)
+        wait = wait_after_failures(page, counted_failures(row), shortest_wait(row), row.gone, interval)
         return fixed(min(wait, longest))
     if row.flags & CHECKED:
         return fixed(shortest_wait(row))
@@ -124,7 +127,7 @@ def second_look_of(row: Row, terms: Terms, interval: float) -> float:
     if not is_free or published.number == 0 or rate is None or terms.settings.objective != "freshness":
         return math.inf
     exploring = published.exploring
-    log_price = published.log_price_at(row.host, terms.log_price)
+    log_price = published.lasting_price_at(row.host, terms.log_price)
     return max(exploring.second_look(log_price, row.importance, rate, interval), row.min_interval)
 
 
@@ -195,7 +198,7 @@ def priced_numbers(
     if exploring.is_even:
         wait = np.minimum(np.maximum(exploring.interval * draws, least), longest)
         return ManyNumbers(wait, np.zeros(len(some)), wait, wait)
-    wait, slope = _waits(some, terms, yielded, rate)
+    wait, slope = waits_of_rows(some, change_rates_of(some, published) if rate is None else rate, terms, yielded)
     wait, slope = wait * draws, slope * draws
     if not is_memoryless:
         wait = wait - shift
@@ -212,6 +215,11 @@ def goes_by_price(rows: NDArray[np.void]) -> NDArray[np.bool_]:
     is_free = (rows["min_interval"] < rows["max_interval"]) & (rows["l"] > 0)  # wanted at once: all numbers 0
     answer: NDArray[np.bool_] = is_well & is_free & (rows["flags"] & _APART == 0)
     return answer
+
+
+def counted_failures(row: Row) -> int:
+    """Return by how many failures in a row a page waits: one that may not be fetched is left alone for long."""
+    return row.failures + BEFORE_REFUSED if row.cause in _REFUSED else row.failures
 
 
 def shortest_wait(row: Row) -> float:
@@ -314,32 +322,76 @@ def _wait(row: Row, terms: Terms, yielded: float, heard: Heard) -> tuple[float, 
     if yielded > 0.0:
         discovery = discovery_of(yielded, terms)
         wait, slope = wait_with_discovery(log_price, row.importance, rate, discovery, settings.objective, settings.policy)
-    elif heard.recalls and _is_silence_told(terms, yielded):
-        wait, slope = wait_with_sources(log_price, row.importance, rate, heard.recalls, heard.false_rates, settings.objective)
     else:
-        wait, slope = wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)
+        recalls, false_rates = (heard.recalls, heard.false_rates) if _is_silence_told(terms, yielded) else ((), ())
+
+        def at_price(log_price: float) -> tuple[float, float]:
+            if recalls:
+                return wait_with_sources(log_price, row.importance, rate, recalls, false_rates, settings.objective)
+            return wait_at_price(log_price, row.importance, rate, settings.objective, settings.policy)
+
+        wait, slope = at_price(log_price)
+        if wait >= NEVER_S and (lasting := published.lasting_price_at(row.host, terms.log_price)) < log_price:
+            # As in `waits_that_last`.
+            wait, slope = at_price(lasting)
+            wait += slope * (log_price - lasting)
     # Visits to a host at its limit do not answer to the price of the crawl.
     return (wait, slope if log_price == terms.log_price else 0.0) if wait < NEVER_S else (math.inf, 0.0)
 
 
-def _waits(rows: NDArray[np.void], terms: Terms, yielded: Floats | None, rate: Floats | None) -> tuple[Floats, Floats]:
+def waits_of_rows(rows: NDArray[np.void], change_rate: Floats, terms: Terms, yielded: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return waits and slopes (s) of many pages at the price, before bounds, draws and exploration: arrays (n,).
+
+    Parameters
+    ----------
+    rows : ndarray (n,) of `state.rows.LAYOUT`
+        Pages.
+    change_rate : ndarray (n,)
+        As they are believed, 1/s.
+    terms : Terms
+        Price, prior and settings.
+    yielded : ndarray (n,), optional
+        Importance of the new pages that each yields a second; None: no page does.
+
+    Returns
+    -------
+    wait, slope : ndarray (n,)
+        (inf, 0) for a page that no visit is worth the price to, neither at that of now nor at the one that lasts.
+    """
     published, settings = terms.published, terms.settings
     if terms.log_price == -math.inf:
         return np.zeros(len(rows)), np.zeros(len(rows))
-    if rate is None:
-        rate = change_rates_of(rows, published)
-    log_price: Floats | float = terms.log_price
-    if published.host_prices:
-        hosts, at = np.unique(rows["host"], return_inverse=True)
-        log_price = np.array([published.log_price_at(host, terms.log_price) for host in hosts.tolist()])[at]
+    log_price = _prices(rows, published, terms.log_price)
     importance = rows["importance"].astype(np.float64)
     if yielded is not None and yielded.any():
         discovery = yielded * discovery_of(1.0, terms)
-        wait, slope = waits_with_discovery(log_price, importance, rate, discovery, settings.objective, settings.policy)
+        wait, slope = waits_with_discovery(log_price, importance, change_rate, discovery, settings.objective, settings.policy)
     else:
-        wait, slope = waits_at_price(log_price, importance, rate, settings.objective, settings.policy)
+        wait, slope = waits_at_price(log_price, importance, change_rate, settings.objective, settings.policy)
+    if published.lasting < terms.log_price:
+        prices = (log_price, _prices(rows, published, published.lasting))
+        wait, slope = waits_that_last((wait, slope), prices, importance, change_rate, settings.objective, settings.policy)
     never = wait >= NEVER_S
     return np.where(never, np.inf, wait), np.where(never | (np.asarray(log_price) > terms.log_price), 0.0, slope)
+
+
+def _prices(rows: NDArray[np.void], published: Published, log_price: float) -> Floats | float:
+    """Return the log prices of visits to many pages when that of the crawl is ``log_price``: `Published.log_price_at`."""
+    if not published.host_prices:
+        return log_price
+    hosts, at = np.unique(rows["host"], return_inverse=True)
+    return np.array([published.log_price_at(host, log_price) for host in hosts.tolist()])[at]
+
+
+def is_given_up(row: Row) -> bool:
+    """Tell whether no visit was worth the price to a page when its numbers were made: its longest wait alone decides."""
+    return row.state == ACTIVE and row.visits > 0 and row.failures == 0 and row.a >= NEVER_S
+
+
+def are_given_up(rows: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Tell of each row whether its page is given up: `is_given_up` for many."""
+    answer: NDArray[np.bool_] = (rows["state"] == ACTIVE) & (rows["visits"] > 0) & (rows["failures"] == 0) & (rows["a"] >= NEVER_S)
+    return answer
 
 
 def _ids(pages: NDArray[np.void]) -> list[bytes]:

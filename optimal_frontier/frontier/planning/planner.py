@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -26,10 +26,10 @@ from optimal_frontier.frontier.planning.crawl_solving import solve_crawl
 from optimal_frontier.frontier.planning.host_prices import packed_prices
 from optimal_frontier.frontier.planning.lock import LockLostError, PlannerLock
 from optimal_frontier.frontier.planning.publishing import LivePrice, Plan, plan_fields, shares_of
-from optimal_frontier.frontier.planning.rewriting import WRITTEN, is_displaced, moved_pages, written_rows
+from optimal_frontier.frontier.planning.rewriting import WRITTEN, given_up, is_displaced, moved_pages, written_rows
 from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.optimization.sweeps import in_order
-from optimal_frontier.scheduling.price_law import is_as_planned, log_price_towards, price_step
+from optimal_frontier.scheduling.price_law import is_as_planned, lasting_log_price, log_price_towards, price_step
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import BATCH
@@ -208,13 +208,18 @@ class Planner:
             # Where it was not set already; what is queued is looked at soon enough.
             made = {k: self._towards(k, terms, solved.log_price) for k, terms in made.items()}
             sets = dict.fromkeys(sets, True)
+        for k, terms in made.items():
+            lasting = lasting_log_price(solved.log_price, live[k].published.left)
+            made[k] = terms._replace(published=replace(terms.published, lasting=lasting))
         if self.keeper is not None:
             self.keeper.terms = made
         self._is_writing = True
         work = {k: self._moved(k, terms, now) for k, terms in made.items()}
         queued = sum(len(at) + len(timed) for at, timed in work.values())
+        lost = sum(given_up(crawl.tables[k].pages) for k in live)
+        self._tell(lost)
         seconds = time.monotonic() - began
-        plan = Plan(now, seconds, queued, solved, crawl, dict(previous), self._ways())
+        plan = Plan(now, seconds, queued, solved, crawl, dict(previous), self._ways(), made, lost)
         if not self._publish(plan, live, {k: made[k].log_price if sets[k] else None for k in work}) or not self._store_clocks(previous):
             return None
         written = 0
@@ -421,12 +426,15 @@ class Planner:
                 self.crawl.budget.revisits,
             )
         self._warned = not solved.feasible
-        if solved.given_up and not self._told:
+
+    def _tell(self, lost: int) -> None:
+        """Say once that pages are given up."""
+        if lost and not self._told:
             self._told = True
             logger.info(
                 "%d of %d pages change too fast to be kept fresh within the budget: no visit is worth its price, so that they are visited "
                 "once in their longest interval (MAX_INTERVAL, RULES); `optimal-frontier status` goes on counting them",
-                solved.given_up,
+                lost,
                 self.crawl.planned_pages,
             )
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.estimation.sibling_priors import DEFAULT_SHAPE
+from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
 from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.scheduling.planning import LOAD
@@ -52,7 +53,8 @@ class LivePrice:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan that is about to be published: time (s since the epoch), how long it took, pages to write, what was solved, from what."""
+    """A plan that is about to be published: time (s since the epoch), how long it took, pages to write, what was solved, from what, by
+    which settings, the terms of partitions, how many pages are given up."""
 
     time: float
     seconds: float
@@ -61,6 +63,8 @@ class Plan:
     crawl: CrawlPages
     previous: dict[str, str]
     ways: dict[str, str]
+    terms: dict[int, Terms]
+    given_up: int
 
     @property
     def estimated_freshness(self) -> float:
@@ -88,7 +92,8 @@ def shares_of(crawl: CrawlPages, solved: Solved, partitions: list[int]) -> dict[
 def plan_fields(plan: Plan, partition: int, share: float) -> dict[str, Any]:
     """Return what is published in a partition, by name.
 
-    ``pages``, ``planned_rate``, ``budget`` and ``revisit_budget`` are those of the partition; all else is of the crawl.
+    ``pages``, ``planned_rate``, ``budget``, ``revisit_budget`` and prices but ``log_price`` are those of the partition; all else is of the
+    crawl.
     """
     crawl, solved = plan.crawl, plan.solved
     sums = solved.by_partition[partition]
@@ -127,9 +132,11 @@ def plan_fields(plan: Plan, partition: int, share: float) -> dict[str, Any]:
         "explores": int(crawl.progress.is_exploring),
         "exploration_held": solved.held,
         "hubs": sum(hubs.count for hubs in crawl.hubs.values()),
-        "given_up": solved.given_up,
+        "given_up": plan.given_up,
         "exploration_turns": repr(turns),
     }
     if is_priced:
         fields["log_price"] = repr(solved.log_price)
+        fields["left_log_price"] = repr(plan.terms[partition].log_price)
+        fields["lasting_log_price"] = repr(plan.terms[partition].published.lasting)
     return fields | plan.ways | crawl.progress.fields()

@@ -14,9 +14,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.frontier.judging.waits import Terms, change_rates_of, goes_by_price, numbers_of_rows, priced_numbers
+from optimal_frontier.frontier.judging.waits import Terms, are_given_up, change_rates_of, goes_by_price, numbers_of_rows, priced_numbers
 from optimal_frontier.frontier.planning.page_columns import Pages, find_medians
 from optimal_frontier.scheduling.clocked import is_noticeable, on_clock
+from optimal_frontier.scheduling.exploration import NEVER_S
 from optimal_frontier.scheduling.numbers import ManyNumbers, deadlines
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import NUMBERS_BYTES
@@ -81,10 +82,16 @@ def is_displaced(pages: Pages, terms: Terms, now: float) -> NDArray[np.bool_]:
         if terms.settings.objective == "freshness":
             worth = worth - np.log(pages["median"][worthless])
     # What has no bit has no number here.
-    some = np.concatenate([drifted, worthless[~(worth <= price)]])
+    some = np.concatenate([drifted, worthless[~(worth <= min(price, terms.published.lasting))]])
     found = np.zeros(pages.count, bool)
     found[some] = goes_by_price(pages.some(some, GOES_BY))  # type: ignore[arg-type]  # columns by name will do
     return found
+
+
+def given_up(pages: Pages) -> int:
+    """Return how many pages are given up, as their numbers have it."""
+    some = np.flatnonzero(pages["a"] >= NEVER_S)
+    return int(np.count_nonzero(are_given_up(pages.some(some, ("state", "visits", "failures", "a")))))  # type: ignore[arg-type]  # by name
 
 
 def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, displaced: NDArray[np.bool_], yielded: Floats | None = None) -> Moved:

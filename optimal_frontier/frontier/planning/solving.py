@@ -129,8 +129,6 @@ class Solved:
         False where intervals asked for had to be scaled down.
     held : int
         Pages that are at a bound which exploration asks for.
-    given_up : int
-        Pages that change too fast, or count too little, for any visit to be worth the price: only bounds ask for one.
     least : float
         What the least rates of the crawl ask for, visits per second.
     by_partition : mapping of int to Sums
@@ -147,7 +145,6 @@ class Solved:
     stretch: float
     feasible: bool
     held: int
-    given_up: int = 0
     least: float = 0.0
     by_partition: Mapping[int, Sums] = field(default_factory=dict)
 
@@ -216,7 +213,6 @@ def solve(problem: Problem, budget: float, start: float = 0.0) -> Solved:
         stretch,
         feasible,
         held_pages(rates, (low, high), (own_low, own_high)),
-        given_up(problem, pages, log_price + (extra[problem.host] if problem.limit is not None else 0.0)),
         float(least.sum()),
     )
 
@@ -315,18 +311,6 @@ def _responses(change_rate: Floats, rates: Floats, is_free: NDArray[np.bool_], p
         # q / (r^2 exp(-r)) with q = 1 - (1 + r) exp(-r).
         answers[is_free] = np.where(r < 1e-3, 0.5 + r / 6.0, np.minimum((np.expm1(r) - r) / (r * r), MOST_SLOPE))
     return answers
-
-
-def given_up(problem: Problem, pages: Discovering, log_price: Floats | float) -> int:
-    """Return how many pages no visit is worth the price to, whatever they have yielded, bounds and exploration apart."""
-    price = np.exp(np.minimum(log_price, 700.0))
-    is_given_up = pages.importance <= (price * pages.change_rate if problem.objective == "freshness" else price)
-    is_given_up &= (pages.change_rate > 0) & (problem.min_rate < problem.max_rate)
-    if problem.discovery is not None:
-        is_given_up &= problem.discovery <= 0
-    if problem.timed is not None:
-        is_given_up[problem.timed.rows] = False
-    return int(np.count_nonzero(is_given_up))
 
 
 def freshness_of(problem: Problem, pages: Discovering, rates: Floats, pinned: NDArray[np.bool_]) -> float:

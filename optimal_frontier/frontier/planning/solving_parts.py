@@ -26,7 +26,6 @@ from optimal_frontier.frontier.planning.solving import (
     Sums,
     asked_beside,
     freshness_of,
-    given_up,
     held_pages,
     known_pages,
     low_price,
@@ -173,7 +172,6 @@ class _End(NamedTuple):
     sums: Sums
     freshness: float
     held: int
-    given_up: int
     slope: float
 
     def moved(self, log_price: float, step: float) -> _End:
@@ -234,8 +232,7 @@ class _Search:
         stretch = max(1.0, self.least / self.budget)
         unused = max(0.0, self.budget - spent) if at == _FREE else 0.0
         totals = (sum(end.freshness for _, end in ends), unused, stretch, self.feasible, sum(end.held for _, end in ends))
-        lost = sum(end.given_up for _, end in ends)
-        return Solved(none, multiplier, log_price, extra[:hosts], none, *totals, lost, self.least, sums)
+        return Solved(none, multiplier, log_price, extra[:hosts], none, *totals, self.least, sums)
 
     def _over(self, work: Callable[[Problem], T]) -> Iterator[tuple[int, T]]:
         """Do something with all parts, and yield what it returns, after their partitions."""
@@ -304,7 +301,7 @@ class _Search:
             columns = (rates, bend, bounded.highest(), np.ones(len(rates)), least, bounded.low - bounded.own_low)
             sums = _Look(*(self._by_host(problem, values) for values in columns))
             tells = is_near and self.parts.limit is None and problem.objective == "freshness"
-            return sums, _end(bounded, rates, bend, at) if tells else None
+            return sums, _end(bounded, rates, bend) if tells else None
 
         total, ends = np.zeros((len(_Look._fields), len(self.most))), []
         for k, (found, end) in self._over(look):
@@ -402,10 +399,10 @@ class _Search:
             bounded = self._bounded(problem)
             rates, bend = bounded.at(self._paid(problem, at, own))
             if self.parts.limit is None:
-                return _end(bounded, rates, bend, log_price)
+                return _end(bounded, rates, bend)
             # Pages of hosts at their limits do not answer to the price of the crawl.
             more = extra[problem.host]
-            return _end(bounded, rates, np.where(more > 0, 0.0, bend), log_price + more)
+            return _end(bounded, rates, np.where(more > 0, 0.0, bend))
 
         return list(self._over(end))
 
@@ -437,14 +434,14 @@ class _Search:
         return max(found for _, found in self._over(best))
 
 
-def _end(bounded: _Bounded, rates: Floats, bend: Floats, asked: Floats | float) -> _End:
-    """Return what a plan tells of a part: rates, their derivatives by the log price, and the log price that pages are asked for."""
+def _end(bounded: _Bounded, rates: Floats, bend: Floats) -> _End:
+    """Return what a plan tells of a part, by rates and their derivatives by the log price."""
     problem, pages = bounded.problem, bounded.pages
     # Slope over wait: a wait is 1 over a rate.
     answers = np.minimum(np.divide(-bend, rates, out=np.zeros(len(rates)), where=rates > 0), MOST_SLOPE)
     held = held_pages(rates, (bounded.low, bounded.high), (bounded.own_low, bounded.own_high))
     sums = Sums(len(rates), float(rates.sum()), float(answers.sum()))
-    return _End(sums, freshness_of(problem, pages, rates, bounded.pinned), held, given_up(problem, pages, asked), float(bend.sum()))
+    return _End(sums, freshness_of(problem, pages, rates, bounded.pinned), held, float(bend.sum()))
 
 
 def _of_hosts(is_one: NDArray[np.bool_], problem: Problem) -> Problem:

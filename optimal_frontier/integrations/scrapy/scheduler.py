@@ -179,13 +179,13 @@ class OptimalScheduler(BaseScheduler):
             self._held = HeldPages(self.stats)
             self._session = Session(self.settings, project_dir, spider.name, self._wake, identity, self._requests.has_method)
             self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self.local, self._http_cache)
+            self._idling = Idling(self.crawler, self._session.courier, self.incoming, self._manager)
             self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
             look_before_downloads(self.crawler.engine.downloader, PacedStarts(self.crawler, self._session.courier).before)
             self._start_again = StartAgain(self.crawler)
             start_passing_by(self._manager)
             self.gate.begin_start()
-            self._idling = Idling(self.crawler, self._session.courier, self._is_over)
             pushed = PushedRequests(self.crawler, self._requests, self.backend)
             self._session.take_in(pushed, PingedPages(self.crawler), self._call)
         except OptimalFrontierError as error:
@@ -309,7 +309,7 @@ class OptimalScheduler(BaseScheduler):
             self.backend.give_back()
             return None
         # What was handed out before the crawl was complete goes back when the spider closes.
-        while self._session.courier.ready and not self._is_over():
+        while self._session.courier.ready and not self._idling.is_ending:
             given = self._manager.get_next_requests(1, key_type="domain", overused_keys=[])
             if not given:  # Frontera's MAX_REQUESTS is reached
                 break
@@ -362,7 +362,7 @@ class OptimalScheduler(BaseScheduler):
         limits = self._slots.news(downloader)
         if limits is not None:
             courier.tell_limits(limits)
-        done = self._closing or self.gate.is_shut or self._is_over()
+        done = self._closing or self.gate.is_shut or self._idling.is_ending
         free = max(0, room.free - len(courier.ready) - len(self._pending))
         wanted, ahead = self._asking.bounded(free, room.ahead, courier.idle_exchanges)
         courier.ask(0 if done else wanted, room.slots, room.per_host, ahead)
@@ -475,10 +475,6 @@ class OptimalScheduler(BaseScheduler):
         if self._pending or self.local or self._leases or self.incoming or self.gate.is_shut:
             return True
         return not self._idling.is_idle
-
-    def _is_over(self) -> bool:
-        assert self._session is not None  # the callers looked
-        return (self._session.courier.nothing_left.is_complete and not self.incoming.awaits_any) or self._manager.finished
 
     def _wake(self) -> None:
         """Called from the courier's thread."""

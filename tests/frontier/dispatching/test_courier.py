@@ -57,7 +57,7 @@ class FakeDispatcher:
         self.answers: list[Callable[[Exchange], Outcome]] = []
         self.left: list[list[Lease]] = []
         self.reconnects = 0
-        self.first_visits = 0
+        self.first_visits = self.arrivals = 0
         self.settings = settings_of()
 
     @property
@@ -80,8 +80,8 @@ class FakeDispatcher:
     def reconnect(self) -> None:
         self.reconnects += 1
 
-    def pending(self) -> int:
-        return self.first_visits
+    def counted(self, name: str) -> int:
+        return {"pending": self.first_visits, "arrivals": self.arrivals}[name]
 
 
 @pytest.fixture
@@ -594,3 +594,29 @@ def test_nothing_is_due_where_no_first_visit_waits(courier, fake):
     eventually(lambda: courier.nothing_left.is_idle)
     courier.add([page_of("a/1")])
     assert not courier.nothing_left.is_idle
+
+
+def test_a_crawl_stays_complete_when_known_pages_are_added_and_hides_it_until_that_is_clear(fake):
+    complete, told = [True], threading.Event()
+
+    def answered(new: int) -> Callable[[Exchange], Outcome]:
+        def answer(_: Exchange) -> Outcome:
+            assert told.wait(PATIENCE_S)
+            return Outcome(new=new)
+
+        return answer
+
+    fake.answers += [answered(0), answered(1)]
+    courier = Courier(fake, lambda: None, lambda: complete[0])
+    left = courier.nothing_left
+    courier.start()
+    eventually(lambda: left.is_complete)
+    courier.add([page_of("a/1")])
+    assert left.looks_complete  # so that nothing is handed out
+    assert not left.is_complete  # nor is it closed
+    told.set()
+    eventually(lambda: left.is_complete)
+    complete[0] = False
+    courier.add([page_of("a/2")])
+    eventually(lambda: not left.looks_complete)
+    assert courier.stop(PATIENCE_S)

@@ -84,6 +84,17 @@ def test_a_host_at_its_limit_asks_a_higher_price():
     assert numbers_of(row(host=2), PAGE, terms(-3.0, dear)) == numbers_of(row(), PAGE, terms())
 
 
+def test_a_price_that_is_high_for_a_moment_gives_no_page_up():
+    """It waits as if it had been visited before; visits are worth up to 4.7 here."""
+    lasting = numbers_of(row(), PAGE, terms(3.0))
+    assert numbers_of(row(), PAGE, terms(5.0, planned(3.0, lasting=3.0))) == pytest.approx(lasting)
+    assert wait(lasting, 3.0) < wait(lasting, 5.0) < 1000.0
+    for given_up in (planned(3.0), planned(3.0, lasting=4.9)):
+        assert numbers_of(row(), PAGE, terms(5.0, given_up)) == (math.inf, 0.0, 1.0, 1e6)
+    # Nor is one that is worth visits at the price of now.
+    assert numbers_of(row(), PAGE, terms(3.0, planned(3.0, lasting=5.0))) == lasting
+
+
 def test_what_happened_makes_no_deadline_in_the_past():
     """Numbers made long after the visit: the page is due now, and not since long ago."""
     assert wait(numbers_of(row(), PAGE, terms(), since=4000.0)) == pytest.approx(4000.0)
@@ -194,6 +205,8 @@ CASES = [
     ({}, exploring("explore-then-commit", rounds=1.0, horizon=80.0)),
     ({}, exploring("explore-then-commit", rounds=9.5, horizon=80.0)),
     ({}, planned(number=0, prior_time=0.0)),
+    ({}, planned(7.0, lasting=3.0, host_prices={2: 0.7})),
+    ({"POLICY": "poisson"}, planned(7.0, lasting=3.0)),
 ]
 
 
