@@ -289,9 +289,7 @@ class Namespace:
 
     def hash(self, name: str, partition: int = 0) -> dict[str, str]:
         """Read a hash of texts."""
-        flat = self.command("HGETALL", self.key(name, partition), partition=partition)
-        pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
-        return {field.decode("utf-8", "replace"): value.decode("utf-8", "replace") for field, value in pairs}
+        return texts(self.command("HGETALL", self.key(name, partition), partition=partition))
 
     def counts(self, partition: int | None = None) -> dict[str, int]:
         """Read the counters of a partition, or the sums of all.
@@ -333,6 +331,18 @@ class Namespace:
             digest = client.script_load(source(name))
             self._digests[name] = digest if isinstance(digest, str) else digest.decode()
             loaded.add(name)
+
+
+def texts(flat: dict[bytes, bytes] | list[bytes]) -> dict[str, str]:
+    """Return a hash of texts as HGETALL replies it.
+
+    Examples
+    --------
+    >>> texts([b"time", b"1.5", b"policy", b"periodic"])
+    {'time': '1.5', 'policy': 'periodic'}
+    """
+    pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
+    return {field.decode("utf-8", "replace"): value.decode("utf-8", "replace") for field, value in pairs}
 
 
 def partitions_of(stored: bytes | None) -> int:
