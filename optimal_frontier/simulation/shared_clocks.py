@@ -93,11 +93,12 @@ class SharedClocks:
             )
             self.neighbourhoods.fold(batch)
         self.neighbourhoods.advance(now)
-        if not (self.neighbourhoods.runs.any() or self.shift.any()):
+        runs = self.neighbourhoods.runs
+        if not (runs.any() or self.shift.any()):
             return False
         crawl, log_price = self.crawl, float(self.crawl.price[crawling.LOG_PRICE])
         rows = np.flatnonzero((crawl.s > 0.0) & np.isfinite(crawl.score) & (crawl.checked == 0))
-        rows = rows[self.neighbourhoods.runs[self.host[rows]] | (self.shift[rows] != 0.0)]
+        rows = rows[runs[self.host[rows]] | (self.shift[rows] != 0.0)]
         b, e, longest = crawl.b[rows], crawl.e[rows], crawl.l[rows]
         shift = self.neighbourhoods.elapsed(self.groups[rows], self.host[rows], b, now) - (now - b)
         rate = self.belief.rate[rows]
