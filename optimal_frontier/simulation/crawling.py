@@ -207,7 +207,7 @@ def hand_out(crawl: Crawl, queue: Queue, now: float, wanted: int) -> list[int]:
     """Return the pages to fetch now, best first; all others are back in the queue, each where it is to be looked at next."""
     b, a, s, e, longest, score = crawl.b, crawl.a, crawl.s, crawl.e, crawl.l, crawl.score
     hosts, opens, soon, log_price = crawl.host, crawl.opens, now + _MOMENT, crawl.price[LOG_PRICE]
-    ready = []
+    ready: list[tuple[Any, ...]] = []
     passed: Queue = []
     most = candidates(wanted)
     while queue and len(ready) < most and len(passed) < _PASSED * most:

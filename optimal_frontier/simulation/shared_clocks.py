@@ -67,7 +67,9 @@ class SharedClocks:
         self.next_look = 0.0
         self._visits: list[tuple[int, float, float, bool, float, float]] = []
         # Read and written as plain numbers.
-        self._fetched, self._shift = memoryview(crawl.fetched), memoryview(self.shift)
+        shift: Any = self.shift
+        self._fetched: Any = memoryview(crawl.fetched)
+        self._shift: Any = memoryview(shift)
 
     def learn(self, belief: Any, page: int, interval: float, changed: bool) -> float:
         """Take in one bit as `believing.learn_bit` does, and keep it for the next look."""
