@@ -50,10 +50,13 @@ Kernel = Callable[["EvenlySpaced", Floats, float], Floats]
 def quadrature(integrand: Callable[[Floats | float], Floats], pages: int) -> Floats:
     """Return the integral from 0 to 1 of what ``integrand`` gives of so many pages, (pages,)."""
     if pages <= FEW:
-        return np.asarray((_WEIGHTS * integrand(_NODES)).sum(axis=0))
+        terms = iter(_WEIGHTS * integrand(_NODES))
+    else:
+        terms = (weight * integrand(node) for node, weight in zip(_NODES.ravel().tolist(), _WEIGHTS.ravel().tolist(), strict=True))
+    # One after the other, so that a page has the same beside any others: numpy's sum has another order where there is one page.
     total = np.zeros(pages)
-    for node, weight in zip(_NODES.ravel().tolist(), _WEIGHTS.ravel().tolist(), strict=True):
-        total += weight * integrand(node)
+    for term in terms:
+        total += term
     return total
 
 
