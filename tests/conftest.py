@@ -27,6 +27,8 @@ from optimal_frontier.state.embedded import EmbeddedServer
 # No example of a property test fails because the machine is busy. The rest is hypothesis' own: with CI set its profile for that.
 settings.register_profile("untimed", settings(), deadline=None)
 settings.load_profile("untimed")
+#: Files whose tests wait for real crawls, or for nodes of clusters, most of the time.
+_WAITING = ("tests/integrations/", "tests/state/test_cluster")
 # redis-py 8 reads its version from its metadata for every connection: a third of what it takes to open a namespace.
 redis.utils.get_lib_version = functools.cache(redis.utils.get_lib_version)
 
@@ -35,6 +37,24 @@ redis.utils.get_lib_version = functools.cache(redis.utils.get_lib_version)
 def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Docstrings of tests have no examples; each worker would look for them in every file."""
     return [found for found in (yield) if not isinstance(found, DoctestModule)]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where workers share the files out, those that mostly wait stand between those that work: else all wait at once, then all work."""
+    if not hasattr(config, "workerinput"):
+        return
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    waiting = [name for name in files if name.startswith(_WAITING)]
+    working = [name for name in files if name.startswith("tests/") and not name.startswith(_WAITING)]
+    if len(working) < len(waiting):
+        return
+    # The last tenth has none of them: whoever is last is not to wait alone.
+    places = {name: (at + 0.5) / len(working) for at, name in enumerate(working)}
+    places |= {name: 0.9 * (at + 0.5) / len(waiting) for at, name in enumerate(waiting)}
+    items[:] = [item for name in sorted(files, key=lambda name: places.get(name, 1.0)) for item in files[name]]
 
 
 @pytest.fixture(scope="session", autouse=True)

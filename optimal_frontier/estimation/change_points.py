@@ -144,7 +144,7 @@ def watch_one(
     else:
         recent_shape, recent_time = a0, b0
     more = _log_probability_of_one(recent_shape, recent_time, interval, changed) - _log_probability_of_one(shape, time, interval, changed)
-    evidence = max(evidence + more, 0.0)
+    evidence = evidence + more if evidence + more > 0.0 else 0.0
     alarm = evidence > ALARM
     return (*update_one(recent_shape, recent_time, interval, changed), 0.0 if alarm else evidence), alarm
 

@@ -96,11 +96,16 @@ def update_one(shape: float, time: float, interval: float, changed: bool) -> tup
     if not changed:
         time += interval
         return shape, time if time < _LARGEST else _LARGEST
-    a = max(shape, _TINY)
-    ratio = min(max(interval / time, _TINY), _HUGE)
+    # Comparisons take a third of the time of `min` and `max`.
+    a = shape if shape > _TINY else _TINY
+    ratio = interval / time
+    ratio = _TINY if ratio < _TINY else _HUGE if ratio > _HUGE else ratio
     kept = 1.0 / (1.0 + ratio)
     lost = ratio * kept
     e0 = -math.expm1(-a * math.log1p(ratio))
     u = (1.0 - e0) * lost
     d = 1.0 + u / (e0 + u) * (kept - a * (lost / e0))
-    return max(shape, min(a * (1.0 + u / e0) / d, _LARGEST)), max(time, min(time / d, _LARGEST))
+    new_shape, new_time = a * (1.0 + u / e0) / d, time / d
+    new_shape = _LARGEST if new_shape > _LARGEST else new_shape
+    new_time = _LARGEST if new_time > _LARGEST else new_time
+    return new_shape if new_shape > shape else shape, new_time if new_time > time else time

@@ -341,10 +341,15 @@ class Neighbourhoods:
             # One time for all: once a group.
             at = np.full(len(self.bins) + 1, until)
             ends = self._positions(np.arange(len(at))[:, None], at)
-            end = sum(ends.take(of) for of in groups.T)
+            end, begin = sum(ends.take(of) for of in groups.T), self._positions(groups, since)
+        elif len(since) < _MANY:
+            # Both at once: of few pages most of the time is numpy's own.
+            at = np.concatenate([np.full(since.shape, until) if isinstance(until, float) else until, since])
+            end, begin = self._positions(np.concatenate([groups, groups]), at).reshape(2, -1)
         else:
             end = self._positions(groups, np.full(since.shape, until) if isinstance(until, float) else until)
-        return np.asarray((end - self._positions(groups, since)) * self.bins.bin_s)
+            begin = self._positions(groups, since)
+        return np.asarray((end - begin) * self.bins.bin_s)
 
     def _positions(self, groups: Ints, at: Floats) -> Floats:
         """The integrals of ex up to times, in bins, summed over the groups of each page, (m,). Beyond the bins on either side ex is the

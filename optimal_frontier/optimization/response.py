@@ -134,13 +134,14 @@ class ResponseKernel:
         np.divide(price, odds, out=odds)
         # The odds of a page that is worth less than its price are negative; so is the index then, which goes to the first entry.
         np.right_shift(odds.view(np.int64), _SHIFT, out=index)
-        np.take(self._table, index, axis=0, out=lines, mode="clip")
+        self._table.take(index, axis=0, out=lines, mode="clip")
         np.multiply(lines[:, 1], odds, out=out)
         if slope is not None:  # dz / d log(price) = z (1 + z)
             np.add(odds, 1.0, out=slope)
             np.multiply(slope, out, out=slope)
         np.add(out, lines[:, 0], out=out)
-        if np.isnan(out.min()):  # 0 x inf: a value that equals the price
+        lowest = np.minimum.reduce(out)
+        if lowest != lowest:  # 0 x inf: a value that equals the price
             even = np.isinf(odds)
             out[even] = 0.0
             if slope is not None:

@@ -66,30 +66,32 @@ def new_belief(pages: int, learns: bool, watches: bool, estimate: int) -> Belief
 
 def learn_bit(belief: Belief, page: int, interval: float, changed: bool) -> float:
     """Take in one bit of a page, some time after the visit before; return the change rate that numbers are made from."""
-    if not belief.how[LEARNS]:
+    how = belief.how
+    if not how[LEARNS]:
         return float(belief.rate[page])
-    prior_shape, prior_time = belief.prior_shape[page], belief.prior_time[page]
-    shape, time = belief.shape[page], belief.time[page]
+    rates, shapes, times, prior_shapes, prior_times, *watched, _ = belief
+    prior_shape, prior_time, shape, time = prior_shapes[page], prior_times[page], shapes[page], times[page]
     if shape <= 0.0:
         shape, time = prior_shape, prior_time
     takes_over = False
-    if belief.how[WATCHES]:
-        watch = (belief.recent_shape[page], belief.recent_time[page], belief.evidence[page])
+    if how[WATCHES]:
+        recent_shapes, recent_times, evidences, surprises, scores, variances, spreads = watched
+        watch = (recent_shapes[page], recent_times[page], evidences[page])
         watch, alarm = watch_one(watch, shape, time, prior_shape, prior_time, interval, changed)
-        belief.recent_shape[page], belief.recent_time[page], belief.evidence[page] = watch[0], watch[1], watch[2]
+        recent_shapes[page], recent_times[page], evidences[page] = watch
         chance = -math.expm1(-shape * math.log1p(interval / time))
-        bursts = Bursts(belief.surprise[page], belief.score[page], belief.variance[page], belief.spread[page])
-        bursts = follow_bursts(bursts, chance, changed)
-        belief.surprise[page], belief.score[page] = bursts[0], bursts[1]
-        belief.variance[page], belief.spread[page] = bursts[2], bursts[3]
+        bursts = follow_bursts(Bursts(surprises[page], scores[page], variances[page], spreads[page]), chance, changed)
+        surprises[page], scores[page], variances[page], spreads[page] = bursts
         takes_over = alarm and not (bursts[2] >= LEAST_VARIANCE and bursts[1] >= REJECTED * math.sqrt(bursts[2]))
     if takes_over:
-        shape, time = belief.recent_shape[page], belief.recent_time[page]
+        shape, time = recent_shapes[page], recent_times[page]
     else:
         shape, time = update_one(shape, time, interval, changed)
-    belief.shape[page], belief.time[page] = shape, time
-    if belief.how[ESTIMATE] == MEDIAN:
-        belief.rate[page] = median_one(shape, time)
-    elif belief.how[ESTIMATE] == MEAN:
-        belief.rate[page] = shape / time
-    return float(belief.rate[page])
+    shapes[page], times[page] = shape, time
+    if how[ESTIMATE] == MEDIAN:
+        rates[page] = rate = median_one(shape, time)
+    elif how[ESTIMATE] == MEAN:
+        rates[page] = rate = shape / time
+    else:
+        rate = rates[page]
+    return float(rate)

@@ -22,6 +22,8 @@ from optimal_frontier.scheduling.price_law import candidates, log_price_after, m
 Values = Any
 #: Takes in one bit and returns the change rate that numbers are made from: belief, page, interval, changed.
 Learn = Callable[[Any, int, float, bool], float]
+#: Places in the queue, and their pages: a heap.
+Queue = list[tuple[float, int]]
 
 #: Places in `Crawl.price` ...
 LOG_PRICE: Final = 0
@@ -107,35 +109,47 @@ class Crawl(NamedTuple):
     count: Values
 
 
-def crawl_until(crawl: Crawl, belief: Any, learn: Learn, end: int) -> None:
-    """Make the visits of all slots before number ``end``."""
-    queue = _queue(crawl.score)
-    count, slots, gone, fetched = crawl.count, crawl.slots, crawl.gone, crawl.fetched
-    away, until, room = crawl.away, crawl.until, len(crawl.away)
+def crawl_until(crawl: Crawl, belief: Any, learn: Learn, end: int, queue: Queue | None = None) -> None:
+    """Make the visits of all slots before number ``end``.
+
+    Parameters
+    ----------
+    crawl, belief
+        What dispatch and learning keep, as `plain` returns it.
+    learn : callable
+        Takes in a bit.
+    end : int
+        Number of a slot.
+    queue : list of tuple, optional
+        What `queue_of` returned, and this function left, if no score was written since then.
+    """
+    if queue is None:
+        queue = queue_of(crawl.score)
+    count, slots, gone, fetched, score = crawl.count, crawl.slots, crawl.gone, crawl.fetched, crawl.score
+    away, until, room, pages, times = crawl.away, crawl.until, len(crawl.away), crawl.pages, crawl.times
     batch, flight, slot, made, head, tail = count[BATCH], count[FLIGHT], count[SLOT], count[MADE], count[HEAD], count[TAIL]
     while slot < end:
         taken = hand_out(crawl, queue, slots[slot], min(batch, end - slot))
         for place, page in enumerate(taken, slot):
-            crawl.pages[made], crawl.times[made] = page, slots[place]
+            pages[made], times[made] = page, slots[place]
             made += 1
             away[tail % room], until[tail % room] = page, place + flight
             tail += 1
-            crawl.score[page], fetched[page] = math.inf, slots[place]
-        slot += max(1, len(taken))
+            score[page], fetched[page] = math.inf, slots[place]
+        slot += len(taken) or 1
         while head < tail and until[head % room] <= slot:
             page = away[head % room]
             head += 1
             if fetched[page] < gone[page]:
-                heapq.heappush(queue, (come_back(crawl, belief, learn, page), page))
+                score[page] = at = come_back(crawl, belief, learn, page)
+                heapq.heappush(queue, (at, page))
             else:
                 crawl.b[page] = fetched[page]  # the visit that found the page gone
     count[SLOT], count[MADE], count[HEAD], count[TAIL] = slot, made, head, tail
-    for score, page in queue:
-        crawl.score[page] = score
 
 
-def _queue(score: Values) -> list[tuple[float, int]]:
-    """The pages that are known and not in flight, as a heap."""
+def queue_of(score: Values) -> Queue:
+    """Return the pages that are known and not in flight, as a heap."""
     scores = np.asarray(score)
     (pages,) = (scores < math.inf).nonzero()
     queue = list(zip(scores[pages].tolist(), pages.tolist(), strict=True))
@@ -146,14 +160,14 @@ def _queue(score: Values) -> list[tuple[float, int]]:
 def come_back(crawl: Crawl, belief: Any, learn: Learn, page: int) -> float:
     """Learn from a page that came back and exists; return its place in the queue."""
     at, since = crawl.fetched[page], crawl.b[page]
-    end = crawl.starts[page + 1]
-    first = bisect_right(crawl.changes, since, crawl.starts[page], end)
-    changed = first < end and crawl.changes[first] <= at
-    rate = learn(belief, page, at - since, changed)
+    starts, changes = crawl.starts, crawl.changes
+    end = starts[page + 1]
+    first = bisect_right(changes, since, starts[page], end)
+    rate = learn(belief, page, at - since, first < end and changes[first] <= at)
     crawl.b[page] = at
     renumber(crawl, page, rate)
     crawl.checked[page] = 0
-    if crawl.count[LOOKS] and crawl.a[page] == math.inf:
+    if crawl.a[page] == math.inf and crawl.count[LOOKS]:
         log_price = min(crawl.price[LOG_PRICE], crawl.price[LASTING]) + crawl.host_price[crawl.host[page]]
         wait = max(second_look(log_price, crawl.importance[page], rate, at - since), crawl.shortest[page])
         if wait < crawl.l[page]:
@@ -164,8 +178,8 @@ def come_back(crawl: Crawl, belief: Any, learn: Learn, page: int) -> float:
 
 def renumber(crawl: Crawl, page: int, rate: float) -> None:
     """Make the numbers of a page anew."""
-    shortest, longest, stretch = crawl.shortest[page], crawl.longest[page], crawl.price[STRETCH]
-    log_price = crawl.price[LOG_PRICE]
+    shortest, longest, price = crawl.shortest[page], crawl.longest[page], crawl.price
+    log_price, stretch = price[LOG_PRICE], price[STRETCH]
     if shortest >= longest:
         wait = longest * stretch
         crawl.a[page], crawl.s[page], crawl.e[page], crawl.l[page] = wait, 0.0, wait, wait
@@ -179,61 +193,69 @@ def renumber(crawl: Crawl, page: int, rate: float) -> None:
             # As in `waits_that_last`.
             wait, slope = wait_at_price(lasting + extra, importance, rate)
             wait += slope * (log_price - lasting)
-    numbers = numbers_at(wait, slope, log_price, shortest, longest * stretch)
-    crawl.a[page], crawl.s[page], crawl.e[page], crawl.l[page] = numbers[0], numbers[1], numbers[2], numbers[3]
+    crawl.a[page], crawl.s[page], crawl.e[page], crawl.l[page] = numbers_at(wait, slope, log_price, shortest, longest * stretch)
 
 
 def due(crawl: Crawl, page: int) -> float:
     """Return the deadline of a page at the present price."""
-    wait = crawl.a[page] + crawl.s[page] * crawl.price[LOG_PRICE]
-    return float(crawl.b[page] + min(max(wait, crawl.e[page]), crawl.l[page]))
+    return _deadline(crawl.b[page], crawl.a[page], crawl.s[page], crawl.e[page], crawl.l[page], crawl.price[LOG_PRICE])
 
 
-def hand_out(crawl: Crawl, queue: list[tuple[float, int]], now: float, wanted: int) -> list[int]:
+def _deadline(b: float, a: float, s: float, e: float, longest: float, log_price: float) -> float:
+    """`scheduling.numbers.deadline` of numbers that are at hand."""
+    wait = a + s * log_price
+    if e > wait:
+        wait = e
+    return b + (longest if longest < wait else wait)
+
+
+def hand_out(crawl: Crawl, queue: Queue, now: float, wanted: int) -> list[int]:
     """Return the pages to fetch now, best first; all others are back in the queue, each where it is to be looked at next."""
-    b, a, s, e, longest, price = crawl.b, crawl.a, crawl.s, crawl.e, crawl.l, crawl.price
-    hosts, opens, soon, log_price = crawl.host, crawl.opens, now + _MOMENT, price[LOG_PRICE]
-    ready: list[tuple[float, int]] = []
-    passed: list[tuple[float, int]] = []
+    b, a, s, e, longest, score = crawl.b, crawl.a, crawl.s, crawl.e, crawl.l, crawl.score
+    hosts, opens, soon, log_price = crawl.host, crawl.opens, now + _MOMENT, crawl.price[LOG_PRICE]
+    ready: list[tuple[Any, ...]] = []
+    passed: Queue = []
     most = candidates(wanted)
     while queue and len(ready) < most and len(passed) < _PASSED * most:
-        score, page = heapq.heappop(queue)
+        at, page = heapq.heappop(queue)
         since, shortest, host = b[page], e[page], hosts[page]
         if opens[host] > soon:
             # A page that is due takes the next place in the line of its host.
-            if score <= soon:
-                score = max(crawl.turn[host], opens[host])
-                crawl.turn[host] = score + crawl.pause[host] / crawl.count[LANES]
-            passed.append((score, page))
+            if at <= soon:
+                at = max(crawl.turn[host], opens[host])
+                crawl.turn[host] = at + crawl.pause[host] / crawl.count[LANES]
+            passed.append((at, page))
         elif since + shortest > soon:
-            passed.append((max(score, since + shortest), page))
+            passed.append((max(at, since + shortest), page))
         else:
-            slope = s[page]
-            ready.append((-rank(now - since, a[page] + slope * log_price, slope, shortest, longest[page]), page))
+            wait, slope, most_wait = a[page], s[page], longest[page]
+            ranked = rank(now - since, wait + slope * log_price, slope, shortest, most_wait)
+            ready.append((-ranked, page, host, since, wait, slope, shortest, most_wait))
     ready.sort()
     taken: list[int] = []
-    for negative, page in ready:
-        host = hosts[page]
+    for negative, page, host, since, wait, slope, shortest, most_wait in ready:
         if len(taken) < wanted and opens[host] <= soon:
             taken.append(page)
             pause = crawl.pause[host]
             if pause > 0.0:
                 on_time = now - opens[host] < pause
                 opens[host] = (opens[host] if on_time else now) + pause
-            if moves_price(-negative, a[page] + s[page] * price[LOG_PRICE], s[page], e[page], longest[page]):
-                price[LOG_PRICE] = log_price_after(price[LOG_PRICE], -negative, price[STEP])
+            if moves_price(-negative, wait + slope * log_price, slope, shortest, most_wait):
+                crawl.price[LOG_PRICE] = log_price = log_price_after(log_price, -negative, crawl.price[STEP])
         else:
-            heapq.heappush(queue, (due(crawl, page), page))
+            score[page] = at = _deadline(since, wait, slope, shortest, most_wait, log_price)
+            heapq.heappush(queue, (at, page))
     for entry in passed:
+        score[entry[1]] = entry[0]
         heapq.heappush(queue, entry)
     return taken
 
 
 def run_slots(crawl: Crawl, belief: Any, end: int, learn: Learn) -> None:
     """Make the visits of all slots before number ``end``."""
-    crawl_until(_plain(crawl), _plain(belief), learn, end)
+    crawl_until(plain(crawl), plain(belief), learn, end)
 
 
-def _plain(arrays: Any) -> Any:
+def plain(arrays: Any) -> Any:
     """The same memory, whose elements are read as plain Python numbers: 3 times as fast as numpy's."""
     return type(arrays)(*(memoryview(array) for array in arrays))

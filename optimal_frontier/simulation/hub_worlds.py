@@ -11,7 +11,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -175,10 +175,6 @@ def compare_hubs(world: HubWorld, policies: Iterable[HubPolicy], seeds: Iterable
             yield simulate_hubs(world, policy, days, seed)
 
 
-def _plain(arrays: Any) -> Any:
-    return type(arrays)(*(memoryview(array) for array in arrays))
-
-
 class _HubCrawl:
     """A crawl while it runs: plans now and then, dispatch and learning at every visit, by the functions of a live crawl."""
 
@@ -205,8 +201,7 @@ class _HubCrawl:
         self.belief = believing.new_belief(n, not knows, True, believing.GIVEN if knows else believing.MEDIAN)
         self.belief.prior_shape[:], self.belief.prior_time[:] = 1.0, self.round
         self.belief.rate[:] = world.change_rate if knows else math.log(2.0) / self.round
-        # The same memory, read as plain numbers: 3 times as fast.
-        self.plain, self.beliefs = _plain(self.crawl), _plain(self.belief)
+        self.plain, self.beliefs = crawling.plain(self.crawl), crawling.plain(self.belief)
         self.rates, self.weights = world.change_rate.tolist(), world.importance.tolist()
         self.yields: dict[int, Yield] = {}
         self.found_at = np.where(world.born <= 0, 0.0, np.inf)
@@ -216,7 +211,7 @@ class _HubCrawl:
         self.waiting: deque[int] = deque(order.tolist())
         # Articles that wait to be found, by hub, in the order of their birth.
         self.hidden = [deque(np.flatnonzero((world.hub == hub) & (world.born > 0)).tolist()) for hub in range(len(world.yields))]
-        self.queue: list[tuple[float, int]] = []
+        self.queue: crawling.Queue = []
         self.planned: tuple[float, int, int] | None = None
         self.multiplier = 0.0
 

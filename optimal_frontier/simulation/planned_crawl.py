@@ -10,6 +10,7 @@ only whose deadline it moves; all others have those of their last visit.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -177,6 +178,7 @@ class PlannedCrawl:
             count=np.array([0, 0, 0, 0, conditions.batch, conditions.flight, LANES, pricing is None, looks], np.int64),
         )
         self.crawl.a[:] = np.nan
+        self._plain, self._beliefs = crawling.plain(self.crawl), crawling.plain(self.belief)
         self.clocks: SharedClocks | None = None
         if bits.has_neighbourhoods and learns and pricing is not None:
             self.clocks = SharedClocks(self.crawl, self.belief, world.sites, n / world.budget, world.day)
@@ -211,16 +213,17 @@ class PlannedCrawl:
 
     def _run_slots(self, end: int) -> None:
         """Make the visits of all slots before number ``end``; look at the clocks in between."""
-        crawl, clocks = self.crawl, self.clocks
+        crawl, belief, clocks = self._plain, self._beliefs, self.clocks
         if clocks is None:
-            crawling.run_slots(crawl, self.belief, end, believing.learn_bit if isinstance(self.learner, Bits) else self._learn_elsewhere)
+            crawling.crawl_until(crawl, belief, believing.learn_bit if isinstance(self.learner, Bits) else self._learn_elsewhere, end)
             return
-        while (slot := int(crawl.count[crawling.SLOT])) < end:
-            now = float(crawl.slots[slot])
-            if now >= clocks.next_look:
-                clocks.look(now)
-            stop = max(slot + 1, int(np.searchsorted(crawl.slots, clocks.next_look)))
-            crawling.run_slots(crawl, self.belief, min(stop, end), clocks.learn)
+        queue = crawling.queue_of(crawl.score)
+        while (slot := crawl.count[crawling.SLOT]) < end:
+            now = crawl.slots[slot]
+            if now >= clocks.next_look and clocks.look(now):
+                queue = crawling.queue_of(crawl.score)
+            stop = max(slot + 1, bisect_left(crawl.slots, clocks.next_look, slot))
+            crawling.crawl_until(crawl, belief, clocks.learn, min(stop, end), queue)
 
     def _visit_first(self, pages: Ints) -> None:
         crawl = self.crawl

@@ -66,22 +66,26 @@ class SharedClocks:
         self.every, self.rewritten = max(LOOK_ROUNDS, FEWEST_VISITS / len(self.host)) * even, 0
         self.next_look = 0.0
         self._visits: list[tuple[int, float, float, bool, float, float]] = []
+        # Read and written as plain numbers.
+        shift: Any = self.shift
+        self._fetched: Any = memoryview(crawl.fetched)
+        self._shift: Any = memoryview(shift)
 
     def learn(self, belief: Any, page: int, interval: float, changed: bool) -> float:
         """Take in one bit as `believing.learn_bit` does, and keep it for the next look."""
         shape, time = belief.shape[page], belief.time[page]
         if shape <= 0.0:
             shape, time = belief.prior_shape[page], belief.prior_time[page]
-        self._visits.append((page, float(self.crawl.fetched[page]), interval, changed, shape, time))
-        self.shift[page] = 0.0
+        self._visits.append((page, self._fetched[page], interval, changed, shape, time))
+        self._shift[page] = 0.0
         return believing.learn_bit(belief, page, interval, changed)
 
     def running(self, pages: Ints) -> float:
         """Return the share of some pages whose clocks are not the calendar."""
         return float(np.mean(self.neighbourhoods.runs[self.host[pages]]))
 
-    def look(self, now: float) -> None:
-        """Learn from the visits since the last look, and move deadlines."""
+    def look(self, now: float) -> bool:
+        """Learn from the visits since the last look, and move deadlines; return whether any has moved."""
         self.next_look = (now + self.every) * (1.0 - 1e-12)
         if self._visits:
             pages, until, interval, changed, shape, time = (np.array(column) for column in zip(*self._visits, strict=True))
@@ -91,11 +95,12 @@ class SharedClocks:
             )
             self.neighbourhoods.fold(batch)
         self.neighbourhoods.advance(now)
-        if not (self.neighbourhoods.runs.any() or self.shift.any()):
-            return
+        runs = self.neighbourhoods.runs
+        if not (runs.any() or self.shift.any()):
+            return False
         crawl, log_price = self.crawl, float(self.crawl.price[crawling.LOG_PRICE])
         rows = np.flatnonzero((crawl.s > 0.0) & np.isfinite(crawl.score) & (crawl.checked == 0))
-        rows = rows[self.neighbourhoods.runs[self.host[rows]] | (self.shift[rows] != 0.0)]
+        rows = rows[runs[self.host[rows]] | (self.shift[rows] != 0.0)]
         b, e, longest = crawl.b[rows], crawl.e[rows], crawl.l[rows]
         shift = self.neighbourhoods.elapsed(self.groups[rows], self.host[rows], b, now) - (now - b)
         rate = self.belief.rate[rows]
@@ -112,3 +117,4 @@ class SharedClocks:
         self.shift[rows] = shift[needed]
         crawl.score[rows] = (b + new)[needed]
         self.rewritten += len(rows)
+        return len(rows) > 0

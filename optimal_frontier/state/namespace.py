@@ -26,6 +26,8 @@ _OURS: Final = frozenset({b"opened", b"partitions", b"run", b"spider", b"identit
 BESIDE: Final = "~migration"
 #: As many as a cluster has slots.
 MOST_PARTITIONS: Final = 16_384
+#: Partitions that are looked for together.
+_AT_ONCE: Final = 256
 #: Redirections by a cluster that are followed for one call.
 _MOST_MOVES: Final = 5
 #: Names of keys that are asked for at once.
@@ -201,10 +203,18 @@ class Namespace:
 
     def _counted(self) -> int:
         """Return the number of partitions of which there is anything, 1 at least: for a namespace that has lost what it was made with."""
-        asked = [["EXISTS", self.key("d", k), self.key("pages", k)] for k in range(MOST_PARTITIONS)]
-        is_spread = self.connection.spec.cluster
-        found = [self.command(*one, partition=k) for k, one in enumerate(asked)] if is_spread else self.commands(asked)
-        return max((k for k, there in enumerate(found) if there), default=0) + 1
+        if self.connection.spec.cluster:
+            return max((k for k in range(MOST_PARTITIONS) if self.command("EXISTS", *self._of(k), partition=k)), default=0) + 1
+        # Many partitions at once first, as nearly all of these are not there.
+        parts = [range(at, min(at + _AT_ONCE, MOST_PARTITIONS)) for at in range(0, MOST_PARTITIONS, _AT_ONCE)]
+        some = self.commands([["EXISTS", *(key for k in part for key in self._of(k))] for part in parts])
+        last = max((part for part, there in zip(parts, some, strict=True) if there), key=max, default=range(1))
+        found = self.commands([["EXISTS", *self._of(k)] for k in last])
+        return max((k for k, there in zip(last, found, strict=True) if there), default=0) + 1
+
+    def _of(self, partition: int) -> tuple[str, str]:
+        """What is there of every partition that was dispatched from, and of every one that has pages."""
+        return self.key("d", partition), self.key("pages", partition)
 
     def _owner_of(self, name: str) -> str | None:
         spider = self.command("HGET", Namespace(self.connection, name).key("meta"), "spider")
@@ -289,9 +299,7 @@ class Namespace:
 
     def hash(self, name: str, partition: int = 0) -> dict[str, str]:
         """Read a hash of texts."""
-        flat = self.command("HGETALL", self.key(name, partition), partition=partition)
-        pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
-        return {field.decode("utf-8", "replace"): value.decode("utf-8", "replace") for field, value in pairs}
+        return texts(self.command("HGETALL", self.key(name, partition), partition=partition))
 
     def counts(self, partition: int | None = None) -> dict[str, int]:
         """Read the counters of a partition, or the sums of all.
@@ -333,6 +341,18 @@ class Namespace:
             digest = client.script_load(source(name))
             self._digests[name] = digest if isinstance(digest, str) else digest.decode()
             loaded.add(name)
+
+
+def texts(flat: dict[bytes, bytes] | list[bytes]) -> dict[str, str]:
+    """Return a hash of texts as HGETALL replies it.
+
+    Examples
+    --------
+    >>> texts([b"time", b"1.5", b"policy", b"periodic"])
+    {'time': '1.5', 'policy': 'periodic'}
+    """
+    pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
+    return {field.decode("utf-8", "replace"): value.decode("utf-8", "replace") for field, value in pairs}
 
 
 def partitions_of(stored: bytes | None) -> int:

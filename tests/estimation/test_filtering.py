@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import RatePosterior, update_posterior
@@ -44,6 +43,8 @@ def test_a_change_matches_the_exact_moments_over_24_decades_of_interval_times_ra
 
 @pytest.mark.parametrize(("shape", "time", "interval"), [(1.0, 1.0, 1.0), (0.5, 3.0, 7.0), (4.0, 2.0, 0.1), (20.0, 5.0, 30.0)])
 def test_a_change_matches_numerical_integration_of_bayes_rule(shape: float, time: float, interval: float) -> None:
+    from scipy import integrate  # half a second, which all workers would pay
+
     def weighted(power: int) -> float:
         def density(x: float) -> float:
             return float(x ** (shape - 1 + power) * np.exp(-time * x) * -np.expm1(-interval * x))

@@ -98,31 +98,31 @@ def test_a_planner_that_is_killed_loses_nothing_but_a_look(space) -> None:
     assert int(space.hash("plan")["clocks_open"]) == 1
 
 
-@pytest.mark.parametrize("is_planned", [True, False])
-def test_visits_that_are_taken_in_between_count_for_the_next_look(space, monkeypatch, is_planned) -> None:
+def test_visits_that_are_taken_in_between_count_for_the_next_look(space, monkeypatch) -> None:
     """By plans, which read a part of a large table, and most of which are made between two looks; or before the log forgets them."""
     play = Sections(space)
     play.until(700.0)
     keeper, pages = play.planner.keeper, play.planner.crawl.tables[0].pages
-    keeper.look(play.now)
-    play._plan_at = math.inf  # no plan and no look
-    play.until(760.0)
-    counted = play.count(700.0)
-    assert counted > 60
-    if is_planned:
-        keeper.take_in(0, play.now, takes_over=False)
-    else:
-        play.planner.catch_up()
-        space.command("DEL", space.key("visited"))
-    rows = dict(zip(pages["id"].tolist(), pages["b"].tolist(), strict=True))
-    last = {page: max(play.visits[number]) for page, number in play.numbers.items()}
-    assert sum(abs(rows[page] / 1e6 - at) < 1.0 for page, at in last.items()) >= len(last) - play.want, "but for those under way"
-    most = []
-    monkeypatch.setattr(clock_keeper, "_FEW_WRITTEN", 0)
-    monkeypatch.setattr(clock_keeper, "shifted_pages", lambda *args: most.append(args[-1]))
-    with contextlib.suppress(AttributeError):
+    for since, is_planned in ((700.0, True), (760.0, False)):
         keeper.look(play.now)
-    assert most[0] == pytest.approx(0.2 * counted, abs=3)
+        play._plan_at = math.inf  # no plan and no look
+        play.until(since + 60.0)
+        counted = play.count(since)
+        assert counted > 60
+        if is_planned:
+            keeper.take_in(0, play.now, takes_over=False)
+        else:
+            play.planner.catch_up()
+            space.command("DEL", space.key("visited"))
+        rows = dict(zip(pages["id"].tolist(), pages["b"].tolist(), strict=True))
+        last = {page: max(play.visits[number]) for page, number in play.numbers.items()}
+        assert sum(abs(rows[page] / 1e6 - at) < 1.0 for page, at in last.items()) >= len(last) - play.want, "but for those under way"
+        most: list[float] = []
+        with monkeypatch.context() as patch, contextlib.suppress(AttributeError):
+            patch.setattr(clock_keeper, "_FEW_WRITTEN", 0)
+            patch.setattr(clock_keeper, "shifted_pages", lambda *args, most=most: most.append(args[-1]))
+            keeper.look(play.now)
+        assert most[0] == pytest.approx(0.2 * counted, abs=3)
 
 
 def test_clocks_that_count_no_more_are_taken_back_by_and_by(space, monkeypatch) -> None:

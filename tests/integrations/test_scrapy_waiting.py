@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from crawler import Crawler
-from crawls import State
+from crawler import Crawler, crawler
+from crawls import Crawl, State
 from misbehaving_site import MisbehavingSite
 
 from optimal_frontier.cli import main
@@ -22,30 +23,40 @@ def _cpu_s(pid: int) -> float:
     return sum(int((thread / "schedstat").read_text().split()[0]) for thread in Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
-def _takes_next_to_nothing(crawl: Crawler, site: MisbehavingSite, state: State, **more: Any) -> None:
-    """With the next deadline 60 s away the spider takes at most 0.5% of a core, though it looks for what others do each second.
+def _cpu_at(crawl: Crawl, moment: float) -> tuple[float, float]:
+    """Wait for a moment; return what the crawl has used by then, and when that was."""
+    crawl.until(lambda: time.monotonic() > moment, 60.0)
+    return _cpu_s(crawl.process.pid), time.monotonic()
 
+
+def test_waiting_spiders_are_idle(tmp_path: Path, site: MisbehavingSite, redis_socket: str, namespace: str) -> None:
+    """With the next deadline 60 s away a spider takes at most 0.5% of a core, though it looks for what others do each second.
+
+    So does one of four partitions that listens for keys: both wait at once, each with a state of its own, and are measured one by one.
     Between two plans, which take 10 to 40 ms each: 16.5 s after the first fetch one is made, and after 24 s the next.
     """
     spider = """
         class Tester(Base):
-            paths = ["/static/0"]
+            paths = ["/static/%d"]
     """
-    rules = [{"pattern": ".", "interval": 60}]
-    with crawl(spider, of_RULES=rules, of_RESOLVE_INTERVAL=60, of_MIN_INTERVAL=1, **more) as running:
-        running.until(lambda: site.fetches)
-        settled = site.fetches[0].at + 17.6
-        running.until(lambda: state.at(site.url("/static/0")).get("visits") and state.plan)
-        running.until(lambda: time.monotonic() > settled)
-        before, began = _cpu_s(running.process.pid), time.monotonic()
-        running.until(lambda: time.monotonic() > began + 6)
-        used = (_cpu_s(running.process.pid) - before) / (time.monotonic() - began)
-        assert len(site.fetches) == 1
-    assert used <= 0.005
-
-
-def test_waiting_spider_is_idle(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
-    _takes_next_to_nothing(crawl, site, state)
+    common: dict[str, Any] = {"of_RULES": [{"pattern": ".", "interval": 60}], "of_RESOLVE_INTERVAL": 60, "of_MIN_INTERVAL": 1}
+    with ExitStack() as stack:
+        crawls, states = [], []
+        for number, more in enumerate(({}, {"of_PARTITIONS": 4, "of_URL_KEYS": ["no-such-key"]})):
+            name = f"{namespace}-{number}"
+            crawls.append(stack.enter_context(crawler(tmp_path / name, site, redis_socket, name)(spider % number, **common, **more)))
+            states.append(State(f"unix://{redis_socket}", name))
+            stack.callback(states[-1].close)
+        settled = []
+        for number, (running, state) in enumerate(zip(crawls, states, strict=True)):
+            path = f"/static/{number}"
+            settled.append(running.until(lambda path=path: site.of(path))[0].at + 17.6)
+            running.until(lambda state=state, path=path: state.at(site.url(path)).get("visits") and state.plan)
+        begun = [_cpu_at(running, moment) for running, moment in zip(crawls, settled, strict=True)]
+        ended = [_cpu_at(running, began + 6) for running, (_, began) in zip(crawls, begun, strict=True)]
+        assert sorted(fetch.path for fetch in site.fetches) == ["/static/0", "/static/1"]
+    shares = [(after - before) / (end - began) for (before, began), (after, end) in zip(begun, ended, strict=True)]
+    assert max(shares) <= 0.005, shares
 
 
 def test_page_is_fetched_on_time_after_a_wait(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
@@ -103,8 +114,3 @@ def test_what_is_imported_or_forced_while_it_waits_is_fetched_within_about_a_sec
             began = time.monotonic()
             running.until(lambda n=n: len(site.fetches) == n)
             assert time.monotonic() - began < 1.5
-
-
-# The last one here: beside the first one it would be given to the same worker, and both wait for long.
-def test_waiting_spider_of_partitions_and_keys_is_idle(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
-    _takes_next_to_nothing(crawl, site, state, of_PARTITIONS=4, of_URL_KEYS=["no-such-key"])

@@ -34,6 +34,12 @@ def crawl_of(world: SyntheticWorld, policy: str, learner: str, horizon: float, s
     return made
 
 
+@pytest.fixture(scope="module")
+def crawled() -> PlannedCrawl:
+    """A crawl that has ended; what a test does to it afterwards is nothing to the others."""
+    return crawl_of(NEIGHBOURLY, "median", "live", 120.0, 2)
+
+
 def test_clocks_pay_where_pages_of_a_section_change_together() -> None:
     """Staleness falls by a fifth at least."""
     stale = {
@@ -82,17 +88,16 @@ def test_policies_that_do_not_learn_have_no_clocks() -> None:
     assert Bits().has_neighbourhoods is False
 
 
-def test_after_a_crawl_gates_of_neighbourly_hosts_are_open_and_deadlines_were_moved() -> None:
-    made = crawl_of(NEIGHBOURLY, "median", "live", 120.0, 2)
+def test_after_a_crawl_gates_of_neighbourly_hosts_are_open_and_deadlines_were_moved(crawled: PlannedCrawl) -> None:
+    made = crawled
     assert made.clocks is not None
     assert made.clocks.neighbourhoods.gates.is_open.mean() > 0.7
     assert made.clocks.rewritten > 500
     assert np.isfinite(made.crawl.a[made.crawl.s > 0.0]).all()
 
 
-def test_looks_keep_to_bounds_and_to_pages_whose_deadline_is_near() -> None:
-    made = crawl_of(NEIGHBOURLY, "median", "live", 100.0, 5)
-    clocks, crawl = made.clocks, made.crawl
+def test_looks_keep_to_bounds_and_to_pages_whose_deadline_is_near(crawled: PlannedCrawl) -> None:
+    clocks, crawl = crawled.clocks, crawled.crawl
     assert clocks is not None
     now = float(crawl.slots[-1]) + 2.0 * clocks.every
     before, score = crawl.a.copy(), crawl.score.copy()
@@ -107,9 +112,9 @@ def test_looks_keep_to_bounds_and_to_pages_whose_deadline_is_near() -> None:
     assert np.array_equal(crawl.score[untouched], score[untouched])
 
 
-def test_learning_by_clocks_leaves_posteriors_to_the_calendar() -> None:
+def test_learning_by_clocks_leaves_posteriors_to_the_calendar(crawled: PlannedCrawl) -> None:
     """The posterior after the same visits is the same with clocks and without."""
-    made = crawl_of(NEIGHBOURLY, "median", "live", 60.0, 6)
+    made = crawled
     assert made.clocks is not None
     other = PlannedCrawl(made.world, PLANNERS["median"](), LEARNERS["no-neighbourhoods"](made.world), 60.0, np.random.default_rng(6))
     for belief in (made.belief, other.belief):

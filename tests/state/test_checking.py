@@ -89,6 +89,18 @@ def test_paced_hosts_are_sound(judged):
     assert not found(judged)
 
 
+@pytest.mark.parametrize("last", [0, 255, 256, 600])
+def test_a_namespace_that_lost_its_number_of_partitions_is_counted(judged, last):
+    """By the last one of which there is anything; that of the first two stands beside it."""
+    namespace = judged.namespace
+    for k in {0, min(1, last), last}:
+        namespace.command("SET", namespace.key("d", k), b"any", partition=k)
+    namespace.command("HSET", namespace.key("meta"), "partitions", "many")
+    namespace.open()
+    assert namespace.partitions == last + 1
+    assert namespace.command("HGET", namespace.key("meta"), "partitions") == str(last + 1).encode()
+
+
 def test_partitions_are_checked(redis_socket, namespace):
     crawl = JudgedCrawl(redis_socket, namespace, partitions=3)
     urls = [f"http://h{at}.example/" for at in range(6)]

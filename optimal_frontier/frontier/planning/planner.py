@@ -6,7 +6,6 @@ that is lost costs time, not truth: judges make exact numbers at each visit.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
@@ -31,7 +30,7 @@ from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.optimization.sweeps import in_order
 from optimal_frontier.scheduling.price_law import is_as_planned, lasting_log_price, log_price_towards, price_step
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.namespace import Call, Namespace
+from optimal_frontier.state.namespace import Call, Namespace, texts
 from optimal_frontier.state.partition import BATCH
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import pack_numbers
@@ -124,9 +123,8 @@ class Planner:
         The first plans come quickly, one second after the first fetch and then at growing intervals, so that a new crawl does not
         wait RESOLVE_INTERVAL for what it has learned.
         """
-        plan = self._last_plan()
+        plan, fetched = self._last_plan(counts=True)
         self.is_incumbent = plan.get("planner", self.lock.owner) == self.lock.owner
-        fetched = self._fetched()
         if "time" not in plan:
             return 0.0 if fetched > 0 else None
         last = float(plan["time"])
@@ -170,7 +168,7 @@ class Planner:
     def _plan(self) -> PlanReport | None:
         began = time.monotonic()
         crawl, settings = self.crawl, self.settings
-        previous = self._last_plan()
+        previous, _ = self._last_plan()
         now = crawl.now(self._first())
         live = {k: LivePrice.read(self.namespace, k) for k in sorted(self.lock.fences)}
         if self._is_writing:  # the last plan was lost on its way
@@ -456,19 +454,23 @@ class Planner:
     def _first(self) -> int:
         return next(self._reachable())
 
-    def _last_plan(self) -> dict[str, str]:
-        """Read the last plan from the first partition that can be reached."""
-        lost: StateUnavailableError | None = None
+    def _last_plan(self, *, counts: bool = False) -> tuple[dict[str, str], int]:
+        """Read the last plan from the first partition that can be reached; and, if asked to, how many pages all of these have fetched."""
+        plan: dict[str, str] | None = None
+        fetched, lost = 0, StateUnavailableError("no partition can be reached")
         for k in self._reachable():
+            asked = [["HGET", self.namespace.key("stats", k), "fetched"]]
+            if plan is None:
+                asked.append(["HGETALL", self.namespace.key("plan", k)])
             try:
-                return self.namespace.hash("plan", k)
+                count, *told = self.namespace.commands(asked, partition=k)
             except StateUnavailableError as error:
                 lost = error
-        raise lost if lost is not None else StateUnavailableError("no partition can be reached")
-
-    def _fetched(self) -> int:
-        fetched = 0
-        for k in self._reachable():
-            with contextlib.suppress(StateUnavailableError):
-                fetched += int(self.namespace.command("HGET", self.namespace.key("stats", k), "fetched", partition=k) or 0)
-        return fetched
+                continue
+            fetched += int(count or 0)
+            plan = texts(*told) if told else plan
+            if not counts:
+                break
+        if plan is None:
+            raise lost
+        return plan, fetched

@@ -28,9 +28,10 @@ from optimal_frontier.papers.wolf.update_models.model import checked_crawls, che
 from optimal_frontier.validation import numeric_array, page_or_scalar
 
 #: Gauss-Legendre nodes and weights on [0, 1].
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-NODES: Final[tuple[float, ...]] = tuple(0.5 + 0.5 * _NODES)
-WEIGHTS: Final[tuple[float, ...]] = tuple(0.5 * _WEIGHTS)
+_NODES, _WEIGHTS = (0.5 * values[:, None] for values in np.polynomial.legendre.leggauss(16))
+_NODES += 0.5
+#: Up to so many pages all terms of their sums are made at once, as most of the time is numpy's own.
+FEW: Final = 64
 #: Pages a block: a kernel keeps about ten arrays of it.
 _WIDTH: Final = 8192
 #: Newton steps of `EvenlySpaced.crawls_worth`, 3 to 6 usually and more where the slope hardly depends on the gap any more; and the step
@@ -44,6 +45,19 @@ _STRIDE: Final = 2.0
 
 #: A kernel of some pages: their gaps (or slopes) and the interval in, one number per page out.
 Kernel = Callable[["EvenlySpaced", Floats, float], Floats]
+
+
+def quadrature(integrand: Callable[[Floats | float], Floats], pages: int) -> Floats:
+    """Return the integral from 0 to 1 of what ``integrand`` gives of so many pages, (pages,)."""
+    if pages <= FEW:
+        terms = iter(_WEIGHTS * integrand(_NODES))
+    else:
+        terms = (weight * integrand(node) for node, weight in zip(_NODES.ravel().tolist(), _WEIGHTS.ravel().tolist(), strict=True))
+    # One after the other, so that a page has the same beside any others: numpy's sum has another order where there is one page.
+    total = np.zeros(pages)
+    for term in terms:
+        total += term
+    return total
 
 
 class EvenlySpaced(ABC):
@@ -208,10 +222,7 @@ class EvenlySpaced(ABC):
 
     def _triangle(self, start: Floats, width: Floats) -> Floats:
         """``(lambda / h) int_0^h (h - s) G(d + s) ds``, where d is a gap and h is how much longer it was with one crawl less."""
-        total = np.zeros(start.shape)
-        for node, weight in zip(NODES, WEIGHTS, strict=True):
-            total += weight * (1.0 - node) * self._density(start + width * node)
-        return np.asarray(width * total)
+        return np.asarray(width * quadrature(lambda v: (1.0 - v) * self._density(start + width * v), start.size))
 
     def _decrease(self, visits: Floats, length: float) -> Floats:
         after = length / (visits + 2.0)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.problem import Floats
-from optimal_frontier.papers.wolf.update_models.evenly_spaced import NODES, WEIGHTS, EvenlySpaced
+from optimal_frontier.papers.wolf.update_models.evenly_spaced import EvenlySpaced, quadrature
 from optimal_frontier.papers.wolf.update_models.model import page_parameters
 from optimal_frontier.validation import numeric_array
 
@@ -100,9 +100,6 @@ def _fresh_time(y: Floats, q: Floats) -> Floats:
     return np.log1p(y) * np.where(rise == 0, 1.0, np.expm1(rise) / rise)
 
 
-def _integral(y: Floats, q: Floats, part: Callable[[float], float]) -> Floats:
+def _integral(y: Floats, q: Floats, part: Callable[[Floats | float], Floats | float]) -> Floats:
     """``q y int_0^1 part(v) (1 + y v)^-(q + 1) dv``."""
-    total = np.zeros(y.shape)
-    for node, weight in zip(NODES, WEIGHTS, strict=True):
-        total += weight * part(node) * np.exp(-(q + 1.0) * np.log1p(y * node))
-    return np.asarray(q * y * total)
+    return np.asarray(q * y * quadrature(lambda v: part(v) * np.exp(-(q + 1.0) * np.log1p(y * v)), y.size))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization.problem import DECADES, Floats
-from optimal_frontier.papers.wolf.update_models.evenly_spaced import EvenlySpaced
+from optimal_frontier.papers.wolf.update_models.evenly_spaced import FEW, EvenlySpaced
 from optimal_frontier.papers.wolf.update_models.model import page_parameters
 
 #: Shapes within this factor of 1: Gamma(2 / shape) and its like stay accurate.
@@ -154,7 +154,9 @@ def _summed(a: Floats, z: Floats) -> Floats:
         count += 1
         term *= most / (least + count)
     total = np.ones(z.shape)
-    for j in range(count, 0, -1):  # from the smallest term
-        total *= z / (a + j)
+    terms = np.arange(count, 0.0, -1.0)  # from the smallest
+    # Of few pages all ratios at once, as most of the time is numpy's own.
+    for ratio in z / (a + terms[:, None]) if z.size <= FEW else (z / (a + term) for term in terms.tolist()):
+        total *= ratio
         total += 1.0
     return total
