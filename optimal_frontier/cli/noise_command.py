@@ -61,6 +61,8 @@ def noise(options: Options, target: str, as_json: bool) -> None:
         is_page = "://" in target or _is_name(namespace, workplace, target)
         host = host_of(target) if is_page else check_host(target)
         kept, pages = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, host)
+        if not pages:
+            raise StateError(f"no page of host {target!r} is known")
         changes = template_changes(namespace, host)
     answer = {"target": target, "pages": pages, **_answer(kept, workplace.settings, is_page=is_page)}
     answer["template"] = {"changes": changes, **_template(kept, workplace.settings, is_page=is_page)}
@@ -104,8 +106,6 @@ def _of_host(namespace: Namespace, host: str) -> tuple[list[_Kept], int]:
         noisy = [(*one, kept) for one, raw in zip(known, memories, strict=True) if (kept := noise_of_memory(Memory.unpack(raw)))]
         urls = read_urls(namespace, [page for page, _, _ in noisy], [name for _, name, _ in noisy], k)
         found += [_Kept(url, kept, noise_of(kept.history)) for url, (_, _, kept) in zip(urls, noisy, strict=True) if url]
-    if not pages:
-        raise StateError(f"no page of host {host!r} is known")
     return found, pages
 
 
