@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 import click
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.settings.rules import Rule
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.scanning import read_host_names
 
+_PORT: Final = re.compile(r":\d+\Z")
 #: What help says of HOST.
 HOST_HELP: Final = "as in RULES: a.example, of any port, or a.example:8080"
 
@@ -26,12 +27,12 @@ def check_host(name: str) -> str:
 
     Examples
     --------
-    >>> check_host("A.example:8080")
-    'a.example:8080'
+    >>> check_host("A.example:8080"), check_host("[::1]:8080")
+    ('a.example:8080', '::1:8080')
     """
     if not name or any(character in "/?#@ " for character in name):
         raise ConfigurationError(f"{name!r} is no host; expected its name, as a.example or a.example:8080, and no URL")
-    return name.lower()
+    return name.lower().replace("[", "").replace("]", "")
 
 
 def host_given(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -39,18 +40,19 @@ def host_given(ctx: click.Context, parameter: click.Parameter, value: str | None
     return None if value is None else check_host(value)
 
 
-def numbers_of_host(names: Mapping[int, str], host: str) -> list[int]:
-    """Return the numbers of those of a partition's hosts that ``host`` means; ``names`` by number.
+def hosts_meant(names: Mapping[int, str], host: str) -> dict[int, str]:
+    """Return those of a partition's hosts that ``host`` means, as `check_host` returns it; ``names`` are by number.
 
     Examples
     --------
-    >>> numbers_of_host({1: "a.example", 2: "a.example:8080", 3: "b.example"}, "a.example")
-    [1, 2]
+    >>> names = {1: "a.example", 2: "a.example:8080", 3: "b.example", 4: "::1:8080"}
+    >>> hosts_meant(names, "a.example"), hosts_meant(names, "::1"), hosts_meant(names, "::1:8080")
+    ({1: 'a.example', 2: 'a.example:8080'}, {4: '::1:8080'}, {4: '::1:8080'})
     """
-    rule = Rule(None, host, {})
-    return [number for number, name in names.items() if rule.matches(f"http://{name}/")]
+    return {number: name for number, name in names.items() if host in (name, _PORT.sub("", name))}
 
 
-def partitions_of_host(namespace: Namespace, host: str) -> list[int]:
-    """Return the partitions in which pages of a host are: of one without a port it may be several."""
-    return [k for k in range(namespace.partitions) if numbers_of_host(read_host_names(namespace, k), host)]
+def partitions_of_host(namespace: Namespace, host: str) -> dict[int, dict[int, str]]:
+    """Return what `hosts_meant` does of each partition in which there are any: of a host without a port it may be several."""
+    meant = {k: hosts_meant(read_host_names(namespace, k), host) for k in range(namespace.partitions)}
+    return {k: hosts for k, hosts in meant.items() if hosts}

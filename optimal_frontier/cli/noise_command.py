@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import click
 
-from optimal_frontier.cli.host_naming import check_host, numbers_of_host, partitions_of_host
+from optimal_frontier.cli.host_naming import check_host, partitions_of_host
 from optimal_frontier.cli.output import NOTHING, number, printable, show_json, show_table
 from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
@@ -28,7 +28,7 @@ from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.reading import read_page
 from optimal_frontier.state.rows import ACTIVE
-from optimal_frontier.state.scanning import batches, read_host_names, read_pages, read_urls
+from optimal_frontier.state.scanning import batches, read_pages, read_urls
 
 #: Sections that are shown of a group of pages.
 _MOST_SHOWN: Final = 20
@@ -59,11 +59,12 @@ def noise(options: Options, target: str, as_json: bool) -> None:
     workplace = find_workplace(options)
     with opened_namespace(workplace) as namespace:
         is_page = "://" in target or _is_name(namespace, workplace, target)
-        host = host_of(target) if is_page else check_host(target)
-        kept, pages = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, host)
+        hosts = {} if is_page else partitions_of_host(namespace, check_host(target))
+        kept, pages = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, hosts)
         if not pages:
             raise StateError(f"no page of host {target!r} is known")
-        changes = template_changes(namespace, host)
+        names = [host_of(target)] if is_page else [name for some in hosts.values() for name in some.values()]
+        changes = sorted(change for name in names for change in template_changes(namespace, name))
     answer = {"target": target, "pages": pages, **_answer(kept, workplace.settings, is_page=is_page)}
     answer["template"] = {"changes": changes, **_template(kept, workplace.settings, is_page=is_page)}
     if as_json:
@@ -89,16 +90,15 @@ def _of_page(namespace: Namespace, workplace: Workplace, url: str) -> tuple[list
     return ([] if kept is None else [_Kept(str(reading.record.get("url", url)), kept, noise_of(kept.history))]), 1
 
 
-def _of_host(namespace: Namespace, host: str) -> tuple[list[_Kept], int]:
+def _of_host(namespace: Namespace, hosts: Mapping[int, Mapping[int, str]]) -> tuple[list[_Kept], int]:
     found: list[_Kept] = []
     pages = 0
-    for k in partitions_of_host(namespace, host):
-        names, table = read_host_names(namespace, k), read_pages(namespace, k)
-        meant = set(numbers_of_host(names, host))
+    for k, names in hosts.items():
+        table = read_pages(namespace, k)
         known = [
             (page.tobytes(), names[of])
             for page, of, state in zip(table.pages, table.heads["host"].tolist(), table.heads["state"].tolist(), strict=True)
-            if state == ACTIVE and of in meant
+            if state == ACTIVE and of in names
         ]
         pages += len(known)
         asked = batches([page for page, _ in known])

@@ -10,7 +10,7 @@ from typing import IO, Any, Final, NamedTuple
 
 import click
 
-from optimal_frontier.cli.host_naming import HOST_HELP, host_given, numbers_of_host
+from optimal_frontier.cli.host_naming import HOST_HELP, host_given, hosts_meant
 from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.output import number, printable
 from optimal_frontier.cli.page_identity import Identify
@@ -164,7 +164,7 @@ def _named(selection: Selection, found: Found) -> Iterator[str]:
 
 def _searched(namespace: Namespace, partition: int, host: str | None, pattern: re.Pattern[str] | None) -> Iterator[tuple[bytes, str]]:
     names = read_host_names(namespace, partition)
-    meant = None if host is None else set(numbers_of_host(names, host))
+    meant = None if host is None else hosts_meant(names, host)
     for page, value in scan_hash(namespace, "pages", partition):
         if len(value) < HEAD_BYTES + TAIL_BYTES:
             # Nothing is known of a damaged row; `--all` means it, too.

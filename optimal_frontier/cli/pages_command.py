@@ -11,7 +11,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.cli.host_naming import HOST_HELP, host_given, numbers_of_host, partitions_of_host
+from optimal_frontier.cli.host_naming import HOST_HELP, host_given, hosts_meant, partitions_of_host
 from optimal_frontier.cli.output import duration, number, show_json, show_table
 from optimal_frontier.cli.page_facts import change_rates, mean_intervals
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
@@ -119,7 +119,7 @@ def _read_part(namespace: Namespace, k: int, settings: FrontierSettings, host: s
     # What a request states counts from the next visit on, or the next plan.
     table.heads["importance"] = np.where(table.stated > 0, table.stated, table.heads["importance"])
     if host is not None:
-        table = table.chosen(np.isin(table.heads["host"], numbers_of_host(hosts, host)))
+        table = table.chosen(np.isin(table.heads["host"], list(hosts_meant(hosts, host))))
     published, log_price = read_published(namespace, k)
     now, heads = read_now(namespace, k), table.heads
     terms = Terms(log_price, published, settings)

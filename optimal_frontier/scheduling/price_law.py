@@ -26,6 +26,8 @@ FURTHER: Final = 3
 STARVED: Final = 1.0
 #: Visits come as planned if their rate differs by no more than this share from the budget.
 AS_PLANNED: Final = 0.1
+#: Least log price that counts: a price of nothing has no logarithm.
+_LEAST: Final = -1000.0
 #: A price that visits have found is an excursion from so much above the lasting one on: noise is less, but of few pages.
 NOISE: Final = 0.1
 #: Gain of the feedback, and that of a crawl of less than `FEW_PAGES` pages, where every single page shows in the price.
@@ -92,8 +94,8 @@ def moves_price(ranked: float, wait: float, slope: float, shortest: float, longe
 def is_as_planned(rate: float, budget: float) -> bool:
     """Tell whether visits come at the rate that was planned, both per second: then a plan sets the price (`log_price_towards`).
 
-    What a plan finds has no noise. What visits make of the price has, and each time that it is too high some pages are given up; but
-    where the bandwidth is another than the planned one, visits alone know.
+    What a plan finds has no noise. What visits make of the price has; but where the bandwidth is another than the planned one, visits
+    alone know.
 
     Examples
     --------
@@ -132,19 +134,20 @@ def lasting_log_price(planned: float, left: float) -> float:
     planned : float
         The plan's.
     left : float
-        The price that visits had found by the plan before; -inf where there was none.
+        The price that the plan before has left to the visits, its own or the one that they had found; -inf where there was none.
 
     Notes
     -----
     Behind a backlog (the crawl stood still for a while) the price is high until that is cleared. What would be given up then would wait for
-    the next plan. A price that two plans in a row have found is no excursion: the bandwidth is another than the planned one.
+    the next plan. A price that two plans in a row have found is taken for no excursion: the bandwidth is another than the planned one, or
+    the backlog has outlasted a plan.
 
     Examples
     --------
     >>> lasting_log_price(2.0, left=2.01), lasting_log_price(2.0, left=3.5)
     (2.11, 3.6)
     """
-    return max(planned, left) + NOISE
+    return max(planned, left, _LEAST) + NOISE
 
 
 def log_price_after(log_price: float, ranked: float, step: float) -> float:

@@ -85,7 +85,7 @@ def _close_after(name: str, value: object) -> int | None:
 def _redis_url(name: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         # Not quoted: even a value of the wrong type may hold a password.
-        raise ConfigurationError(f"{name}: expected a non-empty string, not {type(value).__name__}")
+        raise ConfigurationError(f"{name}: expected a non-empty string, not {'an empty one' if value == '' else type(value).__name__}")
     return value
 
 

@@ -313,23 +313,24 @@ def translated(spec: ConnectionSpec, key: str = "") -> Iterator[None]:
     except redis_errors.DataError:
         raise  # a programming error: redis-py cannot encode an argument
     except (redis_errors.RedisError, redis_errors.RedisClusterException) as exc:
-        error = _translate(exc, spec, key)
         # A server that does not know AUTH quotes the password, and a traceback would show the cause.
         is_clean = _scrubbed(str(exc), spec) == str(exc)
-        raise type(error)(_scrubbed(str(error), spec)) from (exc if is_clean else None)
+        raise _translate(exc, spec, key) from (exc if is_clean else None)
 
 
 def _translate(exc: Exception, spec: ConnectionSpec, key: str) -> StateError:
-    text = str(exc)
+    # Only what a server has said is masked: a password may be a word of ours, and what is missing would tell it.
+    text = _scrubbed(str(exc), spec)
     where = f"Redis at {spec.display} (OPTIMAL_FRONTIER_REDIS_URL)"
     # A code may stand anywhere: Redis before 7 wraps the errors of commands that a script calls.
-    codes = set(re.findall(r"\b[A-Z]{3,}\b", text))
+    codes = set(re.findall(r"\b[A-Z]{3,}\b", str(exc)))
     if isinstance(exc, redis_errors.NoPermissionError) or "NOPERM" in codes:
         return StateForbiddenError(f"{where}: the user lacks a permission: {text}")
     if "user executing the script" in text or "ACL failure in script" in text:
         return StateForbiddenError(f"{where}: the user lacks a permission: {_refused_in_script(text)}")
     if isinstance(exc, redis_errors.AuthenticationError) or codes & {"NOAUTH", "WRONGPASS"}:
-        return StateUnavailableError(f"wrong password or user for {spec.display} (OPTIMAL_FRONTIER_REDIS_URL): {text}")
+        hint = "" if spec.data_dir is not None or parse_url(spec.url).get("password") else " (the URL has no password)"
+        return StateUnavailableError(f"wrong password or user for {spec.display} (OPTIMAL_FRONTIER_REDIS_URL): {text}{hint}")
     if isinstance(exc, redis_errors.AuthenticationWrongNumberOfArgsError):
         return StateUnavailableError(f"wrong password or user for {spec.display} (OPTIMAL_FRONTIER_REDIS_URL): it takes no user name")
     if isinstance(exc, redis_errors.BusyLoadingError):
@@ -352,7 +353,7 @@ def _translate(exc: Exception, spec: ConnectionSpec, key: str) -> StateError:
         hint = "; does it speak TLS at this port?" if "connecting" in text and spec.display.startswith("rediss") else ""
         return StateUnavailableError(f"{where} did not answer in time: {text}{hint}")
     if isinstance(exc, redis_errors.ConnectionError):
-        return StateUnavailableError(f"cannot reach {where}: {_reason(exc)}")
+        return StateUnavailableError(f"cannot reach {where}: {_scrubbed(_reason(exc), spec)}")
     if "WRONGTYPE" in codes:
         what = f"the key {key!r}" if key else "one of our keys"
         return SchemaMismatchError(

@@ -174,10 +174,19 @@ def test_a_wrong_password_is_called_so(own_server: SimpleNamespace) -> None:
     assert isinstance(caught.value.__cause__, redis_errors.AuthenticationError)
 
 
+@pytest.mark.parametrize("word", ["wrong", "password", "Redis"])
+def test_a_password_that_is_a_word_of_ours_masks_nothing(own_server: SimpleNamespace, word: str) -> None:
+    """What is missing would tell it."""
+    with pytest.raises(StateUnavailableError) as caught:
+        connect(parse_redis_url(f"redis://crawler:{word}@127.0.0.1:{own_server.port}", Path()))
+    assert str(caught.value).startswith(f"wrong password or user for redis://127.0.0.1:{own_server.port}")
+    assert "(OPTIMAL_FRONTIER_REDIS_URL)" in str(caught.value)
+
+
 def test_a_missing_password_is_called_so(own_server: SimpleNamespace) -> None:
     own_server.admin.config_set("requirepass", PASSWORD)
     try:
-        with pytest.raises(StateUnavailableError, match="wrong password or user"):
+        with pytest.raises(StateUnavailableError, match="wrong password or user.*the URL has no password"):
             connect(parse_redis_url(f"redis://127.0.0.1:{own_server.port}", Path()))
         with connect(parse_redis_url(f"unix://:{PASSWORD}@{own_server.path}", Path())) as made:
             assert made.client.ping()

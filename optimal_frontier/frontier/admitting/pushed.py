@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from optimal_frontier.frontier.admitting.stored_requests import is_method
 from optimal_frontier.state.url_keys import Entry
 
 #: Longest entry, bytes.
@@ -91,6 +92,8 @@ def read_entry(entry: Entry) -> PushedUrl:
         (fields if name in _FIELDS else form_data)[name] = value
     if "importance" in fields and not 0 < fields["importance"] < float("inf"):
         raise ValueError(f"'importance' is {fields['importance']!r}: expected a number above 0")
+    if not is_method(fields.get("method", "GET")):
+        raise ValueError(f"'method' is {_short(fields['method'])}: expected the name of one, as POST")
     return PushedUrl(url.strip(), _priority(fields.pop("priority", entry.score)), fields, form_data)
 
 

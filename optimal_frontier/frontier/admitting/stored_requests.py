@@ -76,9 +76,20 @@ def fault_of_record(record: Mapping[Any, Any], host: str, schemes: Collection[st
     return _wrong_type(record, _PARTS, "") or _fault_of_parts(record) or _fault_of_meta(record.get("meta") or {})
 
 
+def is_method(text: str) -> bool:
+    """Tell whether a text is the name of an HTTP method.
+
+    Examples
+    --------
+    >>> is_method("PURGE"), is_method("FOO BAR")
+    (True, False)
+    """
+    return _METHOD.fullmatch(text) is not None
+
+
 def _fault_of_parts(record: Mapping[Any, Any]) -> str:
     method = record.get("method", "GET")
-    if method != "GET" and not _METHOD.fullmatch(method.decode("latin-1") if isinstance(method, bytes) else method):
+    if method != "GET" and not is_method(method.decode("latin-1") if isinstance(method, bytes) else method):
         return "its method is none"
     for name, value in (record.get("headers") or {}).items():
         values = value if isinstance(value, list | tuple) else [value]

@@ -101,7 +101,9 @@ class Courier:
         self._condition = threading.Condition()
         #: Collected for the next exchange.
         self._next = Exchange()
-        self.nothing_left = NothingLeft(self._condition, lambda: bool(self._next.pages), dispatcher.counted, complete_when)
+        self.nothing_left = NothingLeft(
+            self._condition, lambda: bool(self._next.pages), dispatcher.pending, dispatcher.arrivals, complete_when
+        )
         self._leases = HeldLeases(dispatcher.lease_s, has_turns=dispatcher.pause_s > 0)
         self._later: list[tuple[float, Moving | NewPage | Turn]] = []
         self._next_dispatch = 0.0
@@ -313,6 +315,8 @@ class Courier:
                 time.sleep(retry_s)  # the thread has nothing else to do
                 retry_s = min(_RETRY_LONGEST_S, 2 * retry_s)
                 heartbeat = 0.0  # nobody heard it
+                with self._condition:
+                    self.nothing_left.note_lost()
                 self._reconnect(carried)
                 continue
             retry_s = _RETRY_FIRST_S

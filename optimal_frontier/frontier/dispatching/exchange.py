@@ -262,9 +262,13 @@ class Dispatcher:
         outcome.waits_for_room = any(known.waits_for_room for known in served)
         return outcome
 
-    def counted(self, name: str) -> int:
-        """Return a counter, summed over all partitions that are served."""
-        return sum(self.namespace.counts(k).get(name, 0) for k in self._served)
+    def pending(self) -> int:
+        """Return how many pages wait for their first visit, in all partitions that are served."""
+        return sum(self.namespace.counts(k).get("pending", 0) for k in self._served)
+
+    def arrivals(self) -> int:
+        """Return how many pages were ever added, in all partitions."""
+        return self.namespace.counts().get("arrivals", 0)
 
     def leave(self, leases: Sequence[Lease], unused: Sequence[Start] = ()) -> None:
         """Give leases back at once, and the turns of hosts that came with them."""

@@ -75,8 +75,9 @@ class FollowUp:
             back = revived(row, now[partition])
             if back is not None:
                 self._namespace.run(revise_calls(partition, [(page, row.b, back, None)], "revived=1"))
+                outcome.new += 1
         for partition, replaced in grouped(outcome.replaced, lambda one: one[0]).items():
-            bring_back_replaced(self._namespace, partition, [page for _, page in replaced])
+            outcome.new += bring_back_replaced(self._namespace, partition, [page for _, page in replaced])
         told = [new for new in work.pages if new.lastmod is not None]
         if told:
             outcome.told_again = take_in(

@@ -31,8 +31,8 @@ class NothingLeft:
         Held by those who add pages.
     is_adding : callable
         Tells, under the lock, whether pages are to be stored still.
-    counted : callable
-        Returns a counter by its name: ``pending`` pages wait for their first visit, ``arrivals`` were ever added.
+    pending, arrivals : callable
+        Return how many pages wait for their first visit, and how many were ever added, by whomever.
     complete_when : callable, optional
         Tells whether the crawl is complete.
 
@@ -50,12 +50,13 @@ class NothingLeft:
         self,
         lock: threading.Condition,
         is_adding: Callable[[], bool],
-        counted: Callable[[str], int],
+        pending: Callable[[], int],
+        arrivals: Callable[[], int],
         complete_when: Callable[[], bool] | None,
     ) -> None:
         self._lock = lock
         self._is_adding = is_adding
-        self._counted = counted
+        self._pending, self._arrivals = pending, arrivals
         self._complete_when = complete_when
         self.looks_complete = self.is_idle = False
         self.is_empty = False
@@ -72,7 +73,13 @@ class NothingLeft:
     @property
     def is_complete(self) -> bool:
         """Whether ``complete_when`` said so, and no page is on its way that may be new."""
-        return self.looks_complete and not self._has_added
+        # In this order, as nobody holds the lock: what was added counts as such until what came of it is known.
+        return not self._has_added and self.looks_complete
+
+    @property
+    def has_added(self) -> bool:
+        """Whether pages were added of which nobody knows yet whether they are new."""
+        return self._has_added
 
     def note_added(self) -> None:
         """Note that there may be more to do; under the lock."""
@@ -83,6 +90,10 @@ class NothingLeft:
         if new:
             self.looks_complete = self.is_empty = False
         self._has_added = self._is_adding()
+
+    def note_lost(self) -> None:
+        """Note that an exchange got no reply; under the lock. What it has stored is not new to the one that repeats it."""
+        self.looks_complete = self.is_empty = False
 
     def begin_anew(self, quiet_s: float) -> None:
         """Note that the server has lost something, and that nothing is asked of it for some seconds; under the lock."""
@@ -100,8 +111,8 @@ class NothingLeft:
         elif outcome.wait is not None and not self.is_idle and began >= self._next_idle:
             self._next_idle = began + _IDLE_S
             try:
-                pending = self._counted("pending")
-                self.is_empty = pending == 0 and self._counted("arrivals") == 0
+                pending = self._pending()
+                self.is_empty = pending == 0 and self._arrivals() == 0
             except (OptimalFrontierError, ValueError) as error:
                 logger.debug("cannot tell whether anything is due: %s", error)  # the next exchange meets the same outage
                 return False
@@ -116,7 +127,7 @@ class NothingLeft:
             return False
         try:
             complete = self._complete_when()
-            self.is_empty = complete and self._counted("arrivals") == 0
+            self.is_empty = complete and self._arrivals() == 0
         except (OptimalFrontierError, ValueError) as error:
             logger.debug("cannot tell whether the crawl is complete: %s", error)  # the next exchange meets the same outage
             return False

@@ -184,7 +184,7 @@ class Outcome:
     waits_for_room : bool
         There may be more behind full slots.
     new : int
-        Pages that were added.
+        Pages that were added, or that came back: retired ones that are linked to, held ones that have another callback.
     trapped : list of (str, NewPage)
         Pages that were not taken, and why (see `traps.REASONS`).
     replaced : list of (int, bytes)

@@ -384,13 +384,17 @@ def _prices(rows: NDArray[np.void], published: Published, log_price: float) -> F
 
 
 def is_given_up(row: Row) -> bool:
-    """Tell whether no visit was worth the price to a page when its numbers were made: its longest wait alone decides."""
-    return row.state == ACTIVE and row.visits > 0 and row.failures == 0 and row.a >= NEVER_S
+    """Tell whether no visit was worth the price to a page when its numbers were made: its longest wait alone decides.
+
+    Not of pages that wait for a callback, or that buy visits at their update times.
+    """
+    return row.state == ACTIVE and row.visits > 0 and row.failures == 0 and not row.flags & (TIMED | HELD) and row.a >= NEVER_S
 
 
 def are_given_up(rows: NDArray[np.void]) -> NDArray[np.bool_]:
     """Tell of each row whether its page is given up: `is_given_up` for many."""
-    answer: NDArray[np.bool_] = (rows["state"] == ACTIVE) & (rows["visits"] > 0) & (rows["failures"] == 0) & (rows["a"] >= NEVER_S)
+    is_well = (rows["state"] == ACTIVE) & (rows["visits"] > 0) & (rows["failures"] == 0)
+    answer: NDArray[np.bool_] = is_well & (rows["flags"] & (TIMED | HELD) == 0) & (rows["a"] >= NEVER_S)
     return answer
 
 

@@ -7,6 +7,7 @@ that is lost costs time, not truth: judges make exact numbers at each visit.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -207,7 +208,9 @@ class Planner:
             made = {k: self._towards(k, terms, solved.log_price) for k, terms in made.items()}
             sets = dict.fromkeys(sets, True)
         for k, terms in made.items():
-            lasting = lasting_log_price(solved.log_price, live[k].published.left)
+            # A price in other units, or of even intervals, says nothing of this one.
+            left = -math.inf if switched or live[k].is_unset else live[k].published.left
+            lasting = lasting_log_price(solved.log_price, left)
             made[k] = terms._replace(published=replace(terms.published, lasting=lasting))
         if self.keeper is not None:
             self.keeper.terms = made

@@ -91,7 +91,7 @@ def is_displaced(pages: Pages, terms: Terms, now: float) -> NDArray[np.bool_]:
 def given_up(pages: Pages) -> int:
     """Return how many pages are given up, as their numbers have it."""
     some = np.flatnonzero(pages["a"] >= NEVER_S)
-    return int(np.count_nonzero(are_given_up(pages.some(some, ("state", "visits", "failures", "a")))))  # type: ignore[arg-type]  # by name
+    return int(np.count_nonzero(are_given_up(pages.some(some, ("state", "visits", "failures", "flags", "a")))))  # type: ignore[arg-type]  # by name
 
 
 def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, displaced: NDArray[np.bool_], yielded: Floats | None = None) -> Moved:

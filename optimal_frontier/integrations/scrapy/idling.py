@@ -63,8 +63,12 @@ class Idling:
 
     def _tell_if_empty(self) -> None:
         """Say once that there is nothing to crawl: it would be waited for in silence."""
-        is_one = not self._has_told and self._courier.nothing_left.is_empty and not self._crawler.stats.get_value(_SENT)
-        if not is_one:
+        left = self._courier.nothing_left
+        if self._has_told or not left.is_empty or self._crawler.stats.get_value(_SENT):
+            return
+        if self._incoming or left.has_added:  # other handlers of the signal have yielded some
+            return
+        if self._settings.close_after is not None and not left.looks_complete:
             return
         self._has_told = True
         keys, close_after = self._settings.url_keys, self._settings.close_after

@@ -57,7 +57,7 @@ class FakeDispatcher:
         self.answers: list[Callable[[Exchange], Outcome]] = []
         self.left: list[list[Lease]] = []
         self.reconnects = 0
-        self.first_visits = self.arrivals = 0
+        self.first_visits = self.arrived = 0
         self.settings = settings_of()
 
     @property
@@ -80,8 +80,11 @@ class FakeDispatcher:
     def reconnect(self) -> None:
         self.reconnects += 1
 
-    def counted(self, name: str) -> int:
-        return {"pending": self.first_visits, "arrivals": self.arrivals}[name]
+    def pending(self) -> int:
+        return self.first_visits
+
+    def arrivals(self) -> int:
+        return self.arrived
 
 
 @pytest.fixture
@@ -616,7 +619,21 @@ def test_a_crawl_stays_complete_when_known_pages_are_added_and_hides_it_until_th
     assert not left.is_complete  # nor is it closed
     told.set()
     eventually(lambda: left.is_complete)
-    complete[0] = False
+    left._next_look = math.inf  # what follows, no look says
     courier.add([page_of("a/2")])
     eventually(lambda: not left.looks_complete)
+    assert courier.stop(PATIENCE_S)
+
+
+def test_a_crawl_is_not_complete_after_an_exchange_without_a_reply(fake):
+    """The server may have stored what is known to it when it is sent again."""
+    courier = Courier(fake, lambda: None, lambda: True)
+    left = courier.nothing_left
+    courier.start()
+    eventually(lambda: left.is_complete)
+    left._next_look = math.inf
+    fake.answers = [fail, lambda _: Outcome()]
+    courier.add([page_of("a/1")])
+    assert courier.flush(PATIENCE_S)
+    assert not left.is_complete
     assert courier.stop(PATIENCE_S)

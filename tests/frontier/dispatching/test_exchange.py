@@ -388,10 +388,10 @@ def test_a_link_brings_a_retired_page_back(store):
     store.advance(2000.0)
     store.retire("h/1")
     store.advance(0.9 * REVIVED_AFTER_S)
-    dispatcher.exchange(Exchange(pages=[page_of("h/1")]))
+    assert dispatcher.exchange(Exchange(pages=[page_of("h/1")])).new == 0
     assert store.score("h/1") is None
     store.advance(0.2 * REVIVED_AFTER_S)
-    dispatcher.exchange(Exchange(pages=[page_of("h/1")]))
+    assert dispatcher.exchange(Exchange(pages=[page_of("h/1")])).new == 1  # there is more to do: a crawl is not complete
     assert (store.counts()["retired"], store.counts()["revived"]) == (0, 1)
     (handout,) = dispatcher.exchange(Exchange(want=1)).handouts
     assert (handout.row.state, handout.row.gone) == (ACTIVE, 2)

@@ -8,9 +8,11 @@ import pytest
 from judged_crawl import JudgedCrawl
 
 from optimal_frontier.frontier.dispatching.completion import Completion
+from optimal_frontier.frontier.dispatching.exchange import Dispatcher
 from optimal_frontier.frontier.dispatching.held_pages import AGAIN_S, Returning, bring_back, bring_back_replaced
 from optimal_frontier.frontier.dispatching.renaming import Renamed, rename_callback, stored_callbacks
 from optimal_frontier.frontier.dispatching.revising import force, forget
+from optimal_frontier.frontier.dispatching.work import Exchange
 from optimal_frontier.frontier.judging.callback_errors import after_callback_error
 from optimal_frontier.frontier.judging.holding import hold
 from optimal_frontier.frontier.judging.visits import Visit
@@ -187,6 +189,13 @@ def test_a_page_that_is_yielded_with_another_callback_comes_back(held):
     assert counts(held)["held"] == 1
     (handout,) = handouts(held)
     assert callbacks_of(handout.record) == ("renamed",)
+
+
+def test_a_held_page_that_comes_back_is_more_to_do(held):
+    """So that a crawl that was complete is so no more."""
+    dispatcher = Dispatcher(held.namespace, held.settings)
+    work = [held.new_page(SEEN, meta={b"scrapy_callback": b"renamed"})]
+    assert [dispatcher.exchange(Exchange(pages=work)).new for _ in range(2)] == [1, 0]
 
 
 def test_a_page_that_is_held_again_counts_once(held):

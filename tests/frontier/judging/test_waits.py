@@ -238,12 +238,19 @@ def many_rows(n: int) -> list[Row]:
     return made
 
 
-@pytest.mark.parametrize(("settings", "published"), CASES)
-def test_many_pages_get_the_numbers_of_one(settings: dict[str, object], published: Published):
+# In a moment in which the price of visits is above the plan's; a host at its limit asks for less than that, or for more.
+HIGH = [
+    ({}, planned(5.0, lasting=3.0, host_prices={1: 4.0, 2: 0.7}), 7.0),
+    ({"OBJECTIVE": "changes"}, planned(-1.0, lasting=-0.9), 0.5),
+]
+
+
+@pytest.mark.parametrize(("settings", "published", "log_price"), [*((*case, case[1].log_price) for case in CASES), *HIGH])
+def test_many_pages_get_the_numbers_of_one(settings: dict[str, object], published: Published, log_price: float):
     """Those that do not go by the price keep what is stored."""
     rows, now = many_rows(300), AT + 1.0
     pages = [n.to_bytes(12, "little") for n in range(300)]
-    found = Terms(published.log_price, published, parse(**settings))
+    found = Terms(log_price, published, parse(**settings))
     table = np.frombuffer(b"".join(value.pack() for value in rows), LAYOUT)
     made = numbers_of_rows(table, np.frombuffer(b"".join(pages), "V12"), found, now)
     priced = goes_by_price(table)
