@@ -186,7 +186,7 @@ def test_a_password_that_is_a_word_of_ours_masks_nothing(own_server: SimpleNames
 def test_a_missing_password_is_called_so(own_server: SimpleNamespace) -> None:
     own_server.admin.config_set("requirepass", PASSWORD)
     try:
-        with pytest.raises(StateUnavailableError, match="wrong password or user.*the URL has no password"):
+        with pytest.raises(StateUnavailableError, match=r"wrong password or user.*the URL has no password"):
             connect(parse_redis_url(f"redis://127.0.0.1:{own_server.port}", Path()))
         with connect(parse_redis_url(f"unix://:{PASSWORD}@{own_server.path}", Path())) as made:
             assert made.client.ping()
