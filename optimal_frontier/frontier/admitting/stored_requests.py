@@ -34,6 +34,7 @@ _REQUEST: Final[Mapping[str, tuple[type, ...]]] = {
     "flags": (list, tuple),
     "dont_filter": (bool,),
     "encoding": (str,),
+    "rule": (int,),
 }
 #: Names of the parts of a record, and their types.
 _PARTS: Final[Mapping[str, tuple[type, ...]]] = {

@@ -13,6 +13,7 @@ from w3lib.util import to_bytes, to_unicode
 from optimal_frontier.frontier.hosts import names_of
 from optimal_frontier.integrations.frontera.requests import ANNOUNCEMENT, FINGERPRINT, IMPORTANCE, KIND, LASTMOD
 from optimal_frontier.integrations.scrapy.callbacks import Callbacks
+from optimal_frontier.integrations.scrapy.crawl_rules import RULE, is_of_rules, key_of_request, rule_now
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, GATE, LEASE, LOCAL, META
 
 #: What is of one process in meta.
@@ -99,6 +100,8 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             rest["dont_filter"] = True
         if scrapy_request.encoding != "utf-8":
             rest["encoding"] = scrapy_request.encoding
+        if (rule := key_of_request(self.spider, scrapy_request)) is not None:
+            rest[RULE] = rule
         if rest:
             meta[b"scrapy_request"] = rest
         meta[b"origin_is_frontier"] = True
@@ -136,6 +139,13 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             stored = meta.get(key)
             functions[name] = self._method(to_unicode(stored)) if stored else None
         rest = meta.get(b"scrapy_request") or {}
+        # What is of this process is never stored: somebody else has written it.
+        plain = {k: v for k, v in (meta.get(b"scrapy_meta") or {}).items() if k not in _OF_THIS_PROCESS}
+        if is_of_rules(self.spider, plain, functions["callback"]):
+            plain["rule"] = rule_now(self.spider, frontier_request.url, plain["rule"], rest.get(RULE))
+            if plain["rule"] is None:
+                del plain["rule"]
+                functions = dict.fromkeys(functions)
         return Request(
             frontier_request.url,
             callback=functions["callback"],
@@ -144,8 +154,7 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             headers=frontier_request.headers,
             body=frontier_request.body,
             cookies=frontier_request.cookies,
-            # What is of this process is never stored: somebody else has written it.
-            meta={k: v for k, v in (meta.get(b"scrapy_meta") or {}).items() if k not in _OF_THIS_PROCESS},
+            meta=plain,
             encoding=rest.get("encoding", "utf-8"),
             priority=rest.get("priority", 0),
             flags=rest.get("flags"),
