@@ -40,6 +40,8 @@ class NothingLeft:
     ----------
     looks_complete : bool
         What ``complete_when`` said last; a new page takes it back.
+    has_added : bool
+        Pages were added, and nobody knows yet which of them are new.
     is_idle : bool
         Nothing can be handed out now, and no page waits for its first visit.
     is_empty : bool
@@ -60,8 +62,7 @@ class NothingLeft:
         self._complete_when = complete_when
         self.looks_complete = self.is_idle = False
         self.is_empty = False
-        #: Pages were added, and nobody knows yet which of them are new.
-        self._has_added = False
+        self.has_added = False
         #: When to look next, local monotonic times.
         self._next_look = self._next_idle = 0.0
 
@@ -74,22 +75,17 @@ class NothingLeft:
     def is_complete(self) -> bool:
         """Whether ``complete_when`` said so, and no page is on its way that may be new."""
         # In this order, as nobody holds the lock: what was added counts as such until what came of it is known.
-        return not self._has_added and self.looks_complete
-
-    @property
-    def has_added(self) -> bool:
-        """Whether pages were added of which nobody knows yet whether they are new."""
-        return self._has_added
+        return not self.has_added and self.looks_complete
 
     def note_added(self) -> None:
         """Note that there may be more to do; under the lock."""
-        self.is_idle, self._has_added = False, True
+        self.is_idle, self.has_added = False, True
 
     def note_stored(self, new: int) -> None:
         """Note that what was added is stored, and how many pages of it are new; under the lock."""
         if new:
             self.looks_complete = self.is_empty = False
-        self._has_added = self._is_adding()
+        self.has_added = self._is_adding()
 
     def note_lost(self) -> None:
         """Note that an exchange got no reply; under the lock. What it has stored is not new to the one that repeats it."""
