@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.scanning import read_host_names
 
@@ -50,6 +50,11 @@ def hosts_meant(names: Mapping[int, str], host: str) -> dict[int, str]:
     ({1: 'a.example', 2: 'a.example:8080'}, {4: '::1:8080'}, {4: '::1:8080'})
     """
     return {number: name for number, name in names.items() if host in (name, _PORT.sub("", name))}
+
+
+def unknown_host(host: str) -> StateError:
+    """Return the error of every command that finds no page of a host."""
+    return StateError(f"no page of host {host!r} is known")
 
 
 def partitions_of_host(namespace: Namespace, host: str) -> dict[int, dict[int, str]]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from optimal_frontier.cli.host_naming import check_host, partitions_of_host
+from optimal_frontier.cli.host_naming import check_host, partitions_of_host, unknown_host
 from optimal_frontier.cli.output import NOTHING, number, printable, show_json, show_table
 from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
@@ -62,7 +62,7 @@ def noise(options: Options, target: str, as_json: bool) -> None:
         hosts = {} if is_page else partitions_of_host(namespace, check_host(target))
         kept, pages = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, hosts)
         if not pages:
-            raise StateError(f"no page of host {target!r} is known")
+            raise unknown_host(target)
         names = [host_of(target)] if is_page else [name for some in hosts.values() for name in some.values()]
         changes = sorted(change for name in names for change in template_changes(namespace, name))
     answer = {"target": target, "pages": pages, **_answer(kept, workplace.settings, is_page=is_page)}

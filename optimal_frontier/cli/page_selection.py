@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Final, NamedTuple
 
 import click
 
-from optimal_frontier.cli.host_naming import HOST_HELP, host_given, hosts_meant
+from optimal_frontier.cli.host_naming import HOST_HELP, host_given, partitions_of_host, unknown_host
 from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.output import number, printable
 from optimal_frontier.cli.page_identity import Identify
@@ -133,6 +133,8 @@ def find_pages(namespace: Namespace, selection: Selection, identify: Identify) -
     ------
     ConfigurationError
         A URL is none.
+    StateError
+        No page of the host is known.
     """
     found = Found()
     if selection.is_spelt_out or selection.file is not None:
@@ -143,9 +145,17 @@ def find_pages(namespace: Namespace, selection: Selection, identify: Identify) -
                 else:
                     found.take(Chosen(place.partition, place.page), url)
         return found
-    for partition in range(namespace.partitions):
-        for page, url in _searched(namespace, partition, selection.host, selection.pattern):
-            found.take(Chosen(partition, page), url)
+    host, pattern = selection.host, selection.pattern
+    meant = None if host is None else partitions_of_host(namespace, host)
+    is_known = host is None
+    for partition in range(namespace.partitions) if meant is None else meant:
+        names = read_host_names(namespace, partition) if meant is None else meant[partition]
+        for page, url in _stored(namespace, partition, names, selection):
+            is_known = True
+            if pattern is None or pattern.search(url) is not None:
+                found.take(Chosen(partition, page), url)
+    if host is not None and not is_known:
+        raise unknown_host(host)
     return found
 
 
@@ -162,21 +172,17 @@ def _named(selection: Selection, found: Found) -> Iterator[str]:
             yield row.url
 
 
-def _searched(namespace: Namespace, partition: int, host: str | None, pattern: re.Pattern[str] | None) -> Iterator[tuple[bytes, str]]:
-    names = read_host_names(namespace, partition)
-    meant = None if host is None else hosts_meant(names, host)
+def _stored(namespace: Namespace, partition: int, names: Mapping[int, str], selection: Selection) -> Iterator[tuple[bytes, str]]:
+    """Yield page and URL of a partition's pages: with a host, of those that ``names`` names."""
     for page, value in scan_hash(namespace, "pages", partition):
         if len(value) < HEAD_BYTES + TAIL_BYTES:
             # Nothing is known of a damaged row; `--all` means it, too.
-            if meant is None and pattern is None:
+            if selection.everything:
                 yield page, f"(damaged row {page.hex()})"
             continue
         row = Row.unpack(value)
-        if row.state == TRANSIENT or (meant is not None and row.host not in meant):
-            continue
-        url = url_of_record(value[HEAD_BYTES + TAIL_BYTES :], names.get(row.host, ""))
-        if pattern is None or pattern.search(url) is not None:
-            yield page, url
+        if row.state != TRANSIENT and (selection.host is None or row.host in names):
+            yield page, url_of_record(value[HEAD_BYTES + TAIL_BYTES :], names.get(row.host, ""))
 
 
 def batches_of(values: Iterator[Any], size: int) -> Iterator[list[Any]]:
@@ -260,18 +266,18 @@ def in_chunks(found: Found, what: str, do: Callable[[int, list[bytes]], None]) -
     return done == len(found.pages)
 
 
-def unknown_urls(found: Found, name: str) -> None:
+def list_unknown(urls: Sequence[str], name: str, known: int) -> None:
     """List the URLs that name no page of the namespace ``name``.
 
     Raises
     ------
     StateError
-        There is nothing else.
+        ``known``, the number of the others, is 0.
     """
-    if found.unknown and not found.pages:
-        more = f" and {number(len(found.unknown) - 1)} more are" if len(found.unknown) > 1 else " is"
-        raise StateError(f"{found.unknown[0]}{more} not known in namespace {name!r}")
-    for url in found.unknown[:_SHOWN]:
+    if urls and not known:
+        more = f" and {number(len(urls) - 1)} more are" if len(urls) > 1 else " is"
+        raise StateError(f"{urls[0]}{more} not known in namespace {name!r}")
+    for url in urls[:_SHOWN]:
         click.echo(printable(f"{url} is not known"), err=True)
-    if len(found.unknown) > _SHOWN:
-        click.echo(f"and {number(len(found.unknown) - _SHOWN)} more are not known", err=True)
+    if len(urls) > _SHOWN:
+        click.echo(f"and {number(len(urls) - _SHOWN)} more are not known", err=True)

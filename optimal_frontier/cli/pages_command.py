@@ -11,11 +11,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.cli.host_naming import HOST_HELP, host_given, hosts_meant, partitions_of_host
+from optimal_frontier.cli.host_naming import HOST_HELP, host_given, partitions_of_host, unknown_host
 from optimal_frontier.cli.output import duration, number, show_json, show_table
 from optimal_frontier.cli.page_facts import change_rates, mean_intervals
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
-from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.update_times import interval_of_timed, republished
 from optimal_frontier.frontier.judging.waits import Terms
@@ -93,10 +92,10 @@ def list_pages(
     StateError
         No page of the host is known.
     """
-    partitions = range(namespace.partitions) if host is None else partitions_of_host(namespace, host)
-    parts = [_read_part(namespace, k, settings, host) for k in partitions]
+    meant = dict.fromkeys(range(namespace.partitions)) if host is None else partitions_of_host(namespace, host)
+    parts = [_read_part(namespace, k, settings, hosts) for k, hosts in meant.items()]
     if host is not None and not any(len(part.table.pages) for part in parts):
-        raise StateError(f"no page of host {host!r} is known")
+        raise unknown_host(host)
     keys = [part.key(sort) for part in parts]
     chosen = []
     for at, part in enumerate(parts):
@@ -114,12 +113,15 @@ def list_pages(
     return [rows[at, place] for _, _, at, place in chosen]
 
 
-def _read_part(namespace: Namespace, k: int, settings: FrontierSettings, host: str | None) -> _Part:
-    table, hosts = read_pages(namespace, k), read_host_names(namespace, k)
+def _read_part(namespace: Namespace, k: int, settings: FrontierSettings, meant: dict[int, str] | None) -> _Part:
+    """Read a partition; with names of hosts only the pages of these."""
+    table = read_pages(namespace, k)
     # What a request states counts from the next visit on, or the next plan.
     table.heads["importance"] = np.where(table.stated > 0, table.stated, table.heads["importance"])
-    if host is not None:
-        table = table.chosen(np.isin(table.heads["host"], list(hosts_meant(hosts, host))))
+    if meant is not None:
+        table = table.chosen(np.isin(table.heads["host"], list(meant)))
+    # After the pages: each of them has its host.
+    hosts = read_host_names(namespace, k) if meant is None else meant
     published, log_price = read_published(namespace, k)
     now, heads = read_now(namespace, k), table.heads
     terms = Terms(log_price, published, settings)

@@ -8,12 +8,16 @@ from typing import IO, Any, Final
 import click
 
 from optimal_frontier.cli.output import NOTHING, duration, number, printable, show_json, show_table
+from optimal_frontier.cli.page_identity import Identify, identified_in
+from optimal_frontier.cli.page_selection import list_unknown
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.estimation.signal_sources import LEAST_PRECISION
 from optimal_frontier.frontier.admitting.pinged import check_source, check_url
+from optimal_frontier.frontier.dispatching.revising import locate
 from optimal_frontier.frontier.judging.source_worths import source_of
 from optimal_frontier.scheduling.signals import evidence, unannounced
+from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.pings import write_pings
 from optimal_frontier.state.source_lessons import Record, is_ping
 from optimal_frontier.state.source_records import all_sources
@@ -31,7 +35,8 @@ def ping(options: Options, urls: tuple[str, ...], source: str | None, file: IO[b
     """Say that pages have changed. A crawl that runs visits them as soon as that is worth it; one that starts later, then.
 
     A ping is the word of its source, and counts for what that has been worth; without --source it is taken for that of a person, who is
-    believed. It makes no pages: of a URL that is not known it is counted and dropped. `force` fetches pages whatever they are worth.
+    believed. It makes no pages: URLs that are not known are listed, and nothing is sent of them. `force` fetches pages whatever they are
+    worth.
     """
     if not urls and file is None:
         raise click.UsageError("which pages? Give URLs, or --file")
@@ -43,8 +48,14 @@ def ping(options: Options, urls: tuple[str, ...], source: str | None, file: IO[b
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
     sent = skipped = 0
-    waiting = list(urls)
-    with opened_namespace(find_workplace(options)) as namespace:
+    waiting, unknown = list(urls), list[str]()
+    workplace = find_workplace(options)
+    with opened_namespace(workplace) as namespace:
+        try:
+            identify = identified_in(namespace, workplace)
+        except ConfigurationError as error:
+            identify = None  # only the crawl can tell then: it drops pings of other URLs
+            click.echo(printable(f"sent without a look at which pages are known: {error}"), err=True)
         for line in _lines(file):
             try:
                 check_url(line)
@@ -53,11 +64,21 @@ def ping(options: Options, urls: tuple[str, ...], source: str | None, file: IO[b
                 continue
             waiting.append(line)
             if len(waiting) >= _BATCH:
-                sent += write_pings(namespace, waiting, source)
+                sent += write_pings(namespace, _known(namespace, identify, waiting, unknown), source)
                 waiting = []
-        sent += write_pings(namespace, waiting, source)
+        sent += write_pings(namespace, _known(namespace, identify, waiting, unknown), source)
+    list_unknown(unknown, workplace.settings.namespace, sent)
     left = f"; {number(skipped)} lines are no URLs" if skipped else ""
     click.echo(f"{number(sent)} {'ping' if sent == 1 else 'pings'} sent{left}")
+
+
+def _known(namespace: Namespace, identify: Identify | None, urls: Sequence[str], unknown: list[str]) -> Sequence[str]:
+    """Return those that name a page; the others go to ``unknown``."""
+    if identify is None:
+        return urls
+    places = locate(namespace, map(identify, urls))
+    unknown += [url for url, place in zip(urls, places, strict=True) if place is None]
+    return [url for url, place in zip(urls, places, strict=True) if place is not None]
 
 
 def _lines(file: IO[bytes] | None) -> Iterator[str]:

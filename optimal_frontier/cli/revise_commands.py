@@ -11,7 +11,7 @@ import click
 from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.output import duration, number
 from optimal_frontier.cli.page_identity import check_url, identified_in
-from optimal_frontier.cli.page_selection import Found, Selection, confirmed, find_pages, in_chunks, selecting, unknown_urls
+from optimal_frontier.cli.page_selection import Found, Selection, confirmed, find_pages, in_chunks, list_unknown, selecting
 from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.frontier.admitting.pages import stored_importance
@@ -208,7 +208,7 @@ def _run(options: Options, selection: Selection, what: str, begin: Callable[[Nam
     workplace = find_workplace(options)
     with opened_namespace(workplace) as namespace:
         found = find_pages(namespace, selection, identified_in(namespace, workplace))
-        unknown_urls(found, workplace.settings.namespace)
+        list_unknown(found.unknown, workplace.settings.namespace, len(found.pages))
         if confirmed(selection, found, what):
             do, sentence = begin(namespace, workplace.settings, found)
             is_whole = in_chunks(found, what, do)

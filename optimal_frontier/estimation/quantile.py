@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any, Final
 
@@ -16,6 +17,9 @@ Floats = NDArray[np.float64]
 #: Below this a quantile of a Gamma(shape, 1) is its leading term to the last digit, and soon no float at all.
 _TINY: Final = 1e-290
 _LARGEST: Final = float(np.finfo(np.float64).max)
+#: Logarithms of the shapes between which `many_medians` interpolates, and of how many.
+_LOG_SHAPES: Final = (math.log(0.05), math.log(1e4))
+_KNOTS: Final = 1 << 16
 
 
 def posterior_quantile(shape: ArrayLike, time: ArrayLike, level: ArrayLike) -> Floats:
@@ -68,6 +72,32 @@ def posterior_median(shape: ArrayLike, time: ArrayLike) -> Floats:
     a, b = number_array("shape", shape, positive=True), number_array("time", time, positive=True)
     broadcast_shape(shape=a, time=b)
     return _quantile(a, b, np.asarray(0.5))
+
+
+def many_medians(shape: Floats, time: Floats) -> Floats:
+    """`posterior_median` of very many pages, about 0.15 us each: relative error below 1e-7, as of rows in 32 bits. Trusts its input.
+
+    Notes
+    -----
+    Logarithms of the medians at unit time, interpolated linearly between 65,536 logarithms of shapes from 0.05 to 10,000; those of other
+    shapes are found exactly.
+
+    Examples
+    --------
+    >>> many_medians(np.array([1.0, 10.0]), np.array([2.0, 2.0])).round(6).tolist()
+    [0.346574, 4.834357]
+    """
+    log_shape = np.log(shape)
+    medians = np.exp(np.interp(log_shape, *_knots())) / time
+    far = np.flatnonzero((log_shape <= _LOG_SHAPES[0]) | (log_shape >= _LOG_SHAPES[1]))
+    medians[far] = _quantile(shape[far], time[far], np.asarray(0.5))
+    return np.minimum(medians, _LARGEST)
+
+
+@cache
+def _knots() -> tuple[Floats, Floats]:
+    log_shapes = np.linspace(*_LOG_SHAPES, _KNOTS)
+    return log_shapes, np.log(_quantile(np.exp(log_shapes), np.asarray(1.0), np.asarray(0.5)))
 
 
 def median_one(shape: float, time: float) -> float:

@@ -14,7 +14,7 @@ from optimal_frontier.settings.parsing import fail, from_json, listed, number
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*")
 _HOST: Final = re.compile(r"\*|(?:\*\.)?[^\s/*@]+")
 #: Schemes whose URLs name no place: what such a URL shows never changes.
-_NO_PLACES: Final = frozenset({"about", "blob", "data", "javascript", "mailto", "sms", "tel"})
+NO_PLACES: Final = frozenset({"about", "blob", "data", "javascript", "mailto", "sms", "tel"})
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def parse_schemes(name: str, value: object) -> tuple[str, ...]:
     schemes = tuple(each.lower() if isinstance(each, str) else "" for each in listed(name, value, expected))
     if not schemes or not all(_SCHEME.fullmatch(each) for each in schemes):
         raise fail(name, value, expected)
-    no_places = sorted(_NO_PLACES.intersection(schemes))
+    no_places = sorted(NO_PLACES.intersection(schemes))
     if no_places:
         raise fail(name, value, f"{expected}; {', '.join(no_places)} name no place, and are never pages")
     return schemes

@@ -175,6 +175,22 @@ def parse_redis_url(url: str, project_dir: Path) -> ConnectionSpec:
     return ConnectionSpec(f"{scheme}://{name_of(Node(parts.hostname or 'localhost', port or 6379))}/{db}", url)
 
 
+class _PromptTls(redis.SSLConnection):  # type: ignore[misc]  # redis is untyped
+    """A connection whose handshake ends with the time for connecting, not that for a reply: a server without TLS says nothing at all."""
+
+    socket_timeout: Any
+
+    def _connect(self) -> Any:
+        reply_s = self.socket_timeout
+        self.socket_timeout = min((s for s in (reply_s, self.socket_connect_timeout) if s is not None), default=None)
+        try:
+            connected = super()._connect()
+        finally:
+            self.socket_timeout = reply_s
+        connected.settimeout(reply_s)
+        return connected
+
+
 class Connection:
     """A client of one Redis, and for the embedded one a hold on the server. Made by `connect`; threads may share it.
 
@@ -256,7 +272,7 @@ class Connection:
                 return
             client = _make_client(self.spec, socket_path)
             try:
-                with translated(self.spec):
+                with translated(self.spec, is_new=self._client is None):
                     node = answering(client) if self.spec.cluster else client
                     node.ping()
                     _check_version(node, self.spec)
@@ -298,7 +314,7 @@ def connect(spec: ConnectionSpec) -> Connection:
 
 
 @contextlib.contextmanager
-def translated(spec: ConnectionSpec, key: str = "") -> Iterator[None]:
+def translated(spec: ConnectionSpec, key: str = "", *, is_new: bool = False) -> Iterator[None]:
     """Turn redis-py's exceptions into `StateError` and its kin, with the cause kept.
 
     Parameters
@@ -307,6 +323,8 @@ def translated(spec: ConnectionSpec, key: str = "") -> Iterator[None]:
         Whose `display` the message shows.
     key : str, optional
         Key that the block works on, to be named when it holds another type.
+    is_new : bool, optional
+        The block makes a connection: one that is closed at once may be to a server that speaks TLS only.
     """
     try:
         yield
@@ -315,7 +333,11 @@ def translated(spec: ConnectionSpec, key: str = "") -> Iterator[None]:
     except (redis_errors.RedisError, redis_errors.RedisClusterException) as exc:
         # A server that does not know AUTH quotes the password, and a traceback would show the cause.
         is_clean = _scrubbed(str(exc), spec) == str(exc)
-        raise _translate(exc, spec, key) from (exc if is_clean else None)
+        error = _translate(exc, spec, key)
+        is_plain = spec.url.startswith(("redis://", "redis+cluster://"))
+        if is_new and is_plain and isinstance(error, StateUnavailableError) and re.search("reset by peer|closed by server", str(error)):
+            error = StateUnavailableError(f"{error}; a server that speaks TLS needs rediss:// or rediss+cluster://")
+        raise error from (exc if is_clean else None)
 
 
 def _translate(exc: Exception, spec: ConnectionSpec, key: str) -> StateError:
@@ -439,8 +461,10 @@ def _make_client(spec: ConnectionSpec, socket_path: str | None) -> Any:
     else:
         options = _client_options(spec.url)
     if not spec.cluster:
+        if options.get("connection_class") is redis.SSLConnection:
+            options["connection_class"] = _PromptTls
         return redis.Redis.from_pool(redis.ConnectionPool(**options))
-    with translated(spec):
+    with translated(spec, is_new=True):
         return cluster_client(options, spec.nodes)
 
 

@@ -36,7 +36,7 @@ def flagged(crawl: Crawl) -> set[str]:
         (["--pattern", "less$|hot"], {WORTHLESS, HOT}),
         (["--all"], {HOT, WARM, WORTHLESS}),
         ([HOT, WORTHLESS], {HOT, WORTHLESS}),
-        (["--host", "nowhere.example"], set()),
+        (["--host", "a.example", "--pattern", "nowhere"], set()),
     ],
 )
 def test_pages_are_chosen_by_name_host_pattern_or_all(run, crawl, chosen, pages):
@@ -44,6 +44,19 @@ def test_pages_are_chosen_by_name_host_pattern_or_all(run, crawl, chosen, pages)
     assert result.exit_code == 0, result.output
     assert flagged(crawl) == pages
     assert result.stdout.startswith(f"{len(pages)} to be parsed again")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["forget"], ["force", "--pattern", "."], ["reparse", "--pattern", "x"], ["importance", "3"], ["forget", "--dry-run"], ["pages"]],
+)
+def test_a_host_without_pages_is_an_error_that_names_it(run, crawl, command):
+    """One that is known by name only, too: all of its pages were forgotten."""
+    run("forget", WORTHLESS, UNSEEN)
+    for host in ("nowhere.example", "b.example:8080"):
+        result = run(*command, "--host", host)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == f"optimal-frontier: no page of host '{host}' is known\n"
 
 
 def test_a_file_lists_pages_one_a_line(run, crawl):

@@ -224,10 +224,13 @@ def test_what_is_below_something_is_found_in_linear_time_however_deep_that_is_ne
 
 def test_paths_that_look_at_every_depth_twice_take_linear_time() -> None:
     """What lies in many of the elements found on the way is gone through once."""
-    text = '{"items":' * 200 + "[" + '{"views":1},' * 30_000 + "0]" + "}" * 200
-    before = time.process_time()
-    assert same(text, text.replace("1", "2"), json_of, exclude=["$..items..views"])
-    assert time.process_time() - before < 1.5
+    times = []
+    for depth in (5, 5, 200):  # the first one warms up
+        text = '{"items":' * depth + "[" + '{"views":1},' * 20_000 + "0]" + "}" * depth
+        before = time.process_time()
+        assert same(text, text.replace("1", "2"), json_of, exclude=["$..items..views"])
+        times.append(time.process_time() - before)
+    assert times[2] < 3 * times[1], times
     nested = '{"a": {"a": {"b": 1, "c": %d}}, "b": 2}'
     assert same(nested % 3, nested % 4, json_of, include=["$..a..b"])
     assert not same(nested % 3, nested.replace("1", "5") % 3, json_of, include=["$..a..b"])

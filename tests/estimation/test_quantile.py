@@ -13,6 +13,7 @@ from scipy import special
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import RatePosterior, posterior_median, posterior_quantile
+from optimal_frontier.estimation.quantile import many_medians
 
 bounded = settings(max_examples=300, derandomize=True, deadline=None, database=None)
 
@@ -150,3 +151,9 @@ def test_medians_take_little_more_than_scipys_function_alone() -> None:
         posterior_median(shape, shape) if is_ours else scipy.special.gammaincinv(shape, 0.5)
         spent[is_ours].append(clock.process_time() - start)
     assert min(spent[True]) < 1.5 * min(spent[False])
+
+
+def test_medians_of_many_pages_are_those_of_each() -> None:
+    shape = np.concatenate([np.geomspace(1e-3, 1e6, 30_011), [0.05, 1e4, 1e-7, 1.0]])
+    time = np.tile([1e-3, 1.0, 3e7], len(shape))[: len(shape)]
+    np.testing.assert_allclose(many_medians(shape, time), posterior_median(shape, time), rtol=1e-7)

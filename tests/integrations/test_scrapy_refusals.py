@@ -28,6 +28,14 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "malformed rules": ({"of_RULES": [{"pattern": "("}]}, "OPTIMAL_FRONTIER_RULES[0]['pattern'] = '('"),
     "malformed limit of Frontera's": ({"MAX_REQUESTS": "many"}, "MAX_REQUESTS: expected a number of 0 or more, not 'many'"),
     "malformed delay of Frontera's": ({"DELAY_ON_EMPTY": -1}, "DELAY_ON_EMPTY: expected a number of 0 or more, not -1"),
+    "no such scheme": (
+        {"of_SCHEMES": "https,htttp"},
+        "OPTIMAL_FRONTIER_SCHEMES: Scrapy has no download handler for 'htttp'; expected some of ",
+    ),
+    "a scheme that is switched off": (
+        {"of_SCHEMES": ["http", "ftp"], "DOWNLOAD_HANDLERS": {"ftp": None}},
+        "OPTIMAL_FRONTIER_SCHEMES: Scrapy has no download handler for 'ftp'; expected some of ",
+    ),
     "no such solver": ({"CANONICAL_SOLVER": "frontera.no.Such"}, "Frontera's manager cannot be built; see MIDDLEWARES, CANONICAL_SOLVER"),
     "malformed URL": ({"of_REDIS_URL": "redis//user:hunter2@nowhere"}, "OPTIMAL_FRONTIER_REDIS_URL"),
     "no such socket": ({"of_REDIS_URL": "unix:///nowhere/redis.sock"}, "there is no such socket"),
@@ -54,6 +62,18 @@ def test_bad_setting_closes_the_spider(fault: str, crawl: Crawler, site: Misbeha
     settings, line = BAD_SETTINGS[fault]
     with crawl(SPIDER, **settings) as running:
         _is_refused(running, site, line)
+
+
+def test_callbacks_that_the_spider_does_not_have_are_named(crawl: Crawler, site: MisbehavingSite) -> None:
+    """In one line: the crawl goes on, as spiders of a project may share its settings."""
+    spider = SPIDER + "\n        def parse_item(self, response):\n            pass\n"
+    with crawl(spider, of_CALLBACKS="parse,parse_item,parse_itm,name") as running:
+        running.until(lambda: site.fetches)
+        running.stop()
+    lines = [line for line in running.log.splitlines() if " INFO: " in line and "CALLBACKS" in line]
+    assert len(lines) == 1, running.log
+    said = "OPTIMAL_FRONTIER_CALLBACKS: the spider 'tester' has no method 'parse_itm', 'name'; is it of another spider?"
+    assert lines[0].endswith(said)
 
 
 def test_closed_port_closes_the_spider(crawl: Crawler, site: MisbehavingSite) -> None:

@@ -24,7 +24,7 @@ SPIDER = """
 """
 
 
-BAD = [b"no URL", b"\xff", b'{"url": 5}', b'{"url": "http://a.org/", "callback": "x"}']
+BAD = [b"no URL", b"\xff", b'{"url": 5}', b'{"url": "http://a.org/", "callback": "x"}', b"mailto:a@b.org"]
 
 
 def test_what_is_pushed_is_fetched_within_seconds(crawl: Crawler, site: MisbehavingSite, state: State, redis_client: Redis) -> None:
@@ -52,10 +52,11 @@ def test_what_is_pushed_is_fetched_within_seconds(crawl: Crawler, site: Misbehav
         assert {"url": site.url("/static/1"), "shop": 7, "meta": "x", "priority": 0} in running.record
         assert state.at(site.url("/static/1"))["importance"] == 3
         assert redis_client.hgetall(keys["hash"]) == {b"a": b"b"}
-        assert (state.counts["pushed"], state.counts["pushed_refused"]) == (4, 4)
-        assert (running.stats["optimal_frontier/pushed"], running.stats["optimal_frontier/pushed_refused"]) == (4, 4)
+        assert (state.counts["pushed"], state.counts["pushed_refused"]) == (4, 5)
+        assert (running.stats["optimal_frontier/pushed"], running.stats["optimal_frontier/pushed_refused"]) == (4, 5)
         aside = [json.loads(text) for text in redis_client.lrange(state.key("refused_urls"), 0, -1)]
-        assert Counter(one["key"] for one in aside) == {keys["list"]: 4}
+        assert Counter(one["key"] for one in aside) == {keys["list"]: 5}
+        assert aside[0]["reason"] == "a mailto: URL names no place, and is no page; expected http://host/path or https://host/path"
         assert [one["entry"] for one in aside] == [entry.decode("utf-8", "backslashreplace") for entry in reversed(BAD)]
     finally:
         redis_client.delete(*keys.values())

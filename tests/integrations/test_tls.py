@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,10 +114,19 @@ def test_another_host_name_than_in_the_certificate_is_refused(port: int, keys: P
 
 def test_neither_speaks_to_the_other_without_tls(port: int, keys: Path, tmp_path: Path) -> None:
     """redis:// to a server with TLS, and rediss:// to one without."""
-    with pytest.raises(StateUnavailableError, match="cannot reach Redis at redis://"):
-        connect(parse_redis_url(f"redis://127.0.0.1:{port}", tmp_path))
+    for scheme in ("redis", "redis+cluster"):
+        with pytest.raises(StateUnavailableError, match=rf"cannot reach Redis at {re.escape(scheme)}://.*TLS needs rediss://"):
+            connect(parse_redis_url(f"{scheme}://127.0.0.1:{port}", tmp_path))
     with (
         real_server(binary_of("redis"), tmp_path, {"port": free_port()}) as plain,
         pytest.raises(StateUnavailableError, match="does it speak TLS"),
     ):
-        connect(parse_redis_url(url_of(plain, ssl_ca_certs=keys / "ca.pem", socket_timeout=1), tmp_path))
+        connect(parse_redis_url(url_of(plain, ssl_ca_certs=keys / "ca.pem", socket_connect_timeout=1, socket_timeout=600), tmp_path))
+
+
+def test_the_time_for_replies_is_that_of_the_url_also_over_tls(port: int, keys: Path, tmp_path: Path) -> None:
+    """The time for connecting bounds the handshake only."""
+    options = {"ssl_ca_certs": keys / "ca.pem", "ssl_certfile": keys / "client.pem", "ssl_keyfile": keys / "client.key"}
+    url = url_of(port, socket_connect_timeout=0.3, socket_timeout=20, **options)
+    with connect(parse_redis_url(url, tmp_path)) as connection:
+        assert connection.client.blpop(["nothing"], timeout=0.6) is None

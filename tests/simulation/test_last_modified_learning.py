@@ -30,10 +30,10 @@ def test_an_age_is_the_time_since_the_last_change():
             assert ages[page] > 30.0
 
 
-@pytest.mark.parametrize("process", ["poisson", "weibull", "pareto"])
-def test_ages_at_the_start_are_distributed_as_the_times_to_the_first_change(process):
-    """The process looks the same backwards in time; NaN are few, and the longest, where the horizon is long."""
-    world = synthetic_world("A", process, pages=4000).realise(2000.0, 2)
+@pytest.mark.parametrize(("process", "horizon"), [("poisson", 700.0), ("weibull", 700.0), ("pareto", 2000.0)])
+def test_ages_at_the_start_are_distributed_as_the_times_to_the_first_change(process, horizon):
+    """The process looks the same backwards in time; NaN are few, and the longest, where the horizon is long: Pareto needs more."""
+    world = synthetic_world("A", process, pages=4000).realise(horizon, 2)
     ages = ages_of(world, 0.0)
     ahead = world.drawn.changes.next_time(np.arange(4000), np.zeros(4000))
     assert np.isnan(ages).mean() < 0.05

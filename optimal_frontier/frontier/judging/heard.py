@@ -42,6 +42,8 @@ class Heard(NamedTuple):
         Of that source.
     doubt : float
         By how much they lower the logarithm of the chance that the copy is fresh.
+    change_rate : float
+        That rate, 1/s; 0 where nobody counts.
     """
 
     recalls: tuple[float, ...] = ()
@@ -49,6 +51,7 @@ class Heard(NamedTuple):
     signals: int = 0
     false_rate: float = 0.0
     doubt: float = 0.0
+    change_rate: float = 0.0
 
     @property
     def recall(self) -> float:
@@ -58,9 +61,9 @@ class Heard(NamedTuple):
             missed *= 1.0 - recall
         return 1.0 - missed
 
-    def seconds(self, change_rate: float, *, is_silence_told: bool = True) -> float:
+    def seconds(self, *, is_silence_told: bool = True) -> float:
         """Return by how much the signals bring the next visit nearer, seconds; of a wait that goes by unannounced changes, or by all."""
-        return self.doubt / unannounced(change_rate, self.recalls if is_silence_told else ()) if self.doubt > 0.0 else 0.0
+        return self.doubt / unannounced(self.change_rate, self.recalls if is_silence_told else ()) if self.doubt > 0.0 else 0.0
 
 
 #: Of a page that nobody watches.
@@ -99,11 +102,10 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
         if n:
             false_rate = believed.false_rate_after(change_rate, n, now - max(seen, since))
             more = n * evidence(change_rate, recall, false_rate)
-            doubt, most = doubt + more, max(most, (more, n, false_rate))
-    if doubt:
-        _, n, false_rate = most
-        return Heard(recalls, false_rates, n, false_rate, doubt)
-    return _new(Heard, (recalls, false_rates, 0, 0.0, 0.0)) if recalls else SILENCE
+            if more > 0.0:
+                doubt, most = doubt + more, max(most, (more, n, false_rate))
+    _, n, false_rate = most
+    return _new(Heard, (recalls, false_rates, n, false_rate, doubt, change_rate)) if recalls or doubt else SILENCE
 
 
 def answered(
@@ -116,7 +118,7 @@ def answered(
     *,
     spares: bool = False,
 ) -> tuple[float | None, list[tuple[str, SignalVisit]]]:
-    """Return what sources had said of a page before a visit that gave a bit, if it was nothing, and what the visit shows of each.
+    """Return what the silence of sources said of a page before a visit that gave a bit, and what the visit shows of each source.
 
     Parameters
     ----------
@@ -138,7 +140,7 @@ def answered(
     Returns
     -------
     recall : float or None
-        `Heard.recall` of a page of whose changes no signal told; None: there was one.
+        `Heard.recall` of a page that no source that counts has signalled; None: one has.
     lessons : list of (str, SignalVisit)
         Sources, and what the visit shows of them.
 
@@ -155,20 +157,22 @@ def answered(
     silence = _new(SignalVisit, (interval, 0, changed, rate, shape))
     missed, is_silent, lessons = 1.0, True, []
     for source, since, _, n, unsure in signals:
-        if n:
-            is_silent = False
-            if not changed:
-                n = max(0, n - unsure)
         if not n and since > seen:
             continue
         _, _, of_source, least_rate, is_known_well = known_of(source)
-        shown = silence
+        if shape - _BELOW_MEAN >= least_rate * time or (shape >= least_rate * time and median_one(shape, time) >= least_rate):
+            if n:
+                is_silent = False
+            else:
+                missed *= 1.0 - of_source.recall
+        if spares and is_known_well:
+            continue
+        if n and not changed:
+            n = max(0, n - unsure)
         if n:
-            shown = _new(SignalVisit, (interval, n, changed, rate, shape))
-        elif shape - _BELOW_MEAN >= least_rate * time or (shape >= least_rate * time and median_one(shape, time) >= least_rate):
-            missed *= 1.0 - of_source.recall
-        if not (spares and is_known_well):
-            lessons.append((source, shown))
+            lessons.append((source, _new(SignalVisit, (interval, n, changed, rate, shape))))
+        elif since <= seen:
+            lessons.append((source, silence))
     return 1.0 - missed if is_silent else None, lessons
 
 

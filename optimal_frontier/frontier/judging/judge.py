@@ -278,7 +278,7 @@ def _learn(judgement: Judgement) -> None:
     if bit >= 0 and interval > 0:
         unseen = validators.unseen_s(handout, bit, interval)
         heard, recall = judgement.hear(prior)
-        if heard.signals:
+        if recall is None:
             fields["shape"], fields["time"] = learn_signalled_bit(row, interval, unseen, bool(bit), prior, heard)
             return
         said = words_of(judgement.words, age, handout.memory.lastmod, handout.at, judgement.at) if recall <= 0.0 else []

@@ -181,7 +181,7 @@ class Judgement:
             self.lessons,
         )
 
-    def hear(self, prior: tuple[float, float] | None) -> tuple[Heard, float]:
+    def hear(self, prior: tuple[float, float] | None) -> tuple[Heard, float | None]:
         """Take in what sources had said of the page when it was visited: its bit teaches of them.
 
         Parameters
@@ -192,9 +192,9 @@ class Judgement:
         Returns
         -------
         heard : Heard
-            As far as signals came.
-        recall : float
-            The share of the changes that they tell of.
+            As far as signals came before a change: false ones say nothing of how often the page changes.
+        recall : float or None
+            The share of the changes that they would have told of; None: one that counts has signalled one.
         """
         signals, row = self.handout.memory.signals, self.handout.row
         if not signals:
@@ -207,10 +207,9 @@ class Judgement:
         # Of a source that is known well, some visits say as much as all.
         spares = row.visits % LESSONS_EVERY > 0
         recall, self.lessons = answered(signals, believed, seen, interval, self.bit == 1, known_of, spares=spares)
-        if recall is not None:
+        if recall is not None or self.bit == 0:
             return SILENCE, recall
-        heard = heard_of(signals, change_rate_of(row, self.context.published), known_of, seen, self.at)
-        return heard, heard.recall
+        return heard_of(signals, change_rate_of(row, self.context.published), known_of, seen, self.at), None
 
     def _answer_signals(self) -> None:
         """Forget the signals that a good response answers."""

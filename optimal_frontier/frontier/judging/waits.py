@@ -113,7 +113,7 @@ def numbers_of(
     if is_memoryless and wait < math.inf:
         wait, slope = wait * draw, slope * draw
     if heard.doubt > 0.0 and wait < math.inf:
-        wait -= heard.seconds(change_rate_of(row, published) or math.inf, is_silence_told=_is_silence_told(terms, yielded))
+        wait -= heard.seconds(is_silence_told=_is_silence_told(terms, yielded))
     return numbers_at(max(wait, since), slope, terms.log_price, row.min_interval, exploring.longest(page, longest))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.estimation import posterior_median
+from optimal_frontier.estimation.quantile import many_medians
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import LAYOUT
 
@@ -43,6 +44,8 @@ PAGE: Final = np.dtype(
 _NAMES: Final = PAGE.names or ()
 #: A table that is full gets so many times the room.
 _GROWTH: Final = 1.5
+#: Medians of so many pages at once are interpolated.
+_MANY: Final = 10_000
 
 
 class Pages(Mapping[str, NDArray[Any]]):
@@ -112,6 +115,7 @@ class Pages(Mapping[str, NDArray[Any]]):
 
 def find_medians(pages: Pages, at: NDArray[np.int64]) -> None:
     """Find the medians of the posteriors of some pages that are not known yet: each is found once, and stays in the table."""
-    unknown = at[np.isnan(pages["median"][at]) & (pages["shape"][at] > 0)]
+    unknown = at[np.isnan(pages["median"][at]) & (pages["shape"][at] > 0) & (pages["time"][at] > 0)]
     if len(unknown):
-        pages["median"][unknown] = posterior_median(*(pages[name][unknown].astype(np.float64) for name in ("shape", "time")))
+        medians = many_medians if len(unknown) >= _MANY else posterior_median
+        pages["median"][unknown] = medians(*(pages[name][unknown].astype(np.float64) for name in ("shape", "time")))

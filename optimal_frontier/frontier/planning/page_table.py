@@ -191,12 +191,10 @@ class PageTable:
         if not sound.all():
             read, names = read[sound], names[sound]
         keys = keys_of(names)
-        order = np.argsort(keys, kind="stable")
-        # A page that HSCAN returned twice counts as it was last.
-        last = np.append(keys[order[1:]] != keys[order[:-1]], True) if len(keys) else np.zeros(0, bool)
-        if not last.all():
-            order = order[last]
-            keys, read, names = keys[order], read[order], names[order]
+        last = _last_of_each(keys)
+        if last is not None:
+            keys, read, names = keys[last], read[last], names[last]
+        # In the order of HSCAN, in which the table holds them too: what stands together is in the processor's cache together.
         table = self.pages
         at = self._index.find(names, keys, table)
         new = np.flatnonzero(at < 0)
@@ -221,6 +219,21 @@ class PageTable:
             self.turnover += int(np.count_nonzero(~seen))
             self.pages.keep(seen)
             self._index.rebuild(self.pages)
+
+
+def _last_of_each(keys: NDArray[np.uint64]) -> Indices | None:
+    """Return where each page stands last, in their order; None where HSCAN has returned none twice.
+
+    Examples
+    --------
+    >>> _last_of_each(np.array([7, 5, 7, 3], np.uint64)), _last_of_each(np.array([7, 5], np.uint64))
+    (array([1, 2, 3]), None)
+    """
+    ordered = np.sort(keys)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return None
+    order = np.argsort(keys, kind="stable")
+    return np.sort(order[np.append(keys[order[1:]] != keys[order[:-1]], True)])
 
 
 def _sound(pages: list[bytes], values: list[bytes]) -> tuple[list[bytes], list[bytes]]:

@@ -47,6 +47,10 @@ class Callbacks:
             self._known[name] = self._is_method(name) and self._is_offered(name)
         return self._known[name] or (name in self._used and self._is_method(name))
 
+    def missing(self) -> list[str]:
+        """Return what CALLBACKS lists and the spider does not have."""
+        return [name for name in self._listed or () if not self._is_method(name)]
+
     def _is_offered(self, name: str) -> bool:
         if self._listed is not None:
             return name in self._listed or name == "parse"

@@ -1,15 +1,19 @@
-"""Settings that are Scrapy's or Frontera's: what of them is not used, what follows from them, and what Frontera gets."""
+"""Settings that are Scrapy's or Frontera's: what of them is not used, how ours agree with them, and what Frontera gets."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
 
 from frontera.contrib.scrapy.settings_adapter import ScrapySettingsAdapter
 
+from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.integrations.frontera.configuration import given, whole_number_of
+from optimal_frontier.integrations.scrapy.callbacks import Callbacks
 from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter
 from optimal_frontier.settings import PREFIX
+from optimal_frontier.settings.trust_settings import NO_PLACES
 
 logger = logging.getLogger(__name__)
 
@@ -48,9 +52,33 @@ def quieten_frontera() -> None:
             frontera_logger.setLevel(logging.WARNING)
 
 
-def warn_of_unused(crawler: Any) -> None:
-    """Say which settings of the project do not count."""
+def check_settings(crawler: Any, schemes: Sequence[str], callbacks: Callbacks) -> None:
+    """Check settings of ours by what Scrapy and the spider have, and warn of settings of the project that do not count.
+
+    Parameters
+    ----------
+    crawler : Crawler
+    schemes : sequence of str
+        SCHEMES.
+    callbacks : Callbacks
+        With CALLBACKS.
+
+    Raises
+    ------
+    ConfigurationError
+        DOWNLOAD_HANDLERS has nothing for one of the schemes.
+    """
     settings = crawler.settings
+    # Who switches one of these two off need not say so here again: they are what SCHEMES is by default.
+    fetched = {"http", "https"}.union(scheme for scheme, handler in settings.getwithbase("DOWNLOAD_HANDLERS").items() if handler)
+    for scheme in schemes:
+        if scheme not in fetched:
+            known = ", ".join(sorted(fetched - NO_PLACES))
+            raise ConfigurationError(f"{PREFIX}SCHEMES: Scrapy has no download handler for {scheme!r}; expected some of {known}")
+    if missing := callbacks.missing():
+        # No warning: several spiders may share the settings of a project.
+        names = ", ".join(map(repr, missing))
+        logger.info("%sCALLBACKS: the spider %r has no method %s; is it of another spider?", PREFIX, crawler.spider.name, names)
     if settings.get("BACKEND") not in (None, BACKEND):
         logger.warning("BACKEND = %r is not used: %s is", settings["BACKEND"], BACKEND)
     if (settings.getpriority("DUPEFILTER_CLASS") or 0) > 0:

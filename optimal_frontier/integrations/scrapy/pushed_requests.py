@@ -14,6 +14,7 @@ from optimal_frontier.frontier.dispatching.draining import Converted
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter
 from optimal_frontier.integrations.scrapy.incoming import kind_of
+from optimal_frontier.settings.trust_settings import NO_PLACES
 from optimal_frontier.state.url_keys import Entry
 
 logger = logging.getLogger(__name__)
@@ -60,6 +61,8 @@ class PushedRequests:
         ValueError, TypeError
             Something in it is no part of a request.
         """
+        if (scheme := pushed.url.partition(":")[0].lower()) in NO_PLACES:
+            raise ValueError(f"a {scheme}: URL names no place, and is no page; expected http://host/path or https://host/path")
         arguments = {name: pushed.fields[name] for name in _ARGUMENTS if name in pushed.fields}
         arguments["method"] = arguments.get("method", "GET").upper()
         meta = dict(pushed.fields.get("meta", {}))

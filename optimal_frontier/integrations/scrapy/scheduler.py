@@ -52,7 +52,7 @@ from optimal_frontier.integrations.scrapy.converters import (
     forget_runtime,
 )
 from optimal_frontier.integrations.scrapy.fingerprinter import describe
-from optimal_frontier.integrations.scrapy.foreign_settings import FronteraSettings, is_cached_blindly, quieten_frontera, warn_of_unused
+from optimal_frontier.integrations.scrapy.foreign_settings import FronteraSettings, check_settings, is_cached_blindly, quieten_frontera
 from optimal_frontier.integrations.scrapy.garbage import Collections
 from optimal_frontier.integrations.scrapy.gate import Gate
 from optimal_frontier.integrations.scrapy.held import HeldPages
@@ -173,8 +173,8 @@ class OptimalScheduler(BaseScheduler):
             quieten_frontera()
             self._manager = manager_of(adapter)
             self.backend: OptimalBackend = self._manager.backend
-            warn_of_unused(self.crawler)
             callbacks = Callbacks(spider, self.settings.callbacks)
+            check_settings(self.crawler, self.settings.schemes, callbacks)
             self._requests = OptimalRequestConverter(spider, self.crawler.request_fingerprinter.fingerprint, callbacks)
             self._held = HeldPages(self.stats)
             self._session = Session(self.settings, project_dir, spider.name, self._wake, identity, self._requests.has_method)

@@ -176,6 +176,8 @@ def test_a_source_below_the_least_precision_counts_for_nothing() -> None:
     """Neither its signals nor its silence."""
     heard = heard_of((told(50),), 0.03, lambda _: source_of(NAME, record_in(LYING)), AT, AT)
     assert heard is SILENCE
+    recall, lessons = answered((told(50),), (3.0, 100.0), AT, 1.0, False, lambda _: source_of(NAME, record_in(LYING)))
+    assert (recall, len(lessons)) == (0.0, 1)
     assert 0.0 < LEAST_PRECISION < 0.5
 
 
