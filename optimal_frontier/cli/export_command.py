@@ -162,7 +162,7 @@ def import_export(ctx: click.Context, workplace: Workplace, file: ExportFile, me
     else:
         with connected_namespace(workplace, create=True) as namespace:
             begin(namespace, header, workplace.settings.partitions or header["partitions"])
-            writer = Writer(namespace, header, host_of)
+            writer = Writer(namespace, host_of)
             is_whole = _fill(writer, header, lines, file.name)
             if is_whole:
                 finish(namespace)

@@ -88,11 +88,3 @@ def follow_bursts(bursts: Bursts, probability: float, changed: bool) -> Bursts:
         bursts.variance + spread * bursts.last * bursts.last,
         bursts.spread + spread,
     )
-
-
-def follow_many(bursts: ArrayLike, probability: ArrayLike, changed: ArrayLike) -> Floats:
-    """`follow_bursts` of many pages, shape (4, n), one bit each; trusts its input."""
-    last, score, variance, total = np.asarray(bursts, dtype=np.float64)
-    chance = np.asarray(probability, dtype=np.float64)
-    surprise, spread = np.asarray(changed, dtype=np.float64) - chance, chance * (1.0 - chance)
-    return np.array([surprise, score + last * surprise, variance + spread * last * last, total + np.where(last != 0.0, spread, 0.0)])

@@ -76,58 +76,10 @@ def periodic_rate_at(
     return min(max(rate, min_rate), max_rate)
 
 
-def poisson_rate_at(
-    importance: float, change_rate: float, multiplier: float, *, min_rate: float = 0.0, max_rate: float = math.inf
-) -> float:
-    """Return the rate of memoryless visits at which one more visit of the page is worth just ``multiplier``.
-
-    Parameters
-    ----------
-    importance, change_rate : float
-        Weight above 0 and change rate per second, 0 or more.
-    multiplier : float
-        Objective per fetch per second that a visit must be worth, above 0.
-    min_rate, max_rate : float
-        Bounds, visits per second.
-
-    Returns
-    -------
-    float
-        Visits per second.
-
-    Raises
-    ------
-    InvalidProblemError
-        An argument is unusable; the message names it.
-
-    Notes
-    -----
-    ``sqrt(importance x change_rate / multiplier) - change_rate`` where positive: Azar et al. 2018, eq. 11.
-
-    Examples
-    --------
-    >>> round(poisson_rate_at(1.0, 0.1, 2.0), 6)
-    0.123607
-    """
-    if not (
-        type(importance) is type(change_rate) is type(multiplier) is type(min_rate) is type(max_rate) is float
-        and 0.0 <= importance < _INFINITE
-        and 0.0 <= change_rate < _INFINITE
-        and 0.0 < multiplier < _INFINITE
-        and 0.0 <= min_rate < _INFINITE
-        and max_rate >= 0.0
-    ):
-        importance, change_rate, multiplier, min_rate, max_rate = _checked(importance, change_rate, multiplier, min_rate, max_rate)
-    rate = 0.0
-    if change_rate > 0 and importance > multiplier * change_rate:
-        rate = change_rate * (math.sqrt(importance / change_rate / multiplier) - 1.0)
-    return min(max(rate, min_rate), max_rate)
-
-
 def _checked(
     importance: float, change_rate: float, multiplier: float, min_rate: float, max_rate: float
 ) -> tuple[float, float, float, float, float]:
-    """Return the arguments as floats; the callers see at once whether they are that already, and usable."""
+    """Return the arguments as floats; the caller sees at once whether they are that already, and usable."""
     return (
         scalar("importance", importance),
         scalar("change_rate", change_rate),

@@ -251,11 +251,6 @@ def hand_out(crawl: Crawl, queue: Queue, now: float, wanted: int) -> list[int]:
     return taken
 
 
-def run_slots(crawl: Crawl, belief: Any, end: int, learn: Learn) -> None:
-    """Make the visits of all slots before number ``end``."""
-    crawl_until(plain(crawl), plain(belief), learn, end)
-
-
 def plain(arrays: Any) -> Any:
     """The same memory, whose elements are read as plain Python numbers: 3 times as fast as numpy's."""
     return type(arrays)(*(memoryview(array) for array in arrays))

@@ -162,16 +162,13 @@ class Writer:
     ----------
     namespace : Namespace
         Begun.
-    header : dict
-        Of the export.
     host_of : callable
         From a URL to the name of its host.
     """
 
-    def __init__(self, namespace: Namespace, header: Line, host_of: Callable[[str], str]) -> None:
+    def __init__(self, namespace: Namespace, host_of: Callable[[str], str]) -> None:
         self.namespace = namespace
         self.report = Imported()
-        self._header = header
         self._host_of = host_of
         self._names = Names()
         self._partitions: dict[int, Line] = {}

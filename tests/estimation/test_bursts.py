@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.estimation.bursts import Bursts, follow_bursts, follow_many
+from optimal_frontier.estimation.bursts import Bursts, follow_bursts
 
 
 def bits(shape, interval, visits, rng):
@@ -55,13 +55,3 @@ def test_the_first_bit_has_nothing_before_it():
     assert bursts == Bursts(0.75)
     assert (bursts.z, bursts.correlation, bursts.is_bursty) == (0.0, 0.0, False)
     assert follow_bursts(bursts, 0.5, False) == Bursts(-0.5, -0.375, 0.140625, 0.25)
-
-
-def test_many_pages_are_followed_as_one_is():
-    rng = np.random.default_rng(5)
-    ones, many = [Bursts()] * 50, np.zeros((4, 50))
-    for _ in range(40):
-        chance, bits = rng.uniform(0.05, 0.95, 50), rng.random(50) < 0.5
-        ones = [follow_bursts(*row) for row in zip(ones, chance.tolist(), bits.tolist(), strict=True)]
-        many = follow_many(many, chance, bits)
-    np.testing.assert_allclose(many, np.transpose(ones), rtol=1e-12)

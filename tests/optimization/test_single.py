@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from optimal_frontier.optimization import periodic_rate_at, periodic_rates_at, solve_poisson
-from optimal_frontier.optimization.single import poisson_rate_at
+from optimal_frontier.optimization import periodic_rate_at, periodic_rates_at
 
 
 @pytest.mark.parametrize("objective", ["freshness", "changes"])
@@ -26,18 +25,3 @@ def test_bounds_hold_and_a_page_that_never_changes_gets_its_minimum() -> None:
     assert periodic_rate_at(1.0, 5.0, 1.0, min_rate=0.25) == 0.25  # worth less than the price at any rate
     assert periodic_rate_at(1e6, 5.0, 1.0, max_rate=2.0) == 2.0
     assert periodic_rate_at(1.0, 0.1, 2.0, max_rate=math.inf) > 0.1
-
-
-def test_memoryless_rate_is_that_of_algorithm_2_at_its_multiplier():
-    """Over eight decades of weights and rates, pages that are not visited included."""
-    rng = np.random.default_rng(2)
-    importance, change_rate = 10 ** rng.uniform(-4, 4, 300), 10 ** rng.uniform(-4, 4, 300)
-    plan = solve_poisson(importance, change_rate, 50.0)
-    rates = [poisson_rate_at(w, c, plan.multiplier) for w, c in zip(importance.tolist(), change_rate.tolist(), strict=True)]
-    np.testing.assert_allclose(rates, plan.rates, rtol=1e-6, atol=1e-9)
-
-
-def test_memoryless_rate_keeps_its_bounds():
-    assert poisson_rate_at(1.0, 0.0, 1.0, min_rate=0.25) == 0.25
-    assert poisson_rate_at(1.0, 5.0, 1.0, min_rate=0.25) == 0.25  # worth less than the price at any rate
-    assert poisson_rate_at(1e6, 5.0, 1.0, max_rate=2.0) == 2.0

@@ -11,7 +11,7 @@ import pytest
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import update_posterior, watch_habits
-from optimal_frontier.estimation.bursts import are_bursty, follow_many
+from optimal_frontier.estimation.bursts import Bursts, are_bursty, follow_bursts
 from optimal_frontier.estimation.quantile import posterior_median
 from optimal_frontier.optimization.response import marginal_share
 from optimal_frontier.scheduling.numbers import Numbers, deadline, waits_at_price
@@ -114,7 +114,7 @@ def test_the_learner_is_that_of_estimation():
     belief = new_belief(n, True, True, MEDIAN)
     belief.prior_shape[:], belief.prior_time[:] = 1.0 + rng.random(n), rng.lognormal(0, 1, n)
     shape, time = belief.prior_shape.copy(), belief.prior_time.copy()
-    watch, bursts = np.zeros((3, n)), np.zeros((4, n))
+    watch, followed = np.zeros((3, n)), [Bursts()] * n
     alarms = 0
     for visit in range(visits):
         intervals = rng.lognormal(0, 1, n)
@@ -122,7 +122,8 @@ def test_the_learner_is_that_of_estimation():
         changed = rng.random(n) < chance
         probability = -np.expm1(-shape * np.log1p(intervals / time))
         new, alarm = watch_habits(tuple(watch), shape, time, belief.prior_shape, belief.prior_time, intervals, changed)
-        watch, bursts = np.array(new), follow_many(bursts, probability, changed)
+        watch, followed = np.array(new), [follow_bursts(*one) for one in zip(followed, probability.tolist(), changed.tolist(), strict=True)]
+        bursts = np.transpose(followed)
         shape, time = update_posterior(shape, time, intervals, changed)
         takes_over = alarm & ~are_bursty(bursts[1], bursts[2])
         shape, time = np.where(takes_over, watch[0], shape), np.where(takes_over, watch[1], time)
@@ -146,7 +147,7 @@ def test_visits_are_those_of_the_law():
     numbers = {p: Numbers(*(float(kept[i][p]) for i in (3, 4, 5, 6))) for p in range(12)}
     last, score = kept.b.copy(), kept.score.copy()
     log_price, step = float(kept.price[crawling.LOG_PRICE]), float(kept.price[crawling.STEP])
-    crawling.run_slots(kept, crawl.belief, 300, learn_bit)
+    crawling.crawl_until(crawling.plain(kept), crawling.plain(crawl.belief), learn_bit, 300)
     for place in range(12, 300):
         now = float(kept.slots[place])
         head = sorted(range(12), key=lambda p: (score[p], p))[: candidates(1)]

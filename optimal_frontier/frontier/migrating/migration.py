@@ -77,7 +77,7 @@ class Migration:
         if self._beside.command("HGET", self._beside.key("meta"), "schema") is not None:
             erase(self._beside, int(self._beside.command("HGET", self._beside.key("meta"), "partitions") or 1))
         begin(self._beside, header, self._partitions)
-        writer = Writer(self._beside, header, host_of)
+        writer = Writer(self._beside, host_of)
         if not read_lines(lines, writer.take, advance, stopped):
             return False
         writer.end()
