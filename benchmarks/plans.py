@@ -4,12 +4,16 @@
 
 A private server on a unix socket; rows are written as judges leave them. While a plan is made, another process hands out 64 pages at a
 time, as many as the budget has, and ends their leases; its waits are printed.
+
+How long a call holds up the server is its own time only if nobody takes the processor from it meanwhile. Here three processes share what
+processors there are, so the server goes first (nice -20) where that may be set; the first line says so where it may not.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import subprocess
 import sys
 import tempfile
@@ -167,6 +171,11 @@ def main() -> None:
     ]
     server = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
     try:
+        os.setpriority(os.PRIO_PROCESS, server.pid, -20)
+        goes_first = ""
+    except PermissionError:
+        goes_first = ", server at the priority of others"
+    try:
         while not Path(socket).exists():
             time.sleep(0.05)
         namespace = opened(socket)
@@ -176,7 +185,7 @@ def main() -> None:
         everything = np.arange(n)
         world.store(everything, 0.0)
         namespace.command("HSET", namespace.key("stats"), "fetched", n, "ended", n, "pages", n)
-        print(f"{n:,d} pages, {options.hosts:,d} hosts, {sys.version.split()[0]}")
+        print(f"{n:,d} pages, {options.hosts:,d} hosts, {sys.version.split()[0]}{goes_first}")
         client = namespace.connection.client_of(namespace.prefix(0))
         client.config_resetstat()
         client.slowlog_reset()
