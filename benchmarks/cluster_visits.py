@@ -29,9 +29,10 @@ from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange,
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.messages import KEEP, Handout, Observation
 from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.redis_url import parse_redis_url
 
 BATCH, VISITS = 64, 6000
 #: Fetches a second; seconds that do not count: plans find the shares of partitions.

@@ -25,10 +25,11 @@ from misbehaving.pages import TruePage, make_pages
 from misbehaving.site import HOSTS, TRUTHFUL, MisbehavingSite
 
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.reading import record_of
 from optimal_frontier.state.records import url_of_record
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import ACTIVE, Row
 
 NAMESPACE = "misbehaving"

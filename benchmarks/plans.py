@@ -26,11 +26,12 @@ import numpy as np
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of, numbers_of_rows
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.messages import KEEP, Observation
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import Ask, dispatch_call, observe_calls, parse_dispatch
 from optimal_frontier.state.published import Published
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import ACTIVE, LAYOUT, pack_tail
 
 MINUTE = 60.0

@@ -22,8 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.visits.largest_calls import LargestCalls
 from benchmarks.visits.server import Server
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.redis_url import parse_redis_url
 
 #: Turns of the bare loop, found so that it takes 2 ms on the processor at hand.
 _LOOP = "local n = 0 for i = 1, tonumber(ARGV[1]) do n = n + i end return n"

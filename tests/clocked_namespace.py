@@ -10,12 +10,13 @@ from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.dispatching.revising import follow
 from optimal_frontier.scheduling.numbers import fixed
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, RELEASE, REST, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import RETIRED, Row
 
 #: Where tests start, seconds since the epoch: the year 2033.

@@ -17,7 +17,7 @@ from optimal_frontier.frontier.judging.judge import Context, judge
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.messages import PAGE_BYTES, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
@@ -25,6 +25,7 @@ from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, obse
 from optimal_frontier.state.published import PRICES, PRIORS
 from optimal_frontier.state.reading import read_published
 from optimal_frontier.state.records import pack_record
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import ACTIVE, TIMED, TRANSIENT, Row
 
 #: Where tests start, seconds since the epoch: the year 2033.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.messages import KEEP, PAGE_BYTES, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
@@ -24,6 +24,7 @@ from optimal_frontier.state.partition import (
     revise_calls,
 )
 from optimal_frontier.state.records import pack_record
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import Row, pack_numbers
 from optimal_frontier.state.scripts import source
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from benchmarks.visits.cluster import ClusterNodes
 from benchmarks.visits.server import Server, host_of, url_of
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.messages import KEEP, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import BATCH, Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
 from optimal_frontier.state.records import pack_record
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import Row, pack_numbers
 
 #: Visits a second that deadlines are spread over, about what one client makes.

@@ -13,9 +13,10 @@ from typing import Any
 
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings, default_namespace
-from optimal_frontier.state.connection import Connection, ConnectionSpec, connect, parse_redis_url
+from optimal_frontier.state.connection import Connection, connect
 from optimal_frontier.state.namespace import Namespace, namespaces_of
 from optimal_frontier.state.reading import is_empty
+from optimal_frontier.state.redis_url import ConnectionSpec, parse_redis_url
 
 
 @dataclass(frozen=True)

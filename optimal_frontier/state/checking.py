@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 from redis.exceptions import WatchError
 
-from optimal_frontier.state.connection import translated
 from optimal_frontier.state.inventory import Inventory, read_inventory, whole_counts
 from optimal_frontier.state.mending import damages, wrong_types
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.put_aside import COUNTER
 from optimal_frontier.state.reading import read_now
+from optimal_frontier.state.redis_failures import translated
 from optimal_frontier.state.rows import ACTIVE, DONE, HELD, LAYOUT, NUMBERS_AT, ONCE, RETIRED, TRANSIENT
 from optimal_frontier.state.soundness import faults_of
 

@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.state.connection import translated
 from optimal_frontier.state.export_lines import FORMAT, KIND, Line, is_whole, page_line, to_number, to_text
 from optimal_frontier.state.layouts import HostTurns, PartitionState
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import SCHEMA, Namespace
 from optimal_frontier.state.published import PRICES
+from optimal_frontier.state.redis_failures import translated
 from optimal_frontier.state.rows import host_bytes
 from optimal_frontier.state.scanning import batches, read_host_names, scan_hash
 from optimal_frontier.state.source_lessons import read_record

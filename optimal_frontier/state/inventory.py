@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optimal_frontier.state.connection import translated
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.put_aside import PutAside, read_put_aside
 from optimal_frontier.state.records import unpack_record
+from optimal_frontier.state.redis_failures import translated
 from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, TAIL_BYTES, split_tail
 from optimal_frontier.state.scanning import batches, read_host_names, scan_hash, scan_zsets
 

@@ -11,9 +11,10 @@ from typing import Any, Final, NamedTuple
 from redis.exceptions import NoScriptError, RedisError
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError
-from optimal_frontier.state.connection import Connection, translated
+from optimal_frontier.state.connection import Connection
 from optimal_frontier.state.keys import KEY_TYPES
 from optimal_frontier.state.layouts import PartitionState
+from optimal_frontier.state.redis_failures import translated
 from optimal_frontier.state.scripts import source
 
 #: Version of everything that ``docs/redis.md`` describes. Another one is refused.

@@ -13,8 +13,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from optimal_frontier.cli import main
 from optimal_frontier.errors import ConfigurationError, StateUnavailableError
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.namespace import Namespace, namespaces_of
+from optimal_frontier.state.redis_url import parse_redis_url
 
 SPIDER = "import scrapy\nclass S{0}(scrapy.Spider):\n    name = {0!r}\n"
 

@@ -19,7 +19,7 @@ from optimal_frontier.frontier.planning.curve import read_crawl_curve
 from optimal_frontier.frontier.planning.host_prices import marginal_values
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.connection import parse_redis_url
+from optimal_frontier.state.redis_url import parse_redis_url
 
 pytest.importorskip("matplotlib")
 

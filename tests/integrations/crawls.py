@@ -20,12 +20,13 @@ from scrapy.utils.request import fingerprint
 
 from optimal_frontier.frontier.dispatching.revising import Place, follow
 from optimal_frontier.frontier.hosts import host_of
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import Row
 
 #: Longest wait for anything that a test expects, seconds.

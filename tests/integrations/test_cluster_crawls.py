@@ -20,9 +20,10 @@ from tls_certificates import make_usual_certificates
 
 from optimal_frontier.errors import ConfigurationError, StateUnavailableError
 from optimal_frontier.state.checking import check_state
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.records import unpack_record
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import Row, split_tail
 
 PARTITIONS = 16

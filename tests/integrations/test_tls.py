@@ -13,7 +13,8 @@ from real_server import binary_of, free_port, real_server
 from tls_certificates import make_usual_certificates
 
 from optimal_frontier.errors import ConfigurationError, StateUnavailableError
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
+from optimal_frontier.state.redis_url import parse_redis_url
 
 SPIDER = """
     class Tester(Base):

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import redis
 
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import BATCH, HEAVY_BATCH
+from optimal_frontier.state.redis_url import parse_redis_url
 
 _PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "visits" / "largest_calls.py"
 _SPEC = importlib.util.spec_from_file_location("largest_calls", _PATH)

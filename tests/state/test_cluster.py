@@ -14,10 +14,11 @@ from real_server import binary_of, real_server
 from timed_namespace import new_page
 
 from optimal_frontier.errors import StateError, StateUnavailableError
-from optimal_frontier.state.connection import Connection, connect, parse_redis_url
+from optimal_frontier.state.connection import Connection, connect
 from optimal_frontier.state.messages import KEEP, Observation
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.url_keys import UrlKeys
 
 PARTITIONS = 16

@@ -15,10 +15,11 @@ from cluster_servers import ClusterServers, cluster_servers, wait_for
 from timed_namespace import new_page
 
 from optimal_frontier.errors import StateUnavailableError
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.messages import KEEP, Handout, Observation
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import Ask, Belief, add_calls, dispatch_call, observe_calls, parse_dispatch, renew_call
+from optimal_frontier.state.redis_url import parse_redis_url
 
 PARTITIONS = 16
 PATIENCE_S = 30.0

@@ -24,12 +24,13 @@ from timed_namespace import START, TimedNamespace, new_page, open_namespace, pag
 
 from optimal_frontier.frontier.dispatching import server_watch
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.embedded import EmbeddedServer
 from optimal_frontier.state.layouts import BELIEVED_S, REMEMBERED_S, HostTurns
 from optimal_frontier.state.messages import DROP, KEEP, RELEASE, REST, Handout
 from optimal_frontier.state.partition import Ask, Belief, dispatch_call, parse_dispatch, renewed, starts_calls, turns_calls
 from optimal_frontier.state.records import pack_record
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import ACTIVE, DONE, ONCE, RETIRED, TRANSIENT, Row, host_bytes, pack_tail, split_tail
 
 HOSTS = ("a", "b", "c", "d")

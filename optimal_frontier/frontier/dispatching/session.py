@@ -18,10 +18,11 @@ from optimal_frontier.frontier.dispatching.held_pages import Returning
 from optimal_frontier.frontier.dispatching.ping_taking import PingTaking, Words
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.mending import mend, misfits
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.pings import RawPing
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.url_keys import Entry, UrlKeys
 
 logger = logging.getLogger(__name__)

@@ -18,10 +18,11 @@ from judged_crawl import scrapys
 from optimal_frontier.cli import main
 from optimal_frontier.frontier.dispatching.revising import locate
 from optimal_frontier.frontier.migrating.migration import Migration
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.namespace import SCHEMA, Namespace
 from optimal_frontier.state.partition import Ask, dispatch_call, parse_dispatch
 from optimal_frontier.state.reading import read_page
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import ACTIVE, DONE, RETIRED
 
 SITE = "http://127.0.0.1:18991"

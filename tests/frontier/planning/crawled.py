@@ -10,13 +10,14 @@ import numpy as np
 
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.messages import KEEP, PAGE_BYTES, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.records import pack_record
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, LAYOUT, Row
 
 #: Where tests start, seconds since the epoch: the year 2033. Scripts never go behind the time that a partition was told last.

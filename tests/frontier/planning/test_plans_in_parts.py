@@ -18,8 +18,9 @@ from optimal_frontier.frontier.planning.solving import Problem, Sums, solve
 from optimal_frontier.frontier.planning.solving_parts import ProblemParts, solve_parts
 from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.settings import Timetable
-from optimal_frontier.state.connection import connect, parse_redis_url
+from optimal_frontier.state.connection import connect
 from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.redis_url import parse_redis_url
 
 PARTS, HOSTS = 7, 40
 COLUMNS = ("importance", "change_rate", "min_rate", "max_rate", "asked", "host")
