@@ -304,7 +304,7 @@ def turns_calls(partition: int, pause: float, awaited: float, hosts: Sequence[st
 
 
 def observe_calls(partition: int, observations: Sequence[Observation], tokens: Sequence[float], *, is_logged: bool = False) -> list[Call]:
-    """Return the calls that end leases; each yields per observation 1 (counted) or 0 (the lease was no longer valid).
+    """Return the calls that end leases; each yields a byte per observation: 1 (counted) or 0 (the lease was no longer valid).
 
     ``tokens`` are those of the leases now, after renewals. Where ``is_logged``, visits that gave a bit go to the stream ``visited``.
     """
@@ -319,7 +319,7 @@ def _observe_call(partition: int, observations: Sequence[Observation], tokens: S
     ops: dict[int, int] = {}
     memories: dict[int, int] = {}
     changes: dict[int, list[Any]] = {}
-    counted: dict[tuple[tuple[str, int], ...], list[int]] = {}
+    counted: dict[tuple[tuple[str, int], ...], bytearray] = {}
     for number, seen in enumerate(observations, 1):
         if seen.op != KEEP:
             ops[number] = seen.op
@@ -330,9 +330,9 @@ def _observe_call(partition: int, observations: Sequence[Observation], tokens: S
         if seen.change is not None:
             changes[number] = change_fields(seen.handout.page, seen.row.b, seen.change)
         if seen.counters:
-            counted.setdefault(tuple(seen.counters.items()), []).append(number)
-    pages, digits = [seen.handout.page for seen in observations], [b"%d" % token for token in numbers]
-    counters = [one for by, of in counted.items() for one in (dict(by), of)]
+            counted.setdefault(tuple(seen.counters.items()), bytearray()).append(number)
+    pages, digits = b"".join([seen.handout.page for seen in observations]), [b"%d" % token for token in numbers]
+    counters = [one for by, of in counted.items() for one in (dict(by), bytes(of))]
     arguments[0] = msgpack.packb((pages, digits, tokens_of, ops, memories, changes, counters), use_bin_type=False)
     return Call(partition, "observe", arguments, note_calls(partition, observations))
 

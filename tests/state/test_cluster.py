@@ -64,7 +64,7 @@ def visit_everywhere(crawl: Namespace) -> list[str]:
     for handout in handed:
         row = handout.row._replace(b=handout.at * 1e6, a=0.0, s=0.0, e=0.0, l=0.0, visits=handout.row.visits + 1)
         calls += observe_calls(handout.partition, [Observation(handout, KEEP, row, counters={"visits": 1})], [handout.token])
-    assert crawl.run(calls) == [[1]] * len(handed)
+    assert crawl.run(calls) == [b"\x01"] * len(handed)
     return sorted(handout.record["url"] for handout in handed)
 
 

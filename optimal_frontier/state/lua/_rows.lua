@@ -24,6 +24,8 @@ local function deadline(L, b, a, s, e, l)
   return b + (wait > l and max(l, e) or wait < e and e or wait) * 1e6
 end
 local function place(due) return due >= FAR and FAR or due - due % 2 end
+-- A list with room for 16: one that grows from nothing costs more than what is put into it.
+local function new_list() return {nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil} end
 local function many(command, key, list) if #list > 0 then call(command, P .. key, unpack(list)) end end
 local function read(key, fields) return #fields > 0 and call('HMGET', P .. key, unpack(fields)) or {} end
 -- rows: flat list of row, page of pages that wait for their first visit: their rank stands where others have a and s. In f a host stands by
@@ -42,4 +44,4 @@ local function queue_first(rows)
   end
   if standing[2] then call('ZADD', P .. 'f', unpack(standing)) end
 end
-local function store_counts(sums) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, by) end end end
+local function store_counts(sums) for name, by in pairs(sums) do if by ~= 0 then call('HINCRBY', P .. 'stats', name, format('%d', by)) end end end

@@ -6,21 +6,21 @@
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
 local n, per_host, drawn, lease, budget, bucket, share, delay, period, awaited, expected, within, run = up('<I4I4I4dddddddddd', ARGV[1])
 local d = read_state()
-local now, told = clock(d, expected, within)
+local pause, now, told = max(delay, period) * 1e6, clock(d, expected, within)
 if d[${D_AT}] == 0 then d[${D_AT}] = now end
 local discovery, ranked_at, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
 -- After a time in which nobody could renew leases, they are spared for as long as one lasts. Live crawlers call every 5 s at least.
 if (run ~= 0 or drawn > 0) and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
 -- At most times there is none of these: then one question is enough.
-local is_special = call('EXISTS', P .. 'grace', P .. 'f', P .. 'opens') > 0
+local is_special = call('EXISTS', P .. 'grace', P .. 'f', P .. (pause > 0 and 'f' or 'opens')) > 0
 local function is_there(key) return is_special and call('EXISTS', P .. key) == 1 end
 local is_spared, has_first = run ~= 0 and is_there('grace'), is_there('f')
 local L, is_first_pass, share = ranked_at, share >= 1 and has_first, share % 1
 local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) - drawn or n
-local want, pause, awaits = max(0, min(n, floor(tokens + 1e-9))), max(delay, period) * 1e6, awaited > 0 and now + awaited * 1e6 or 0
+local want, awaits = max(0, min(n, floor(tokens + 1e-9))), awaited > 0 and now + awaited * 1e6 or 0
 -- Hosts, by 4 bytes as rows have them: what is kept of the turns of each, when it opens, how many requests it takes, and whether the turns
 -- have moved. Lists, as a table with names costs more than all the rest.
-local hosts, learned, rooms, is_paced = {}, {}, {}, pause > 0 or is_there('opens')
+local hosts, learned, rooms, is_paced = {}, new_list(), {}, pause > 0 or is_there('opens')
 local is_bound, most_of_host = is_paced or per_host > 0 or #ARGV[2] > 0, pause > 0 and 1 or per_host > 0 and per_host or FAR
 for i = 1, #ARGV[2], 8 do rooms[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
 local function opens_at(free, waits) return waits > now and max(free, min(waits, now + ${AWAITED} * 1e6)) or free end
@@ -45,8 +45,8 @@ local function start(host)
   host[${T_FREE}], host[${T_AWAITED}], host[${OPENS}], host[${MOVED}] = free, awaits, awaits > 0 and opens_at(free, awaits) or free, true
 end
 -- Pages of the queue, in its order; those in `ready` may go out. Columns, as a table of each page costs more than all the rest.
-local row, id, score_of, key_of, due, gain, leased, keeps, ready = nil, {}, {}, {}, {}, {}, {}, {}, {}
-local PLACES, wait, queue, kept, over, from, last, looks = 1024, want > 0 and FAR or 0, {}, 0, 0, 0, FAR, ${MOST_LOOKED_AT} + 1 - 2 * want
+local row, id, score_of, key_of, due, gain, leased, keeps, ready = nil, new_list(), new_list(), new_list(), new_list(), {}, {}, {}, new_list()
+local PLACES, wait, queue, kept, over, from, last, looks = 1024, want > 0 and FAR or 0, new_list(), 0, 0, 0, FAR, ${MOST_LOOKED_AT} + 1 - 2 * want
 local function put(list, name, score) list[#list + 1], list[#list + 2] = format('%d', score), name end
 local function put_off(page, host, score, is_kept)
   local open = max(host[${OPENS}], now + 10000)
@@ -56,7 +56,7 @@ local function put_off(page, host, score, is_kept)
   wait = min(wait, open - now)
 end
 while #ready - over < want and looks > 0 and from < 256 do
-  local told = call('ZRANGE', P .. 'q', from, from + want + ${SPARE} - 1, 'WITHSCORES')
+  local told = call('ZRANGE', P .. 'q', format('%d', from), format('%d', from + want + ${SPARE} - 1), 'WITHSCORES')
   for k = 1, #told, 2 do id[from + (k + 1) / 2] = told[k] end
   local rows = #told > 0 and call('HMGET', P .. 'pages', unpack(id, from + 1)) or {}
   if from == 0 then row = rows else for k = 1, #rows do row[from + k] = rows[k] end end
@@ -106,9 +106,8 @@ table.sort(ready)
 -- due now go before first visits, but for the share of these.
 local firsts, begun, standing, emptied, further, due_now = {}, {}, {}, {}, 1, 0
 while has_first and due_now < #ready and due[ready[due_now + 1] % PLACES] <= now do due_now = due_now + 1 end
-local saved, most = floor(discovery + share * want), 0
-if is_first_pass then most = want
-elseif has_first and (saved > 0 or #ready < want or due_now == 0) then most = min(want, max(0, want - due_now) + saved) end
+local has_room = has_first and (discovery + share * want >= 1 or #ready < want or due_now == 0)
+local most = is_first_pass and want or has_room and min(want, max(0, want - due_now) + floor(discovery + share * want)) or 0
 local function line_up(host)
   local list, at, i = host.list, 2 * host.n, 1
   local told = list[at + 1] and {} or call('ZRANGE', P .. 'f:' .. host.number, host.n, host.n + further, 'WITHSCORES')
@@ -132,7 +131,7 @@ for from = 0, most > 0 and want + #ARGV[2] / 8 or -1, want + ${SPARE} do
   end
   if #begun >= most or #numbers < want + ${SPARE} then break end
 end
-local ids, values, fresh, left, r, got, expired = {}, {}, {}, {}, 1, 0, 0
+local ids, values, fresh, left, r, got, expired = new_list(), new_list(), {}, {}, 1, 0, 0
 while got < want do
   local i, host = ready[r] and ready[r] % PLACES, firsts[#firsts]
   local is_due, own = i and due[i] <= now, i and hosts[key_of[i]]
@@ -172,7 +171,7 @@ for _, host in ipairs(begun) do
   elseif host.n > 0 then put(standing, host.number, pause > 0 and host[${T_FREE}] or host.rank) end
 end
 many('ZADD', 'f', standing); many('ZREM', 'f', emptied)
-local rows, token, numbers, seen, k = read('pages', fresh), format('%d', floor((now + lease * 1e6) / 2) * 2 + 1), {}, {}, 0
+local rows, token, numbers, seen, k = read('pages', fresh), format('%d', floor((now + lease * 1e6) / 2) * 2 + 1), new_list(), {}, 0
 for i = 1, got do
   if not values[i] then values[i], k = rows[k + 1] or '', k + 1 end
   local value, at = values[i], #queue
@@ -181,7 +180,7 @@ for i = 1, got do
   if not seen[number] then numbers[#numbers + 1], seen[number] = format('%d', number), true end
 end
 many('ZADD', 'q', queue)
-local turns, opened, packed = {}, {}, {}
+local turns, opened, packed = new_list(), {}, {}
 for i = 1, #learned do
   local key, host = learned[i], hosts[learned[i]]
   local free, turn = host[${T_FREE}], host[${T_TURN}]
@@ -193,7 +192,7 @@ for i = 1, #learned do
 end
 many('HSET', 'opens', turns); many('HDEL', 'opens', opened)
 store_counts({dispatched = got, leases_expired = expired})
-local next_open = has_first and is_paced and call('ZRANGE', P .. 'f', 0, 0, 'WITHSCORES')[2]
+local next_open = has_first and is_paced and call('ZRANGE', P .. 'f', '0', '0', 'WITHSCORES')[2]
 if next_open and tonumber(next_open) > now then wait = min(wait, next_open - now) elseif firsts[1] or #begun > most then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end
 d[${D_AT}], d[${D_CLOCK}], d[${D_TOKENS}], d[${D_DISCOVERY}], d[${D_LOG_PRICE}] = now, told, budget > 0 and tokens - got or 1, discovery, L
