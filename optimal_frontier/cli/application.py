@@ -1,47 +1,58 @@
-"""The command group: options, commands, and what an error looks like."""
+"""The command group: options, names of commands, and what an error looks like."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from optimal_frontier import __version__
-from optimal_frontier.cli.changes_command import changes
-from optimal_frontier.cli.check_command import check
-from optimal_frontier.cli.experiments import simulate
-from optimal_frontier.cli.export_command import export
-from optimal_frontier.cli.import_command import import_pages
-from optimal_frontier.cli.metrics_command import metrics
-from optimal_frontier.cli.migrate_command import migrate
-from optimal_frontier.cli.noise_command import noise
-from optimal_frontier.cli.output import printable
-from optimal_frontier.cli.page_command import page
-from optimal_frontier.cli.pages_command import pages
-from optimal_frontier.cli.ping_commands import ping, sources
-from optimal_frontier.cli.plan_command import plan
-from optimal_frontier.cli.plot_command import plot
-from optimal_frontier.cli.project import Options
-from optimal_frontier.cli.rename_command import rename_callback
-from optimal_frontier.cli.revise_commands import force, forget, importance, reparse
-from optimal_frontier.cli.server_command import server
-from optimal_frontier.cli.status_command import status
-from optimal_frontier.cli.tracing import trace_git
-from optimal_frontier.cli.whatif_command import whatif
+from optimal_frontier.cli.named_commands import NamedCommands
+from optimal_frontier.cli.options import Options
 from optimal_frontier.errors import ConfigurationError, OptimalFrontierError, StateUnavailableError
 
 #: Exit codes: the answer is bad, wrong usage, Redis not reachable.
 BAD_ANSWER, WRONG_USAGE, UNREACHABLE = 1, 2, 3
 
 
-class _Group(click.Group):
+#: Command -> its module, its name there, and what it does.
+_COMMANDS: Final = {
+    "changes": ("cli.changes_command", "changes", "List pages that changed, the latest last."),
+    "check": ("cli.check_command", "check", "Check the stored state; --repair mends it."),
+    "export": ("cli.export_command", "export", "Write everything that was learned to a file."),
+    "force": ("cli.revise_commands", "force", "Make pages due now; retired ones come back."),
+    "forget": ("cli.revise_commands", "forget", "Forget pages and what was learned of them."),
+    "import": ("cli.import_command", "import_pages", "Add pages from a file, or bring in an export."),
+    "importance": ("cli.revise_commands", "importance", "Set the importance of pages."),
+    "metrics": ("cli.metrics_command", "metrics", "Serve the numbers of `status` for Prometheus."),
+    "migrate": ("cli.migrate_command", "migrate", "Bring an older namespace to the present schema."),
+    "noise": ("cli.noise_command", "noise", "Tell which sections change on every visit."),
+    "page": ("cli.page_command", "page", "Explain one page: estimate, price, next visit."),
+    "pages": ("cli.pages_command", "pages", "List pages, the largest of what is sorted by first."),
+    "ping": ("cli.ping_commands", "ping", "Say that pages have changed."),
+    "plan": ("cli.plan_command", "plan", "Solve for the price of a visit, and move deadlines."),
+    "plot": ("cli.plot_command", "plot", "Draw the crawl as it is estimated now."),
+    "rename-callback": ("cli.rename_command", "rename_callback", "Give stored requests another callback."),
+    "reparse": ("cli.revise_commands", "reparse", "Have pages parsed again at their next visit."),
+    "server": ("cli.server_command", "server", "Run the embedded server of the project."),
+    "simulate": ("cli.experiments", "simulate", "Repeat the papers' experiments; compare policies."),
+    "sources": ("cli.ping_commands", "sources", "List sources of signals, and what each is worth."),
+    "status": ("cli.status_command", "status", "Show how the crawl is doing."),
+    "trace-git": ("cli.tracing", "trace_git", "Turn a git history into events of pages."),
+    "whatif": ("cli.whatif_command", "whatif", "Show what other budgets would buy."),
+}
+
+
+class _Application(NamedCommands):
     """A group whose commands end every error of ours in one line and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except OptimalFrontierError as error:
+            from optimal_frontier.cli.output import printable
+
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             click.echo(printable(f"optimal-frontier: {' | '.join(lines)}"), err=True)
             ctx.exit(_exit_code(error))
@@ -53,7 +64,7 @@ def _exit_code(error: OptimalFrontierError) -> int:
     return UNREACHABLE if isinstance(error, StateUnavailableError) else BAD_ANSWER
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Application, table=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--redis-url", metavar="URL", help="Instead of OPTIMAL_FRONTIER_REDIS_URL.")
 @click.option("--namespace", metavar="NAME", help="Instead of OPTIMAL_FRONTIER_NAMESPACE.")
 @click.option("--spider", metavar="NAME", help="The spider whose namespace is meant; the only one there is unless given.")
@@ -74,9 +85,3 @@ def main(ctx: click.Context, redis_url: str | None, namespace: str | None, spide
     Exit codes: 0 good, 1 the answer is bad, 2 wrong usage, 3 Redis not reachable.
     """
     ctx.obj = Options(redis_url, namespace, project, spider)
-
-
-_LOOKING = (status, metrics, pages, page, sources, noise, changes, whatif, plot, check)
-_STEERING = (ping, plan, import_pages, export, migrate, forget, force, reparse, importance, rename_callback, server)
-for _command in (*_LOOKING, *_STEERING, simulate, trace_git):
-    main.add_command(_command)

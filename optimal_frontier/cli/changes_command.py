@@ -9,8 +9,9 @@ from typing import Final
 import click
 
 from optimal_frontier.cli.interruption import Interruption
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import moment, printable, show_json_line
-from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.state.change_feed import FeedEntry, changes_after, feed_ends, last_changes
 
 #: Seconds between two looks.

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import number, printable, show_json
-from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.frontier.dispatching.setting_aside import mend_put_aside, set_aside
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.checking import UNSOUND, CheckReport, Finding, check_state

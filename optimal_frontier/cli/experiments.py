@@ -1,13 +1,9 @@
-"""``simulate``: the experiments by name, and what all of them share (targets checked before the work is done, files, a progress bar).
-
-An experiment's module is imported when the experiment is asked for, so no other command waits for it.
-"""
+"""``simulate``: the experiments by name, and what all of them share (targets checked before the work is done, files, a progress bar)."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -16,43 +12,34 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from optimal_frontier.cli.drawing import check_drawable
+from optimal_frontier.cli.named_commands import NamedCommands
 from optimal_frontier.errors import ConfigurationError
 
 #: Type of options that name a file to write.
 FILE: Final = click.Path(dir_okay=False, path_type=Path)
 _Result = TypeVar("_Result")
-#: Experiment -> its module and the name of its command there.
+#: Experiment -> its module, the name of its command there, and what it does.
 _EXPERIMENTS: Final = {
-    "azar-figure-1": ("papers.azar.azar_commands", "azar_figure_1_command"),
-    "azar-figure-2": ("papers.azar.azar_commands", "azar_figure_2_command"),
-    "hubs": ("cli.hub_command", "hubs"),
-    "policies": ("cli.simulate_commands", "policies"),
-    "signals": ("cli.signal_command", "signals"),
-    "trace": ("cli.trace_command", "trace"),
-    "upadhyay-figure-2": ("papers.upadhyay.upadhyay_commands", "upadhyay_figure_2_command"),
-    "upadhyay-regret": ("papers.upadhyay.upadhyay_commands", "upadhyay_regret_command"),
-    "wolf-figure-7": ("papers.wolf.wolf_commands", "wolf_figure_7_command"),
-    "wolf-figure-8": ("papers.wolf.wolf_commands", "wolf_figure_8_command"),
-    "wolf-figure-9": ("papers.wolf.wolf_commands", "wolf_figure_9_command"),
-    "wolf-figure-10": ("papers.wolf.wolf_commands", "wolf_figure_10_command"),
+    "azar-figure-1": ("papers.azar.azar_commands", "azar_figure_1_command", "Hold schedules against the optimum."),
+    "azar-figure-2": ("papers.azar.azar_commands", "azar_figure_2_command", "Show which pages the optimum visits."),
+    "hubs": ("cli.hub_command", "hubs", "Find new articles on hubs that change fast."),
+    "policies": ("cli.simulate_commands", "policies", "Hold policies against one that knows the rates."),
+    "signals": ("cli.signal_command", "signals", "Listen to sources that tell of changes."),
+    "trace": ("cli.trace_command", "trace", "Hold policies against each other on real changes."),
+    "upadhyay-figure-2": ("papers.upadhyay.upadhyay_commands", "upadhyay_figure_2_command", "Hold estimators against a bound."),
+    "upadhyay-regret": ("papers.upadhyay.upadhyay_commands", "upadhyay_regret_command", "Show what learning costs, by horizon."),
+    "wolf-figure-7": ("papers.wolf.wolf_commands", "wolf_figure_7_command", "Show embarrassment by schemes of crawling."),
+    "wolf-figure-8": ("papers.wolf.wolf_commands", "wolf_figure_8_command", "Show staleness by kinds of pages and crawls."),
+    "wolf-figure-9": ("papers.wolf.wolf_commands", "wolf_figure_9_command", "Show staleness by the tail of updates."),
+    "wolf-figure-10": ("papers.wolf.wolf_commands", "wolf_figure_10_command", "Give crawls slots of ten crawlers."),
 }
 
 
-class Experiments(click.Group):
-    """Commands by name, imported when they are asked for; one that is unknown ends in a line that lists the others."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_EXPERIMENTS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _EXPERIMENTS:
-            return None
-        module, name = _EXPERIMENTS[cmd_name]
-        command: click.Command = getattr(import_module(f"optimal_frontier.{module}"), name)
-        return command
+class _Experiments(NamedCommands):
+    """One that is unknown ends in a line that lists the others."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and self.get_command(ctx, args[0]) is None:
+        if args and args[0] not in _EXPERIMENTS:
             raise ConfigurationError(f"simulate {args[0]}: unknown; known are {', '.join(self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
@@ -108,6 +95,6 @@ def with_progress(results: Iterable[_Result], total: int) -> Iterator[_Result]:
         yield from progress.track(results, total=total)
 
 
-@click.group(cls=Experiments)
+@click.group(cls=_Experiments, table=_EXPERIMENTS)
 def simulate() -> None:
     """Repeat the papers' experiments, and hold policies against each other. Needs neither a Scrapy project nor Redis."""

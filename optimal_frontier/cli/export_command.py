@@ -18,9 +18,10 @@ from typing import IO, Any, Final, NamedTuple
 import click
 
 from optimal_frontier.cli.interruption import Interruption
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import duration, number, show_json, size
 from optimal_frontier.cli.progress_bar import progress_bar
-from optimal_frontier.cli.project import Options, Workplace, connected_namespace, find_workplace, opened_namespace
+from optimal_frontier.cli.project import Workplace, connected_namespace, find_workplace, opened_namespace
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.state.export_lines import Line

@@ -10,10 +10,11 @@ from typing import IO, Any, Final
 import click
 
 from optimal_frontier.cli.export_command import MAX_HEADER, ExportFile, import_export, unpacked
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import number, printable, show_facts, show_json
 from optimal_frontier.cli.page_identity import Identify, claimed_in, identified_at, identity
 from optimal_frontier.cli.page_lists import ListedPage, RejectedLineError, read_rows
-from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
+from optimal_frontier.cli.project import Workplace, find_workplace, opened_namespace
 from optimal_frontier.cli.search_log import WeighedPages, weigh_pages
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.dispatching import weighing

@@ -11,7 +11,8 @@ from typing import Any, Final
 import click
 
 from optimal_frontier.cli.interruption import Interruption
-from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
+from optimal_frontier.cli.options import Options
+from optimal_frontier.cli.project import Workplace, find_workplace, opened_namespace
 from optimal_frontier.cli.status_command import describe
 from optimal_frontier.errors import ConfigurationError, OptimalFrontierError
 from optimal_frontier.state.reading import read_status

@@ -7,9 +7,10 @@ import time
 import click
 
 from optimal_frontier.cli.interruption import Interruption
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import duration, number
 from optimal_frontier.cli.progress_bar import progress_bar
-from optimal_frontier.cli.project import Options, connected_namespace, find_workplace
+from optimal_frontier.cli.project import connected_namespace, find_workplace
 from optimal_frontier.errors import StateError
 from optimal_frontier.state.namespace import SCHEMA
 from optimal_frontier.state.reading import is_empty

@@ -12,9 +12,10 @@ from typing import Any, Final
 import click
 
 from optimal_frontier.cli.host_naming import check_host, partitions_of_host, unknown_host
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import NOTHING, number, printable, show_json, show_table
 from optimal_frontier.cli.page_identity import check_url, identified_in
-from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
+from optimal_frontier.cli.project import Workplace, find_workplace, opened_namespace
 from optimal_frontier.cli.template_facts import shared_sections, template_changes, template_line
 from optimal_frontier.detection.noisy_sections import Noise, differs_on_every_visit, differs_within_seconds, join_places, noise_of
 from optimal_frontier.detection.sections import OWN_TEXT, REST, WHOLE

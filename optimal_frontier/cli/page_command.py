@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from optimal_frontier.cli.failure_causes import cause_in_words, some_of
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, printable, show_facts, show_json
 from optimal_frontier.cli.page_clock import clock_line
 from optimal_frontier.cli.page_facts import LEVEL, page_facts
 from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.page_reasons import moment_of, new_pages, why
-from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.cli.template_facts import template_changes, template_line
 from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.hosts import host_of

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.cli.host_naming import HOST_HELP, host_given, partitions_of_host, unknown_host
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import duration, number, show_json, show_table
 from optimal_frontier.cli.page_facts import change_rates, mean_intervals
-from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.update_times import interval_of_timed, republished
 from optimal_frontier.frontier.judging.waits import Terms

@@ -7,10 +7,11 @@ from typing import IO, Any, Final
 
 import click
 
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import NOTHING, duration, number, printable, show_json, show_table
 from optimal_frontier.cli.page_identity import Identify, identified_in
 from optimal_frontier.cli.page_selection import list_unknown
-from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.estimation.signal_sources import LEAST_PRECISION
 from optimal_frontier.frontier.admitting.pinged import check_source, check_url

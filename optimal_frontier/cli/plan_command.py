@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from optimal_frontier.cli.interruption import Interruption
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import duration, moment, number, per_second, show_facts, show_json, show_json_line
-from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
+from optimal_frontier.cli.project import Workplace, find_workplace, opened_namespace
 from optimal_frontier.errors import OptimalFrontierError, StateError, StateUnavailableError
 
 # The solver takes long to import, and few commands need it.

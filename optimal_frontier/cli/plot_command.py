@@ -11,8 +11,9 @@ import click
 import numpy as np
 
 from optimal_frontier.cli.drawing import check_drawable, figure, label_log_axis, save
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import number, per_second
-from optimal_frontier.cli.project import Options, Workplace, find_workplace, opened_namespace
+from optimal_frontier.cli.project import Workplace, find_workplace, opened_namespace
 from optimal_frontier.cli.whatif_command import why_no_more
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings import FrontierSettings

@@ -11,22 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from optimal_frontier.cli.options import Options
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings, default_namespace
 from optimal_frontier.state.connection import Connection, connect
 from optimal_frontier.state.namespace import Namespace, namespaces_of
 from optimal_frontier.state.reading import is_empty
 from optimal_frontier.state.redis_url import ConnectionSpec, parse_redis_url
-
-
-@dataclass(frozen=True)
-class Options:
-    """What was given before the command; None where nothing was."""
-
-    redis_url: str | None = None
-    namespace: str | None = None
-    project: Path | None = None
-    spider: str | None = None
 
 
 @dataclass

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import number
-from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.dispatching import renaming
 

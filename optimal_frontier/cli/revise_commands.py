@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from optimal_frontier.cli.interruption import Interruption
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import duration, number
 from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.page_selection import Found, Selection, confirmed, find_pages, in_chunks, list_unknown, selecting
-from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.frontier.admitting.pages import stored_importance
 from optimal_frontier.frontier.dispatching.reparsing import GONE, Reparsing, fetches_per_second

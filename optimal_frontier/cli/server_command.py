@@ -7,7 +7,8 @@ import shlex
 import click
 
 from optimal_frontier.cli.interruption import Interruption
-from optimal_frontier.cli.project import Options, Workplace, find_namespace, find_workplace
+from optimal_frontier.cli.options import Options
+from optimal_frontier.cli.project import Workplace, find_namespace, find_workplace
 from optimal_frontier.errors import ConfigurationError, OptimalFrontierError, StateUnavailableError
 from optimal_frontier.state.connection import connect
 

@@ -10,8 +10,9 @@ import click
 import numpy as np
 
 from optimal_frontier.cli.failure_causes import failure_facts, failure_rows
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json, size
-from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.cli.template_facts import template_facts, template_rows
 from optimal_frontier.frontier.admitting.traps import REASONS
 from optimal_frontier.frontier.planning.exploring import Progress

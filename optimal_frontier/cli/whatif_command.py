@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import duration, number, per_second, show_facts, show_json, show_table
-from optimal_frontier.cli.project import Options, find_workplace, opened_namespace
+from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.settings import FrontierSettings
 
 # The solver takes long to import, and few commands need it.

@@ -12,7 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from optimal_frontier.cli import main
-from optimal_frontier.cli.project import Options, find_workplace
+from optimal_frontier.cli.experiments import simulate
+from optimal_frontier.cli.options import Options
+from optimal_frontier.cli.project import find_workplace
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings import TABLE
 from optimal_frontier.state.namespace import SCHEMA
@@ -163,6 +165,22 @@ def test_a_command_that_is_not_built_is_unknown(nowhere, name):
     result = invoke(name)
     assert result.exit_code == 2
     assert "No such command" in result.stderr
+
+
+def test_help_waits_for_nothing_that_it_does_not_need(nowhere):
+    """What takes longest to import: a user who asks for the names of commands needs none of it."""
+    program = "import sys; from optimal_frontier.cli import main; main(sys.argv[1:], standalone_mode=False); print(*sys.modules)"
+    for words, unneeded in (["--help"], {"numpy", "scipy", "redis", "scrapy", "rich"}), (["simulate", "--help"], {"scipy", "scrapy"}):
+        told = subprocess.run([sys.executable, "-c", program, *words], check=True, capture_output=True, text=True).stdout
+        assert "Commands:" in told
+        assert not unneeded & set(told.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("group", [main, simulate], ids=["main", "simulate"])
+def test_what_help_says_of_commands_is_whole(nowhere, group):
+    told = invoke(*([] if group is main else ["simulate"]), "--help").stdout.partition("Commands:")[2]
+    assert all(line.endswith(".") and not line.endswith("...") for line in told.strip().splitlines())
+    assert len(told.strip().splitlines()) == len(group.commands)
 
 
 def test_help_needs_no_project(nowhere):
