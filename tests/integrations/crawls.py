@@ -119,9 +119,12 @@ class Crawl:
     def __init__(self, folder: Path, site: str, spider: str, settings: Mapping[str, Any], arguments: list[str] | None = None) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "program.py").write_text(_PROGRAM % {"spider": textwrap.dedent(spider)})
-        (folder / "settings.json").write_text(json.dumps(SETTINGS | dict(settings)))
-        (folder / "scrapy.cfg").write_text("[settings]\n")
+        program = _PROGRAM % {"spider": textwrap.dedent(spider)}
+        files = {"program.py": program, "settings.json": json.dumps(SETTINGS | dict(settings)), "scrapy.cfg": "[settings]\n"}
+        for name, text in files.items():
+            # In one step: another crawl may be about to read the one in the same folder, and an empty program ends at once.
+            (folder / f"{name}.new").write_text(text)
+            (folder / f"{name}.new").replace(folder / name)
         (folder / "stats.json").unlink(missing_ok=True)
         self.log_path = folder / "log.txt"
         environment = {**os.environ, "SITE": site, "PYTHONUNBUFFERED": "1"}
@@ -159,7 +162,7 @@ class Crawl:
             value = what()
             if value:
                 return value
-            assert self.process.poll() is None, f"the crawl ended\n{self.log}"
+            assert self.process.poll() is None, f"the crawl ended with {self.process.poll()}\n{self.log}"
             assert time.monotonic() < give_up, f"waited {patience_s} s in vain\n{self.log}"
             # What takes long to ask would take the crawl's processor.
             time.sleep(min(max(0.02, 3.0 * (time.monotonic() - asked)), 0.2))

@@ -176,14 +176,13 @@ class PageTable:
             left -= count
 
     def _scan(self, cursor: int) -> tuple[int, list[bytes], list[bytes]]:
-        reply = self.namespace.command("HSCAN", self._key, cursor, "COUNT", SCAN_COUNT, partition=self.partition)
-        cursor, pairs = int(reply[0]), reply[1]
-        pages, values = (list(pairs), list(pairs.values())) if isinstance(pairs, dict) else (pairs[::2], pairs[1::2])
+        cursor, found = self.namespace.command("HSCAN", self._key, cursor, "COUNT", SCAN_COUNT, partition=self.partition)
+        pages, values = list(found), list(found.values())
         # What is no row is left to `check`.
         if any(size != PAGE_BYTES for size in set(map(len, pages))) or min(map(len, values), default=HEAD_BYTES) < HEAD_BYTES:
             rows = [at for at, page in enumerate(pages) if len(page) == PAGE_BYTES and len(values[at]) >= HEAD_BYTES]
             pages, values = [pages[at] for at in rows], [values[at] for at in rows]
-        return cursor, pages, values
+        return int(cursor), pages, values
 
     def _merge(self, ids: bytes, heads: bytes, placed: float, most_hosts: int) -> None:
         read, names = np.frombuffer(heads, LAYOUT), np.frombuffer(ids, f"V{PAGE_BYTES}")

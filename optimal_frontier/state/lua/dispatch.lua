@@ -11,7 +11,7 @@ if d[${D_AT}] == 0 then d[${D_AT}] = now end
 local discovery, ranked_at, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
 -- After a time in which nobody could renew leases, they are spared for as long as one lasts. Live crawlers call every 5 s at least.
 if (run ~= 0 or drawn > 0) and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
--- At most times there is none of these: then one question is enough.
+-- At most times there is none of these: then one question is enough. Of turns nobody asks where all hosts have a pause: they are read.
 local is_special = call('EXISTS', P .. 'grace', P .. 'f', P .. (pause > 0 and 'f' or 'opens')) > 0
 local function is_there(key) return is_special and call('EXISTS', P .. key) == 1 end
 local is_spared, has_first = run ~= 0 and is_there('grace'), is_there('f')
