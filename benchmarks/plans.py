@@ -187,8 +187,9 @@ def main() -> None:
         everything = np.arange(n)
         world.store(everything, 0.0)
         # A plan believes no number of a host that is higher than there are hosts.
-        for number in range(1, options.hosts + 1):
-            namespace.command("HSET", namespace.key("hosts"), f"host{number}", number)
+        namespace.command(
+            "HSET", namespace.key("hosts"), *(word for number in range(1, options.hosts + 1) for word in (f"host{number}", number))
+        )
         namespace.command("HSET", namespace.key("stats"), "fetched", n, "ended", n, "pages", n)
         print(f"{n:,d} pages, {options.hosts:,d} hosts, {sys.version.split()[0]}")
         client = namespace.connection.client_of(namespace.prefix(0))
