@@ -31,12 +31,15 @@ class Loss:
 
 
 def short_gaps(fetches: Sequence[Fetch], delay_s: float, losses: Sequence[Loss]) -> tuple[int, int, float]:
-    """Return gaps between fetches of a host that are too short, all gaps, and the shortest; but for those that a loss explains."""
+    """Return gaps between fetches of a host that are too short, all gaps, and the shortest; but for those that a loss explains.
+
+    A gap begins at the earliest when the first fetch may have come: a site that was held up itself saw it late.
+    """
     by_host: dict[str, list[Fetch]] = {}
     for fetch in sorted(fetches, key=lambda fetch: fetch.at):
         by_host.setdefault(fetch.host, []).append(fetch)
     gaps = [
-        after.at - before.at
+        after.at - before.at + before.late_s
         for of_host in by_host.values()
         for before, after in pairwise(of_host)
         if not any(loss.explains(before, after) for loss in losses)

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 import os
+import queue
 import socket
 import struct
 import subprocess
@@ -23,11 +24,16 @@ from pathlib import Path
 LINKS, ANSWER_S, REDIRECTED, FAILING = 6, 0.01, 23, 37
 #: How a host fails: no answer until it is well again, a connection that is reset, half an answer, "503" with so many seconds to wait.
 FAILURES, RETRY_AFTER_S = ("silent", "resets", "half", "503"), 4.0
+#: Seconds between two looks of the site whether it is held up itself.
+LOOK_S = 0.005
 
 
 @dataclass
 class Fetch:
-    """One request: host, path, who asked, when it came and was answered (monotonic, s; 0: it was not), status, seconds to wait."""
+    """One request: host, path, who asked, when it came and was answered (monotonic, s; 0: it was not), status, seconds to wait.
+
+    ``late_s`` is for how long the site was held up when it came: it may have come so much sooner.
+    """
 
     host: str
     path: str
@@ -36,6 +42,7 @@ class Fetch:
     done: float = 0.0
     status: int = 200
     hold_s: float = 0.0
+    late_s: float = 0.0
 
 
 @dataclass
@@ -48,15 +55,37 @@ class _Site:
     record: Path = Path()
     _failed: set[str] = field(default_factory=set)
     _failures: Mapping[str, str] = field(default_factory=dict)
+    _lines: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
+    #: For how long it was held up at the last two looks, and when the last one was.
+    _held_up: tuple[float, float] = (0.0, 0.0)
+    _looked: float = 0.0
 
     async def serve(self) -> None:
         """Serve until the process is ended; say the port first."""
         server = await asyncio.start_server(self._connection, "0.0.0.0", self.port, backlog=1000)  # loopback has many hosts
         self.port = server.sockets[0].getsockname()[1]
         print(self.port, flush=True)
-        self._out = self.record.open("a", buffering=1)
+        threading.Thread(target=self._write, daemon=True).start()
         threading.Thread(target=self._listen, daemon=True).start()
-        await server.serve_forever()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._look())
+            tasks.create_task(server.serve_forever())
+
+    async def _look(self) -> None:
+        self._looked = time.monotonic()
+        while True:
+            await asyncio.sleep(LOOK_S)
+            now = time.monotonic()
+            self._held_up, self._looked = (self._held_up[1], now - self._looked - LOOK_S), now
+
+    def _late_s(self, at: float) -> float:
+        return max(*self._held_up, at - self._looked - LOOK_S)
+
+    def _write(self) -> None:
+        # On a thread: a disk that is busy does not make the site late.
+        with self.record.open("a", buffering=1) as out:
+            while True:
+                out.write(self._lines.get())
 
     def _listen(self) -> None:
         for line in sys.stdin:
@@ -67,13 +96,14 @@ class _Site:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
                 headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
-                fetch = Fetch(headers["host"], head[0].split(" ")[1], headers.get("user-agent", ""), time.monotonic())
+                fetch = Fetch(headers["host"], head[0].split(" ")[1], headers.get("user-agent", ""), at := time.monotonic())
+                fetch.late_s = self._late_s(at)
                 try:
                     await asyncio.sleep(ANSWER_S)
                     if not await self._respond(fetch, writer):
                         break
                 finally:
-                    self._out.write(json.dumps(asdict(fetch)) + "\n")
+                    self._lines.put(json.dumps(asdict(fetch)) + "\n")
         writer.transport.abort()
 
     async def _respond(self, fetch: Fetch, writer: asyncio.StreamWriter) -> bool:

@@ -56,3 +56,14 @@ def test_a_loss_explains_what_it_made_the_server_forget_and_no_more(
     assert short_gaps(fetches, 20, [Loss(20, 30)])[0] == faults
     held = [Fetch("host", "/p/1", "one", before, before + 0.01, 503, 30), Fetch("host", "/p/2", "other", after, after)]
     assert asked_while_held(held, [Loss(20, 30)]) == faults
+
+
+@pytest.mark.parametrize(("late_s", "faults"), [(0.0, 1), (0.004, 1), (0.07, 0)])
+def test_a_site_that_was_held_up_itself_blames_no_crawler(monkeypatch: pytest.MonkeyPatch, late_s: float, faults: int) -> None:
+    """What it saw late may have come sooner."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from chaos_crawl.checks import short_gaps
+    from chaos_crawl.site import Fetch
+
+    fetches = [Fetch("host", "/p/1", "one", 20.0, 20.01, late_s=late_s), Fetch("host", "/p/2", "other", 20.19, 20.2)]
+    assert short_gaps(fetches, 0.25, [])[0] == faults
