@@ -55,6 +55,28 @@ def test_no_document_names_an_unknown_setting(path):
     assert set(re.findall(rf"\b{PREFIX}\w+", path.read_text())) <= known
 
 
+def test_where_is_names_modules_that_exist():
+    """A path is that in the package, in `frontier/`, or in `state/`."""
+    package = ROOT / "optimal_frontier"
+    named = re.findall(r"`([\w/.-]+(?:\.py|\.lua|/))`", (DOCS / "where.md").read_text())
+    places = (ROOT, package, package / "frontier", package / "state")
+    assert len(named) > 100
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []
+
+
+def test_the_page_of_rooms_names_modules_that_exist_and_takes_two_pages():
+    """The last column has modules of the room in the first."""
+    package, lines = ROOT / "optimal_frontier", (DOCS / "architecture.md").read_text().splitlines()
+    assert len(lines) <= 120
+    missing = []
+    for room, (_, _, modules, *_) in rows_of(DOCS / "architecture.md").items():
+        places = [package / room, package / "frontier" / room] if room.endswith("/") else []  # the others are threads
+        for name in re.findall(r"`([\w/.]+)`", modules) if places else []:
+            if not any((place / f"{name}{ending}").exists() for place in places for ending in ("", ".py")):
+                missing.append(room + name)
+    assert missing == []
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_between_documents_lead_somewhere(path):
     """Files exist, and so do the headings that a link names."""
