@@ -127,6 +127,8 @@ class MadePages:
             return STATE.pack(self.at * 1e6, 1.0, 0.0, self.log_price, 0.001, 1.0, 0.0) if key == "d" else self.values.get(key)
         if name == "HLEN":
             return self.pages
+        if name == "HGETALL" and key == "plan":
+            return {field.encode(): value.encode() for field, value in self.plan.items()}
         if name == "HGET":
             return str(self.counts().get(rest[0], 0)).encode()
         return [] if name in ("HGETALL", "XREVRANGE", "HMGET", "SCAN") else [0, []]
