@@ -104,7 +104,7 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, displaced: 
     pages : Pages
         As they are known.
     at : ndarray of int
-        Which of them to look at.
+        Which of them to look at, rising.
     terms : Terms
         The price by which the partition dispatches from now on, and the plan.
     now : float
