@@ -166,12 +166,12 @@ class PageTable:
         cursor, count = self._cursor, 0
         with contextlib.closing(self.namespace.scan(Scan(self._key, cursor, SCAN_COUNT, most), partition=self.partition)) as replies:
             for cursor, flat in replies:
-                found, values = _rows_of(flat)
+                found, values, cut = _rows_of(flat)
                 if see is not None:
                     found, values = _sound(found, values)
-                    values = see(found, values)
+                    cut = b"".join(map(_head_of, see(found, values)))
                 ids.append(b"".join(found))
-                heads.append(b"".join(map(_head_of, values)))
+                heads.append(cut)
                 count, most = count + len(found), most - len(found)
                 each()
                 if count >= CHUNK or most <= 0 or cursor == 0:
@@ -228,13 +228,15 @@ class PageTable:
             self._index.rebuild(self.pages)
 
 
-def _rows_of(flat: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """Return pages and stored values of a reply, in which they come in turn, without what is no row: that is left to `check`."""
+def _rows_of(flat: list[bytes]) -> tuple[list[bytes], list[bytes], bytes]:
+    """Return pages, stored values, and heads end to end, of a reply, without what is no row: that is left to `check`."""
     pages, values = flat[::2], flat[1::2]
-    if set(map(len, pages)) <= {PAGE_BYTES} and min(map(len, values), default=HEAD_BYTES) >= HEAD_BYTES:
-        return pages, values
+    heads = b"".join(map(_head_of, values))
+    if len(heads) == HEAD_BYTES * len(values) and set(map(len, pages)) <= {PAGE_BYTES}:
+        return pages, values, heads
     rows = [at for at, page in enumerate(pages) if len(page) == PAGE_BYTES and len(values[at]) >= HEAD_BYTES]
-    return [pages[at] for at in rows], [values[at] for at in rows]
+    values = [values[at] for at in rows]
+    return [pages[at] for at in rows], values, b"".join(map(_head_of, values))
 
 
 def _is_run(at: Indices) -> bool:
