@@ -247,7 +247,7 @@ def _is_run(at: Indices) -> bool:
     >>> _is_run(np.array([7, 8, 9])), _is_run(np.array([7, 9, 8])), _is_run(np.array([-1, -1]))
     (True, False, False)
     """
-    return len(at) > 0 and at[0] >= 0 and bool((np.diff(at) == 1).all())
+    return bool(len(at) and at[0] >= 0 and (np.diff(at) == 1).all())
 
 
 def _last_of_each(keys: NDArray[np.uint64]) -> Indices | None:
