@@ -20,6 +20,7 @@ import resource
 import struct
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from optimal_frontier.frontier.planning.rewriting import WRITTEN
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import ACTIVE, LAYOUT
+from optimal_frontier.state.scan_ahead import Scan
 from optimal_frontier.state.visit_log import CHANGED, SAMPLED, VISIT, WELL
 
 #: Pages that are made at once, and visits in an entry of the log; entries that it keeps.
@@ -88,6 +90,18 @@ class MadePages:
         self.spent_cpu_s += time.thread_time() - cpu
         return replies
 
+    def scan(self, scan: Scan, *, partition: int = 0) -> Iterator[tuple[int, list[bytes]]]:
+        cursor, left = scan.cursor, scan.most
+        while left > 0:
+            began, cpu = time.perf_counter(), time.thread_time()
+            cursor, found = self._scanned(cursor, scan.at_once)
+            self.spent_s += time.perf_counter() - began
+            self.spent_cpu_s += time.thread_time() - cpu
+            left -= len(found) // 2
+            yield cursor, found
+            if not cursor:
+                return
+
     def run(self, calls: list[Any]) -> list[Any]:
         return [self._run(call.script, call.arguments) for call in calls]
 
@@ -104,7 +118,7 @@ class MadePages:
 
     def _answer(self, name: str, key: str = "", *rest: Any) -> Any:
         if name == "HSCAN":
-            return self._scanned(int(rest[0]), int(rest[2])) if key == "pages" else (0, {})
+            return 0, {}
         if name == "XRANGE":
             return self._logged(rest[0])
         if name == "GETRANGE":
@@ -113,6 +127,10 @@ class MadePages:
             return STATE.pack(self.at * 1e6, 1.0, 0.0, self.log_price, 0.001, 1.0, 0.0) if key == "d" else self.values.get(key)
         if name == "HLEN":
             return self.pages
+        if name == "HGETALL" and key == "plan":
+            return {field.encode(): value.encode() for field, value in self.plan.items()}
+        if name == "HGET":
+            return str(self.counts().get(rest[0], 0)).encode()
         return [] if name in ("HGETALL", "XREVRANGE", "HMGET", "SCAN") else [0, []]
 
     # Pages.

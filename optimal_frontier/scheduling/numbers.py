@@ -68,10 +68,15 @@ def deadline(b: float, numbers: Numbers, log_price: float) -> float:
 
 def deadlines(b: Floats, numbers: Numbers | ManyNumbers, log_price: Floats | float) -> Floats:
     """Return the deadlines (s) of many pages: `deadline` for arrays."""
+    due: Floats = np.asarray(b) + waits(numbers, log_price)
+    return due
+
+
+def waits(numbers: Numbers | ManyNumbers, log_price: Floats | float) -> Floats:
+    """Return how long after their visits many pages are due, seconds; arrays."""
     a, s, e, longest = (np.asarray(value, np.float64) for value in numbers)
     with np.errstate(invalid="ignore"):
-        due: Floats = np.asarray(b) + np.minimum(np.maximum(a + s * log_price, e), longest)
-    return due
+        return np.asarray(np.minimum(np.maximum(a + s * log_price, e), longest))
 
 
 def fixed(wait: float) -> Numbers:
@@ -173,10 +178,31 @@ def waits_at_price(
             return wait, slope
         log_q = price - np.log(importance) + (np.log(change_rate) if objective == "freshness" else 0.0)
         moves &= log_q < math.log(WORTHLESS)
+        if len(wait) >= _MANY:
+            # Of all, as few are not worth a visit: to pick out the others takes longer than what they are spared.
+            return _waits_by_table(np.where(moves, log_q, -1.0), change_rate, moves)
         q, x = np.exp(log_q[moves]), change_rate[moves]
-        r = changes_by_table(q) if len(q) >= _MANY else changes_between_visits(q / (1.0 - q))
+        r = changes_between_visits(q / (1.0 - q))
         wait[moves] = r / x
         slope[moves] = np.where(r > 0.0, np.minimum(q / (r * np.exp(-r)), MOST_SLOPE * r), 0.0) / x
+    return wait, slope
+
+
+def _waits_by_table(log_q: Floats, change_rate: Floats, moves: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return waits and slopes of many pages by the logarithms of the share of their visits' worth that the price is."""
+    q = np.exp(log_q)
+    wait = changes_by_table(q)
+    slope = np.exp(wait)
+    slope *= q
+    slope /= wait
+    np.minimum(slope, MOST_SLOPE * wait, out=slope)
+    is_free = wait > 0.0
+    if not is_free.all():
+        slope[~is_free] = 0.0
+    wait /= change_rate
+    slope /= change_rate
+    if not moves.all():
+        wait[~moves], slope[~moves] = np.inf, 0.0
     return wait, slope
 
 

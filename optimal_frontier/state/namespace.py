@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from redis.exceptions import NoScriptError, RedisError
@@ -15,6 +15,7 @@ from optimal_frontier.state.connection import Connection
 from optimal_frontier.state.keys import KEY_TYPES
 from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.redis_failures import translated
+from optimal_frontier.state.scan_ahead import Scan, scan_ahead
 from optimal_frontier.state.scripts import source
 
 #: Version of everything that ``docs/redis.md`` describes. Another one is refused.
@@ -297,6 +298,22 @@ class Namespace:
                 if isinstance(result, RedisError):
                     raise result
         return results
+
+    def scan(self, scan: Scan, *, partition: int = 0) -> Generator[tuple[int, list[bytes]]]:
+        """Yield replies of HSCAN, see `scan_ahead`. A hash that a cluster moves meanwhile is gone on with where it is then."""
+        tries = 0
+        with translated(self.connection.spec):
+            while True:
+                try:
+                    for cursor, found in scan_ahead(self.connection.client_of(self.prefix(partition)), scan):
+                        scan = scan._replace(cursor=cursor, most=scan.most - len(found) // 2)
+                        yield cursor, found
+                    return
+                except RedisError as error:
+                    if tries >= _MOST_MOVES or not self.connection.has_moved(error):
+                        raise
+                    self.connection.read_map(tries)
+                    tries += 1
 
     def hash(self, name: str, partition: int = 0) -> dict[str, str]:
         """Read a hash of texts."""

@@ -19,6 +19,7 @@ from optimal_frontier.state.messages import KEEP, Observation
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import Ask, add_calls, dispatch_call, observe_calls, parse_dispatch
 from optimal_frontier.state.redis_url import parse_redis_url
+from optimal_frontier.state.scan_ahead import Scan
 from optimal_frontier.state.url_keys import UrlKeys
 
 PARTITIONS = 16
@@ -136,6 +137,16 @@ def test_a_plain_command_follows_too(nodes: list[redis.Redis], crawl: Namespace)
     with migrating(nodes, slot, port_of(source), target):
         pass
     assert crawl.command("HGET", crawl.key("stats", 5), "x", partition=5) == b"1"
+
+
+def test_a_scan_follows_too(nodes: list[redis.Redis], crawl: Namespace) -> None:
+    crawl.command("HSET", crawl.key("stats", 6), "x", 1, partition=6)
+    slot = int(nodes[0].cluster("KEYSLOT", crawl.prefix(6)))
+    source = crawl.connection.client_of(crawl.prefix(6))
+    target = next(client for client in nodes if port_of(client) != port_of(source))
+    with migrating(nodes, slot, port_of(source), target):
+        pass
+    assert list(crawl.scan(Scan(crawl.key("stats", 6), 0, 100, 1e9), partition=6)) == [(0, [b"x", b"1"])]
 
 
 def test_nodes_that_forgot_the_scripts_get_them_again(nodes: list[redis.Redis], crawl: Namespace) -> None:

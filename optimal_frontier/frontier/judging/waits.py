@@ -7,8 +7,9 @@ in `update_times`.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,9 @@ _AFTER_A_VISIT: Final = frozenset({CAUSES.index(CALLBACK), CAUSES.index(ITEM)})
 _REFUSED: Final = frozenset({CAUSES.index("refused"), CAUSES.index("robots")})
 #: Relative error of what a row holds in 32 bits.
 _ROUNDING: Final = 1e-6
+
+#: Rows of pages: an array of `state.rows.LAYOUT` or another type with these fields, or columns by name.
+Rows: TypeAlias = "NDArray[np.void] | Mapping[str, NDArray[Any]]"
 
 
 class Terms(NamedTuple):
@@ -174,7 +178,7 @@ def numbers_of_rows(
 
 
 def priced_numbers(
-    some: NDArray[np.void],
+    some: Rows,
     ids: NDArray[np.void],
     terms: Terms,
     now: float,
@@ -197,19 +201,20 @@ def priced_numbers(
         draws = np.array([draw_of(page, n) for page, n in zip(_ids(ids), attempts, strict=True)])
     if exploring.is_even:
         wait = np.minimum(np.maximum(exploring.interval * draws, least), longest)
-        return ManyNumbers(wait, np.zeros(len(some)), wait, wait)
+        return ManyNumbers(wait, np.zeros(len(wait)), wait, wait)
     wait, slope = waits_of_rows(some, change_rates_of(some, published) if rate is None else rate, terms, yielded)
-    wait, slope = wait * draws, slope * draws
-    if not is_memoryless:
+    if is_memoryless:
+        wait, slope = wait * draws, slope * draws
+    else:
         wait = wait - shift
     longest = exploring.longest_of_many(ids, longest)
-    wait = np.maximum(wait, np.maximum(now - some["b"] / 1e6, 0.0))
+    wait = np.maximum(wait, np.maximum(now - some["b"] / 1e6, 0.0) if now > -math.inf else 0.0)
     flat = (slope <= 0.0) | np.isinf(wait)
     a = np.where(flat, wait, wait - np.where(flat, 0.0, slope) * (terms.log_price if math.isfinite(terms.log_price) else 0.0))
     return ManyNumbers(a, slope, np.minimum(least, longest), longest)
 
 
-def goes_by_price(rows: NDArray[np.void]) -> NDArray[np.bool_]:
+def goes_by_price(rows: Rows) -> NDArray[np.bool_]:
     """Tell of each row whether the price says when the page is visited."""
     is_well = (rows["state"] == ACTIVE) & (rows["visits"] > 0) & (rows["failures"] == 0)
     is_free = (rows["min_interval"] < rows["max_interval"]) & (rows["l"] > 0)  # wanted at once: all numbers 0
@@ -259,14 +264,15 @@ def change_rate_of(row: Row, published: Published) -> float | None:
     return None if prior is None else median_one(*prior)
 
 
-def change_rates_of(rows: NDArray[np.void], published: Published) -> Floats:
+def change_rates_of(rows: Rows, published: Published) -> Floats:
     """Return the believed change rates (1/s) of many pages: `change_rate_of` for rows as `numbers_of_rows` takes them; 0 for None."""
-    shape, time = rows["shape"].astype(np.float64), rows["time"].astype(np.float64)
+    shape, time = rows["shape"], rows["time"]
     known = shape > 0.0
-    rate: Floats = rows["median"].copy() if "median" in (rows.dtype.names or ()) else np.full(len(rows), np.nan)
+    names = (rows.dtype.names or ()) if isinstance(rows, np.ndarray) else rows
+    rate: Floats = rows["median"].copy() if "median" in names else np.full(len(shape), np.nan)
     unknown = np.flatnonzero(known & np.isnan(rate))
     if len(unknown):
-        rate[unknown] = posterior_median(shape[unknown], time[unknown])
+        rate[unknown] = posterior_median(shape[unknown].astype(np.float64), time[unknown].astype(np.float64))
     if not known.all():
         patterns, at = np.unique(rows["pattern"][~known], return_inverse=True)
         priors = [published.prior_of(pattern) for pattern in patterns.tolist()]
@@ -339,7 +345,7 @@ def _wait(row: Row, terms: Terms, yielded: float, heard: Heard) -> tuple[float, 
     return (wait, slope if log_price == terms.log_price else 0.0) if wait < NEVER_S else (math.inf, 0.0)
 
 
-def waits_of_rows(rows: NDArray[np.void], change_rate: Floats, terms: Terms, yielded: Floats | None = None) -> tuple[Floats, Floats]:
+def waits_of_rows(rows: Rows, change_rate: Floats, terms: Terms, yielded: Floats | None = None) -> tuple[Floats, Floats]:
     """Return waits and slopes (s) of many pages at the price, before bounds, draws and exploration: arrays (n,).
 
     Parameters
@@ -360,7 +366,7 @@ def waits_of_rows(rows: NDArray[np.void], change_rate: Floats, terms: Terms, yie
     """
     published, settings = terms.published, terms.settings
     if terms.log_price == -math.inf:
-        return np.zeros(len(rows)), np.zeros(len(rows))
+        return np.zeros(len(change_rate)), np.zeros(len(change_rate))
     log_price = _prices(rows, published, terms.log_price)
     importance = rows["importance"].astype(np.float64)
     if yielded is not None and yielded.any():
@@ -371,11 +377,12 @@ def waits_of_rows(rows: NDArray[np.void], change_rate: Floats, terms: Terms, yie
     if published.lasting < terms.log_price:
         prices = (log_price, _prices(rows, published, published.lasting))
         wait, slope = waits_that_last((wait, slope), prices, importance, change_rate, settings.objective, settings.policy)
-    never = wait >= NEVER_S
-    return np.where(never, np.inf, wait), np.where(never | (np.asarray(log_price) > terms.log_price), 0.0, slope)
+    wait[wait >= NEVER_S] = np.inf
+    slope[np.isinf(wait) | (np.asarray(log_price) > terms.log_price)] = 0.0
+    return wait, slope
 
 
-def _prices(rows: NDArray[np.void], published: Published, log_price: float) -> Floats | float:
+def _prices(rows: Rows, published: Published, log_price: float) -> Floats | float:
     """Return the log prices of visits to many pages when that of the crawl is ``log_price``: `Published.log_price_at`."""
     if not published.host_prices:
         return log_price
@@ -391,7 +398,7 @@ def is_given_up(row: Row) -> bool:
     return row.state == ACTIVE and row.visits > 0 and row.failures == 0 and not row.flags & (TIMED | HELD) and row.a >= NEVER_S
 
 
-def are_given_up(rows: NDArray[np.void]) -> NDArray[np.bool_]:
+def are_given_up(rows: Rows) -> NDArray[np.bool_]:
     """Tell of each row whether its page is given up: `is_given_up` for many."""
     is_well = (rows["state"] == ACTIVE) & (rows["visits"] > 0) & (rows["failures"] == 0)
     answer: NDArray[np.bool_] = is_well & (rows["flags"] & (TIMED | HELD) == 0) & (rows["a"] >= NEVER_S)

@@ -125,7 +125,7 @@ class ClockKeeper:
         if not clocks.is_open or self.crawl.settings.policy == "poisson":
             return
         some = pages.some(at, GOES_BY)
-        moves = np.flatnonzero(goes_by_price(some) & (some["flags"] & HUB == 0))  # type: ignore[arg-type]  # columns by name will do
+        moves = np.flatnonzero(goes_by_price(some) & (some["flags"] & HUB == 0))
         at = moves + at.start if isinstance(at, slice) else at[moves]
         pages["shift"][at] = clocks.shifts(pages, at, now)
 

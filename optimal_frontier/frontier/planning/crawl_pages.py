@@ -17,7 +17,7 @@ from optimal_frontier.frontier.planning.host_prices import host_limits
 from optimal_frontier.frontier.planning.hub_pages import HubPages
 from optimal_frontier.frontier.planning.page_columns import Pages, find_medians
 from optimal_frontier.frontier.planning.page_table import PageTable, share_to_read
-from optimal_frontier.frontier.planning.priors import PriorFits, Priors, Taught
+from optimal_frontier.frontier.planning.priors import PriorFits, Priors, Taught, Teachers
 from optimal_frontier.frontier.planning.republished import RepublishedPages
 from optimal_frontier.frontier.planning.solving import Problem
 from optimal_frontier.optimization.sweeps import in_order
@@ -223,7 +223,7 @@ class CrawlPages:
         self.budget = budget if budget is not None else Budget.of(settings, self.counts, previous, self._opened(now), now)
         round_s = max(self.active, 1) / min(self.budget.revisits, np.inf if limit is None else float(limit[is_active].sum()) or np.inf)
         before = self.priors
-        self.priors = self._fits.after(self._taught, self.active, self.read_rows, round_s)
+        self.priors = self._fits.after(Teachers(self._patterns, self._taught), self.active, self.read_rows, round_s)
         self.priors_moved = self.priors is not before
         progress = Progress.of_plan(previous).under(settings.exploration, settings.close_after)
         progress = progress.after(self.counts.get("observations", 0), self.planned_pages)
@@ -331,6 +331,15 @@ class CrawlPages:
 
     def _of(self, span: Span) -> Pages:
         return self.tables[span.partition].pages.some(slice(span.start, span.stop))
+
+    def _patterns(self) -> Iterator[NDArray[Any]]:
+        """Yield the patterns of the pages that may teach priors, the next ones being sorted meanwhile."""
+
+        def patterns(span: Span) -> NDArray[Any]:
+            pages = self._of(span)
+            return np.sort(pages["pattern"][pages["state"] == ACTIVE])
+
+        return in_order(patterns, list(self.spans(_MANY)))
 
     def _taught(self) -> Iterator[Taught]:
         """Yield the pages that may teach priors, the next ones being sorted meanwhile."""

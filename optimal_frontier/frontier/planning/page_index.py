@@ -24,6 +24,8 @@ _KEY_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _WIDEST: Final = 32
 _FEW: Final = 2048
 _FEW_WIDE: Final = 4
+#: Of pages that are looked up in their order in the table every so-many-eth is searched for.
+_STRIDE: Final = 16
 #: An identity, as two numbers.
 _WORDS: Final = np.dtype([("first", "<u8"), ("rest", "<u4")])
 
@@ -72,6 +74,18 @@ class PageIndex:
             goes_on = taken.all(axis=1) & ~same.any(axis=1)
             left, slot, width = left[goes_on], slot[goes_on] + width, min(2 * width, _WIDEST)
         return found
+
+    def find_in_order(self, ids: NDArray[Any], keys: Keys, pages: Pages) -> Indices:
+        """Return the same as `find`, sooner where most of these pages stand behind each other in the table, as they do here."""
+        if not pages.count or len(ids) <= _STRIDE:
+            return self.find(ids, keys, pages)
+        known = self.find(np.ascontiguousarray(ids[::_STRIDE]), keys[::_STRIDE], pages)
+        # Those behind one that is nowhere are compared with any page.
+        at: Indices = np.clip((known[:, None] + np.arange(_STRIDE)).ravel()[: len(ids)], 0, pages.count - 1)
+        there, mine = pages["id"][at].view(_WORDS), np.ascontiguousarray(ids).view(_WORDS)
+        others = np.flatnonzero((there["first"] != mine["first"]) | (there["rest"] != mine["rest"]))
+        at[others] = self.find(ids[others], keys[others], pages)
+        return at
 
     def add(self, keys: Keys, pages: Pages) -> None:
         """Take in the last pages of the table, which have these keys; each is new, and there once."""

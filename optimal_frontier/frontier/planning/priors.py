@@ -97,13 +97,28 @@ class Taught(NamedTuple):
     host: NDArray[np.int64]
 
 
-def fit_priors(parts: Callable[[], Iterable[Taught]], default_time: float) -> Priors:
+class Teachers(NamedTuple):
+    """The pages that teach priors.
+
+    Attributes
+    ----------
+    patterns : callable
+        Returns their patterns in parts, each of which rises.
+    parts : callable
+        Returns what they teach, in parts.
+    """
+
+    patterns: Callable[[], Iterable[NDArray[Any]]]
+    parts: Callable[[], Iterable[Taught]]
+
+
+def fit_priors(teachers: Teachers, default_time: float) -> Priors:
     """Fit the priors of all patterns.
 
     Parameters
     ----------
-    parts : callable
-        Returns the pages, in parts; it is called twice.
+    teachers : Teachers
+        The pages; each of its functions is called once.
     default_time : float
         Time of the default prior, seconds: that in which all pages can be visited once.
 
@@ -111,12 +126,14 @@ def fit_priors(parts: Callable[[], Iterable[Taught]], default_time: float) -> Pr
     -----
     Pattern 0 stands for "none". Priors are rounded as they are published, so that planner and judges go by the same.
     """
-    patterns = _distinct(np.sort(np.concatenate([np.zeros(0, np.uint32), *(_distinct(part.pattern) for part in parts())])))
+    patterns = _distinct(np.sort(np.concatenate([np.zeros(0, np.uint32), *map(_distinct, teachers.patterns())])))
     first = 0 if len(patterns) and patterns[0] == 0 else 1
     counts = np.zeros(len(patterns) + first, np.int64)
     taught = TaughtPriors(len(counts), default_time)
-    for part in parts():
-        numbers = np.searchsorted(patterns, part.pattern) + first
+    for part in teachers.parts():
+        begins = _begins(part.pattern)
+        # Each pattern is searched for once a part: the pages of one stand together.
+        numbers = (np.searchsorted(patterns, part.pattern[begins]) + first)[np.cumsum(begins) - 1]
         counts += np.bincount(numbers, minlength=len(counts))
         taught.add(part.shape.astype(np.float64), part.time.astype(np.float64), part.host, numbers)
     fitted, counts = taught.priors(), counts[first:]
@@ -132,7 +149,12 @@ def fit_priors(parts: Callable[[], Iterable[Taught]], default_time: float) -> Pr
 
 def _distinct(rising: NDArray[Any]) -> NDArray[Any]:
     """Return the values of an array in rising order, each once: faster than `numpy.unique`."""
-    return rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
+    return rising[_begins(rising)]
+
+
+def _begins(rising: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell of each value of an array in rising order whether it is the first of its kind."""
+    return np.append(True, rising[1:] != rising[:-1]) if len(rising) else np.zeros(0, bool)
 
 
 class PriorFits:
@@ -143,10 +165,10 @@ class PriorFits:
         self._read = 0
         self._is_fitted = False
 
-    def after(self, parts: Callable[[], Iterable[Taught]], pages: int, read: int, default_time: float) -> Priors:
+    def after(self, teachers: Teachers, pages: int, read: int, default_time: float) -> Priors:
         """Return the priors when so many pages were read since the last plan, of so many; see `fit_priors` for the others."""
         self._read += read
         is_stale = self._read > STALE_SHARE * pages or abs(default_time / self.priors.default_time - 1) > STALE_SHARE
         if is_stale or not self._is_fitted or pages <= FEW:
-            self.priors, self._read, self._is_fitted = fit_priors(parts, default_time), 0, True
+            self.priors, self._read, self._is_fitted = fit_priors(teachers, default_time), 0, True
         return self.priors

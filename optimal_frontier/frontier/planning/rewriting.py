@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.frontier.judging.waits import Terms, are_given_up, change_rates_of, goes_by_price, numbers_of_rows, priced_numbers
+from optimal_frontier.frontier.judging.waits import Terms, are_given_up, change_rates_of, goes_by_price, priced_numbers
 from optimal_frontier.frontier.planning.page_columns import Pages, find_medians
 from optimal_frontier.scheduling.clocked import is_noticeable, on_clock
 from optimal_frontier.scheduling.exploration import NEVER_S
-from optimal_frontier.scheduling.numbers import ManyNumbers, deadlines
+from optimal_frontier.scheduling.numbers import ManyNumbers, waits
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import NUMBERS_BYTES
 
@@ -40,8 +40,10 @@ if WRITTEN.itemsize != PAGE_BYTES + NUMBERS_BYTES:
 #: Pages of which is made at once what is sent.
 _AT_ONCE: Final = 64 * 128
 
-#: Columns of pages by which the price may go.
+#: Columns of pages by which the price may go; what numbers are made of beside these, and what they are compared with.
 GOES_BY: Final = ("state", "visits", "failures", "min_interval", "max_interval", "l", "flags")
+_MADE_OF: Final = ("id", "b", "importance", "shape", "time", "median", "pattern", "host", "failed", "shift")
+_COMPARED: Final = (*GOES_BY, *_MADE_OF, "a", "s", "e", "placed")
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -84,14 +86,14 @@ def is_displaced(pages: Pages, terms: Terms, now: float) -> NDArray[np.bool_]:
     # What has no bit has no number here.
     some = np.concatenate([drifted, worthless[~(worth <= min(price, terms.published.lasting))]])
     found = np.zeros(pages.count, bool)
-    found[some] = goes_by_price(pages.some(some, GOES_BY))  # type: ignore[arg-type]  # columns by name will do
+    found[some] = goes_by_price(pages.some(some, GOES_BY))
     return found
 
 
 def given_up(pages: Pages) -> int:
     """Return how many pages are given up, as their numbers have it."""
     some = np.flatnonzero(pages["a"] >= NEVER_S)
-    return int(np.count_nonzero(are_given_up(pages.some(some, ("state", "visits", "failures", "flags", "a")))))  # type: ignore[arg-type]  # by name
+    return int(np.count_nonzero(are_given_up(pages.some(some, ("state", "visits", "failures", "flags", "a")))))
 
 
 def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, displaced: NDArray[np.bool_], yielded: Floats | None = None) -> Moved:
@@ -102,7 +104,7 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, displaced: 
     pages : Pages
         As they are known.
     at : ndarray of int
-        Which of them to look at.
+        Which of them to look at, rising.
     terms : Terms
         The price by which the partition dispatches from now on, and the plan.
     now : float
@@ -113,34 +115,40 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, displaced: 
     yielded : ndarray, optional
         Of those: importance of the new pages that each yields a second; None: no page does.
     """
-    some = pages.take(at)
+    some = pages.some(_as_run(at), _COMPARED)
     priced = goes_by_price(some)
-    at, some, displaced = at[priced], some[priced], displaced[priced]
-    yielded = None if yielded is None else yielded[priced]
-    if not len(at):
-        return Moved(at, np.zeros(0, WRITTEN))
-    ids = np.ascontiguousarray(some["id"])
-    old = ManyNumbers(*(some[name].astype(np.float64) for name in ("a", "s", "e", "l")))
-    b = some["b"] / 1e6
-    shift = some["shift"].astype(np.float64)
-    plain = numbers_of_rows(some, ids, terms, -np.inf, yielded, shift)
-    was, due = deadlines(b, old, np.where(displaced, some["placed"], terms.log_price)), deadlines(b, plain, terms.log_price)
-    wait = np.maximum(due - b, 1e-6)
+    if not priced.all():
+        at, some, displaced = at[priced], some.some(priced, _COMPARED), displaced[priced]
+        yielded = None if yielded is None else yielded[priced]
+    if not len(at) or terms.published.number == 0:
+        return Moved(at[:0], np.zeros(0, WRITTEN))
+    log_price, b, longest = terms.log_price, some["b"] / 1e6, some["l"].astype(np.float64)
+    plain = priced_numbers(some, some["id"], terms, -np.inf, yielded, some["shift"].astype(np.float64))
     with np.errstate(invalid="ignore"):
-        is_other = np.abs(due - was) > MOVED * wait
-        is_other |= np.abs(plain.l - old.l) > MOVED * plain.l
-        is_other |= np.abs(plain.e - old.e) > MOVED * plain.e
-    # What is due is due: to be told so again by every plan would put it behind all others.
-    is_other &= ~((was <= now) & (due <= now))
+        was = waits(ManyNumbers(some["a"], some["s"], some["e"], longest), np.where(displaced, some["placed"], np.float64(log_price)))
+        wait = waits(plain, log_price)
+        is_other = np.abs(wait - was) > MOVED * np.maximum(wait, 1e-6)
+        is_other |= np.abs(plain.l - longest) > MOVED * plain.l
+        is_other |= np.abs(plain.e - some["e"]) > MOVED * plain.e
     chosen = np.flatnonzero(is_other)
+    # What is due is due: to be told so again by every plan would put it behind all others.
+    chosen = chosen[~((b[chosen] + was[chosen] <= now) & (b[chosen] + wait[chosen] <= now))]
     made = ManyNumbers(*(values[chosen] for values in plain))
     # What would be due in the past is made anew, so that it is due now; `_SOON` is more than what rounding hides.
-    late = np.flatnonzero(b[chosen] + made.a + made.s * max(terms.log_price, -_FAR) <= now + _SOON)
-    some, ids, at = some[chosen], ids[chosen], at[chosen]
-    again = numbers_of_rows(some[late], ids[late], terms, now, None if yielded is None else yielded[chosen][late], shift[chosen][late])
+    late = np.flatnonzero(b[chosen] + made.a + made.s * max(log_price, -_FAR) <= now + _SOON)
+    some, at = some.some(chosen, _COMPARED), at[chosen]
+    anew = some.some(late, (*GOES_BY, *_MADE_OF))
+    again = priced_numbers(
+        anew, anew["id"], terms, now, None if yielded is None else yielded[chosen][late], anew["shift"].astype(np.float64)
+    )
     for values, newer in zip(made, again, strict=True):
         values[late] = newer
-    return Moved(at, _written(ids, some["b"], made))
+    return Moved(at, _written(some["id"], some["b"], made))
+
+
+def _as_run(at: Indices) -> Indices | slice:
+    """Return the same pages, which rise, as a slice where they stand one behind the other: of these nothing has to be copied."""
+    return slice(int(at[0]), int(at[-1]) + 1) if len(at) and at[-1] - at[0] == len(at) - 1 else at
 
 
 def written_rows(pages: Pages, at: NDArray[Any]) -> Iterator[NDArray[Any]]:
@@ -182,7 +190,7 @@ def shifted_pages(pages: Pages, terms: Terms, now: float, ahead: float, spread: 
         soonest = np.minimum(stored[moves], stored[moves] - ran_ahead[moves])
         soonest = np.minimum(np.maximum(soonest, pages["e"][moves]), pages["l"][moves])
     moves = moves[soonest < now - pages["b"][moves] / 1e6 + ahead]
-    moves = moves[goes_by_price(pages.some(moves, GOES_BY))]  # type: ignore[arg-type]  # columns by name will do
+    moves = moves[goes_by_price(pages.some(moves, GOES_BY))]
     find_medians(pages, moves)
     some = pages.take(moves)
     if not len(some):

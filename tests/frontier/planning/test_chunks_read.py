@@ -19,9 +19,9 @@ def test_a_page_that_comes_twice_counts_as_it_was_last_and_what_is_no_row_not_at
     old = stored[page]
     new = Row.unpack(old)._replace(importance=7.0).pack() + old[HEAD_BYTES:]
     others = {name: value for name, value in stored.items() if name != page}
-    replies = iter([(5, {page: old, **others}), (9, {b"short": old, b"x" * 12: b"short"}), (0, {page: new})])
-    command = crawl.namespace.command
-    crawl.namespace.command = lambda *words, **more: next(replies) if words[0] == "HSCAN" else command(*words, **more)  # type: ignore[method-assign]
+    told = [(5, {page: old, **others}), (9, {b"short": old, b"x" * 12: b"short"}), (0, {page: new})]
+    replies = ((cursor, [word for pair in rows.items() for word in pair]) for cursor, rows in told)
+    crawl.namespace.scan = lambda scan, partition: replies  # type: ignore[method-assign, assignment, misc]
     table = PageTable(crawl.namespace, 0)
     assert table.read(1.0, 0.0) == table.pages.count == 40
     found = {bytes(name): importance for name, importance in zip(table.pages["id"].tolist(), table.pages["importance"], strict=True)}

@@ -11,7 +11,7 @@ from optimal_frontier.estimation.sibling_priors import sibling_priors
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
 from optimal_frontier.frontier.planning import priors as priors_module
 from optimal_frontier.frontier.planning.planner import Planner
-from optimal_frontier.frontier.planning.priors import Priors, Taught, fit_priors
+from optimal_frontier.frontier.planning.priors import Priors, Taught, Teachers, fit_priors
 from optimal_frontier.scheduling.numbers import deadline
 from optimal_frontier.state.rows import LAYOUT, Row
 
@@ -135,7 +135,7 @@ def test_only_the_patterns_with_most_pages_are_published(monkeypatch):
     rows["pattern"] = [5, 5, 5, 6, 7, 7, 8, 0, 0]
     rows["shape"], rows["time"] = 3.0, 10.0
     parts = [Taught(some["pattern"], some["shape"], some["time"], np.zeros(len(some), np.int64)) for some in (rows[:4], rows[4:])]
-    fitted = fit_priors(lambda: parts, 1.0)
+    fitted = fit_priors(Teachers(lambda: [part.pattern for part in parts], lambda: parts), 1.0)
     assert fitted.table["pattern"].tolist() in ([5, 7], [0, 5])
     assert len(fitted.packed()) == 2 * 16
 

@@ -41,6 +41,21 @@ def test_pages_are_found_where_they_stand(joins, leaves, asked):
     assert [int.from_bytes(page, "little") for page in pages["id"].tolist()] == model
 
 
+@PROFILE
+@given(
+    count=st.integers(0, 200),
+    asked=st.lists(st.tuples(st.integers(0, 250), st.integers(1, 60)), max_size=8),
+)
+def test_pages_that_stand_in_order_are_found_alike(count, asked):
+    """Runs that begin anywhere, end behind the table, or are broken by others."""
+    pages, index = Pages.none(), PageIndex()
+    ids = ids_of(list(range(count)))
+    pages.append(count, id=ids)
+    index.add(keys_of(ids), pages)
+    some = ids_of([number for first, many in asked for number in range(first, first + many)])
+    assert (index.find_in_order(some, keys_of(some), pages) == index.find(some, keys_of(some), pages)).all()
+
+
 def test_many_pages_are_found_again():
     """More than the first slots hold, by far."""
     pages, index = Pages.none(), PageIndex()
