@@ -182,14 +182,22 @@ def _response_and_rise(threshold: float, a: float, g: float, evidence: float) ->
         incomplete = _incomplete_gamma()
         of_fresh = g * math.exp(-evidence) / both
         scale = of_fresh / both
-        shape = 2.0
+        # With one signal P is 1 - (1 + y) exp(-y): found in a third of the time.
+        expected, of_both = rest * pace, rest * pace_of_both
+        none = math.exp(-expected)
+        one = expected * none
+        signals += 1.0 - none - one
+        rise += one
+        fresh += scale * (1.0 - (1.0 + of_both) * math.exp(-of_both))
+        rest -= evidence
+        shape = 3.0
         while rest > 0.0:
+            scale *= of_fresh
             expected = rest * pace
             came = incomplete(shape, expected)
             signals += came
             rise += incomplete(shape - 1.0, expected) - came
             fresh += scale * incomplete(shape, rest * pace_of_both)
-            scale *= of_fresh
             shape += 1.0
             rest -= evidence
     interval = signals / g

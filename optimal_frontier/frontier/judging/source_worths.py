@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +30,8 @@ LESSONS_EVERY: Final = 8
 _BY_HAND: Final = Kind(0.1, 0.005, 4.0)
 
 
-class Source(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Source:
     """What is known of a source, found once for each record.
 
     Attributes
