@@ -154,7 +154,8 @@ def answered(
     """
     shape, time = believed
     rate = shape / time
-    missed, is_silent, lessons = 1.0, True, []
+    missed, is_silent = 1.0, True
+    lessons: list[tuple[str, PlainVisit]] = []
     for told in signals:
         n, is_watched = told.n, told.since <= seen
         if not (n or is_watched):
