@@ -67,7 +67,7 @@ _STEPS: Final = range(100)
 _CLOSE: Final = 3e-5
 #: The same of one page, whose visit is judged: what is left is below 5e-4, most often 1e-9. With more, thresholds of sources that tell of
 #: nearly all changes would be 1% off, as their sums have corners, where one signal more comes to matter. Between two corners curves bend
-#: the less the more changes are unannounced: so much, times their share, leaves below 3e-5 where at least 3% of them are.
+#: the less the more changes are unannounced: so much, times their share, leaves below 5e-5 where 3% of them are or more.
 _CLOSE_OF_ONE: Final = 3e-3
 _CLOSE_BETWEEN_CORNERS: Final = 0.075
 

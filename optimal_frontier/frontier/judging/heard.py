@@ -21,6 +21,9 @@ CONVINCING: Final = 0.5
 #: The median of a Gamma posterior is below its mean by this over its time at most.
 _BELOW_MEAN: Final = 1.0 / 3.0
 
+#: By how much signals raise the doubt, how many they are, and the false rate of their source.
+_NO_SIGNAL: Final = (0.0, 0, 0.0)
+
 #: A named tuple of all its fields, in half of the time.
 _new: Final = tuple.__new__
 
@@ -90,19 +93,18 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
         return SILENCE
     recalls: tuple[float, ...] = ()
     false_rates: tuple[float, ...] = ()
-    doubt, most = 0.0, (0.0, 0, 0.0)
+    doubt, most = 0.0, _NO_SIGNAL
     for told in signals:
         known = known_of(told.source)
         if change_rate < known.least_rate:
             continue
-        believed, n = known.believed, told.n
-        recall, false_rate = believed.recall, believed.false_rate(change_rate)
-        if told.since <= seen:
-            recalls += (recall,)
-            false_rates += (false_rate,)
+        believed, since, n = known.believed, told.since, told.n
+        if since <= seen:
+            recalls += (believed.recall,)
+            false_rates += (believed.false_rate(change_rate),)
         if n:
-            false_rate = believed.false_rate_after(change_rate, n, now - max(seen, told.since))
-            more = n * evidence(change_rate, recall, false_rate)
+            false_rate = believed.false_rate_after(change_rate, n, now - max(seen, since))
+            more = n * evidence(change_rate, believed.recall, false_rate)
             if more > 0.0:
                 doubt, most = doubt + more, max(most, (more, n, false_rate))
     _, n, false_rate = most
