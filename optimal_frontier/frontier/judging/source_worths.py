@@ -134,10 +134,10 @@ class SourceWorths:
         are_few = sum(counts) < _FEW * len(counts)
         if not counts or not (at_once or time.monotonic() - self._since >= (FRESH_S if are_few else HELD_S)):
             return {}
-        visits = np.reshape([*chain.from_iterable(self._visits.values())], (-1, len(SignalVisit._fields)))
-        of, known = np.repeat(np.arange(len(counts)), counts), [*map(self.known_of, self._visits)]
-        names, self._visits = [*self._visits], {}
-        return dict(zip(names, lessons_of_sources(known, of, visits), strict=True))
+        visits = np.fromiter(chain.from_iterable(self._visits.values()), np.float64).reshape(-1, len(SignalVisit._fields))
+        known = {name: self.known_of(name) for name in self._visits}
+        self._visits = {}
+        return dict(zip(known, lessons_of_sources(known.values(), np.repeat(np.arange(len(counts)), counts), visits), strict=True))
 
 
 def lessons_of_sources(sources: Iterable[Source], of: ArrayLike, visits: ArrayLike) -> list[Lesson]:
