@@ -36,6 +36,7 @@ from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.frontier.planning.clock_keeper import LOOKS_A_ROUND
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.frontier.planning.publishing import LivePrice
+from optimal_frontier.integrations.scrapy.garbage import Collections
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory, Signals
 from optimal_frontier.state.messages import Announcement, Handout, NewPage, Observation
@@ -51,8 +52,9 @@ HOSTS, SECTION = 50, 20
 RECALL, FALSE = 0.6, 0.3
 #: In the crawl with both, one page of so many is not watched.
 UNWATCHED = 8
-#: Seconds that plans take a round for, about as long as one takes here.
-ROUND_S = 12.0
+#: Seconds that plans take a round for, about as long as one of 20,000 pages takes here; and the least interval: fewer pages are visited
+#: sooner than planned, and calls would find the head of the queue full of pages that may not be visited again yet.
+ROUND_S, LEAST_S = 12.0, 0.01
 CRAWLS = {"neither": (False, False), "feed": (True, False), "clocks": (False, True), "both": (True, True)}
 
 
@@ -65,6 +67,7 @@ class Crawl(PartitionVisits):
             {
                 "OPTIMAL_FRONTIER_CRAWL_RATE": pages / ROUND_S,
                 "OPTIMAL_FRONTIER_RESOLVE_INTERVAL": 60.0,
+                "OPTIMAL_FRONTIER_MIN_INTERVAL": LEAST_S,
                 "OPTIMAL_FRONTIER_NEIGHBOURHOODS": has_clocks,
             }
         )
@@ -118,8 +121,7 @@ class Crawl(PartitionVisits):
         results = self._run([*self._ended(), dispatch_call(0, Ask(n, share=share))])
         handouts = parse_dispatch(0, results[-1]).handouts
         sources = self.recent.sources
-        for seen in self.seen:
-            sources.take(seen.lessons)
+        sources.take([lesson for seen in self.seen for lesson in seen.lessons])
         lessons = sources.lessons()
         if lessons:
             self._run(learn_calls(self.namespace, lessons))
@@ -174,6 +176,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=16, help=f"each of {LOOKS} looks")
     parser.add_argument("--changed", type=float, default=0.5, help="changes of a section in a round")
     given = parser.parse_args()
+    Collections().begin()  # as in a crawl
     servers = [Server("redis-server", 0) for _ in CRAWLS]
     try:
         crawls = {name: Crawl(server, given.pages, *has) for (name, has), server in zip(CRAWLS.items(), servers, strict=True)}

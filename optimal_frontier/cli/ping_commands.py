@@ -110,7 +110,8 @@ def sources(options: Options, as_json: bool) -> None:
 
 def describe(name: str, record: Record) -> dict[str, Any]:
     """Return the fields of ``sources --json`` of one source. Times in seconds, rates per second."""
-    known, _, believed, *_ = source_of(name, record)
+    source = source_of(name, record)
+    known, believed = source.record, source.believed
     rate = known.changes / known.time if known.time > 0 else 0.0
     facts: dict[str, Any] = {
         "name": name,

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -49,6 +50,8 @@ LEAST_FALSE: Final = 0.02
 LEAST_PRECISION: Final = 0.05
 #: Signals that what is assumed of the rate of signals counts as much as, for a page.
 UNHEARD: Final = 3.0
+#: Shape of the posterior of a rate that is known.
+_KNOWN: Final = 1e15
 #: Chance that a source of any kind signals at random.
 AT_RANDOM: Final = 0.1
 
@@ -79,8 +82,9 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
 PLAIN: Final = Kind(0.4, 0.5, 4.0)
 
 
-class Believed(NamedTuple):
-    """What is believed of a source, for pages of any change rate.
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """What is believed of a source, for pages of any change rate. Found once for a record, and read at every visit: slots are read fast.
 
     Attributes
     ----------
@@ -99,9 +103,8 @@ class Believed(NamedTuple):
 
     def false_rate(self, change_rate: float) -> float:
         """Return how many signals a second come to a page of this change rate (1/s) that no change caused."""
-        recall, even, slope, _ = self
-        total = even + slope * change_rate
-        false, least = total - recall * change_rate, LEAST_FALSE * total
+        total = self.even + self.slope * change_rate
+        false, least = total - self.recall * change_rate, LEAST_FALSE * total
         return false if false > least else least
 
     @property
@@ -167,6 +170,10 @@ class SignalVisit(NamedTuple):
     changed: bool
     change_rate: float
     shape: float = math.inf
+
+
+#: Fields of a `SignalVisit` in plain: it is made in a tenth of the time.
+PlainVisit = tuple[float, float, bool, float, float]
 
 
 class SignalSource(NamedTuple):
@@ -332,15 +339,14 @@ def taught(known: Sequence[tuple[SignalSource, Believed]], of: ArrayLike, visits
     firsts = np.flatnonzero(np.diff(number, prepend=-1))
     lines = [(one.even, one.slope, record.changes / record.time if record.time > 0.0 else math.nan) for record, one in known]
     even, slope, mean = np.array(lines)[number].T
-    expected = rate * interval
-    with np.errstate(invalid="ignore"):
-        after = before + signals * slope * rate / (even + slope * rate)
-        likely = np.where(before < np.inf, after / (before / rate + slope * interval), rate)
-        silent = np.multiply.outer(1.0 - _RECALLS, likely * interval)
-        doubt = np.where(before < np.inf, after * np.log1p(silent / after), silent)
-    doubt -= signals * np.log(np.maximum(1.0 - np.multiply.outer(_RECALLS, likely / (even + slope * likely)), LEAST_FALSE))
-    fresh = np.exp(-doubt)
-    seen = np.log(0.5 * MISTAKEN + (1.0 - MISTAKEN) * np.where(changed > 0.0, 1.0 - fresh, fresh))
+    expected, before = rate * interval, np.minimum(before, _KNOWN)
+    after = before + signals * slope * rate / (even + slope * rate)
+    likely = after / (before / rate + slope * interval)
+    doubt = after * np.log1p(np.multiply.outer(1.0 - _RECALLS, likely * interval / after))
+    told = np.flatnonzero(signals)
+    share = (likely / (even + slope * likely))[told]
+    doubt[:, told] -= signals[told] * np.log(np.maximum(1.0 - np.multiply.outer(_RECALLS, share), LEAST_FALSE))
+    seen = np.log(0.5 * MISTAKEN + (1.0 - MISTAKEN) * (changed + (1.0 - 2.0 * changed) * np.exp(-doubt)))
     mean = np.where(np.isnan(mean), rate, mean)
     weight = mean / (mean + rate)
     # What is left of each visit at the end: those of its source that come after it make it fade.

@@ -40,8 +40,6 @@ import numpy as np
 import scipy  # scipy.special is imported at its first use: it takes 0.2 s
 from numpy.typing import NDArray
 
-from optimal_frontier.optimization.single import changes_per_visit
-
 Floats = NDArray[np.float64]
 
 #: Least share of changes that no signal tells of: with 0 no time that passes would make a copy any older.
@@ -64,14 +62,14 @@ _TOGETHER: Final = 0.2
 _SECOND: Final = 0.75
 _THIRD: Final = 0.5
 _MOST_FIRST: Final = 0.999
-_STEPS: Final = 100
+_STEPS: Final = range(100)
 #: Accepted last step, relative; the one after it would be its square.
 _CLOSE: Final = 3e-5
-#: The same of one page, whose visit is judged: what is left is below 5e-4, most often 1e-7. With more, thresholds of sources that tell of
+#: The same of one page, whose visit is judged: what is left is below 5e-4, most often 1e-9. With more, thresholds of sources that tell of
 #: nearly all changes would be 1% off, as their sums have corners, where one signal more comes to matter. Between two corners curves bend
-#: the less the more changes are unannounced: so much, times their share, leaves below 6e-5.
+#: the less the more changes are unannounced: so much, times their share, leaves below 5e-5 where 3% of them are or more.
 _CLOSE_OF_ONE: Final = 3e-3
-_CLOSE_BETWEEN_CORNERS: Final = 0.025
+_CLOSE_BETWEEN_CORNERS: Final = 0.075
 
 
 class Signals(NamedTuple):
@@ -164,40 +162,36 @@ def many_joined(signals: Signals, evidence: Floats) -> Signals:
     return Signals(unannounced, rate, np.where(weak, evidence, signals.evidence))
 
 
-def response_of_one(threshold: float, a: float, g: float, evidence: float) -> tuple[float, float, float]:
-    """Return what a threshold > 0 leads to: `responses` for one page, about 0.5 us a signal; exact if the sums are short."""
-    worth, interval, fresh, _ = _response_and_rise(threshold, a, g, evidence)
-    return worth, interval, fresh
-
-
-def _response_and_rise(threshold: float, a: float, g: float, evidence: float) -> tuple[float, float, float, float]:
-    """`response_of_one`, and by how much the interval grows with the threshold."""
-    both = a + g
-    pace, pace_of_both = g / a, both / a
-    first = math.expm1(-threshold * pace)
-    signals, rise = -first, 1.0 + first
-    fresh = -math.expm1(-threshold * pace_of_both) / both
-    rest = threshold - evidence
-    if rest > 0.0:
-        incomplete = _incomplete_gamma()
-        of_fresh = g * math.exp(-evidence) / both
-        scale = of_fresh / both
-        shape = 2.0
+def _response_of_one(threshold: float, a: float, g: float, evidence: float) -> tuple[float, float, float, float]:
+    """Return to what a threshold > 0 of one page leads: interval and time in it in which the copy is fresh; first and second derivative of
+    the interval. Exact if the sums are short; about 0.5 us a signal."""
+    both, time = a + g, threshold / a
+    first = math.expm1(-g * time)
+    signals, rise, fresh = -first, 1.0 + first, -math.expm1(-both * time)
+    bend = -rise
+    if threshold > evidence:
+        # With one signal P is 1 - (1 + y) exp(-y): found in a third of the time.
+        scale = of_fresh = g * math.exp(-evidence) / both
+        rest = (threshold - evidence) / a
+        y, of_both = g * rest, both * rest
+        none = math.exp(-y)
+        one = y * none
+        signals += 1.0 - none - one
+        rise += one
+        bend += none - one
+        fresh += scale * (1.0 - (1.0 + of_both) * math.exp(-of_both))
+        shape, rest = 3.0, rest - evidence / a
         while rest > 0.0:
-            expected = rest * pace
-            came = incomplete(shape, expected)
+            incomplete, y = _incomplete_gamma(), g * rest
+            came = incomplete(shape, y)
+            just = incomplete(shape - 1.0, y) - came
             signals += came
-            rise += incomplete(shape - 1.0, expected) - came
-            fresh += scale * incomplete(shape, rest * pace_of_both)
+            rise += just
+            bend += just * ((shape - 1.0) / y - 1.0)
             scale *= of_fresh
-            shape += 1.0
-            rest -= evidence
-    interval = signals / g
-    if threshold < _SMALL:
-        worth = math.exp(-threshold) * threshold * (threshold / a) * excess_share(g * threshold / a)
-    else:
-        worth = fresh - math.exp(-threshold) * interval
-    return worth, interval, fresh, rise / a
+            fresh += scale * incomplete(shape, both * rest)
+            shape, rest = shape + 1.0, rest - evidence / a
+    return signals / g, fresh / both, rise / a, bend * g / (a * a)
 
 
 def responses(threshold: Floats, signals: Signals) -> Response:
@@ -250,9 +244,12 @@ def threshold_of_one(share: float, signals: OneSignals) -> tuple[float, float]:
 
     Notes
     -----
-    Newton's method from where `_first_guesses` begin. 1 or 2 steps; what the last one leaves is taken off to second order.
+    Newton's method from where `_first_guesses` begin. One step for most pages; what the last one leaves is taken off to third order.
     """
-    target = changes_per_visit(share)
+    # The threshold without signals, within 0.5%: its series to the third order of the root, and what is left for long waits.
+    alone = -math.log1p(-share)
+    root = math.sqrt(2.0 * alone)
+    target = alone + root / (1.0 + root / 6.0)
     a, g, evidence = signals
     if evidence * _TERMS < target:
         a, g, evidence = joined(signals, target / _TERMS)
@@ -265,14 +262,19 @@ def threshold_of_one(share: float, signals: OneSignals) -> tuple[float, float]:
         threshold = target * math.sqrt(a + (1.0 - a) / (1.0 + weight * (1.0 + weight * (_SECOND + weight * _THIRD))))
     threshold = threshold or _LEAST_DOUBT
     low, high, steepness = 0.0, _MOST_DOUBT, 0.0
-    for _ in range(_STEPS):
-        worth, interval, fresh, rise = _response_and_rise(threshold, a, g, evidence)
-        steepness = fresh - worth
-        step = (share - worth) / steepness if steepness > 0.0 else math.inf
+    for _ in _STEPS:
+        interval, fresh, rise, bend = _response_of_one(threshold, a, g, evidence)
+        left = math.exp(-threshold)
+        steepness = left * interval
+        worth = fresh - steepness if threshold >= _SMALL else left * threshold * (threshold / a) * excess_share(g * threshold / a)
+        step = (share - worth) / steepness
         reached, off = threshold + step, abs(step) / threshold
-        if off <= _CLOSE_OF_ONE or (off <= _CLOSE_BETWEEN_CORNERS * a and threshold // evidence == reached // evidence):
-            # By which share the steepness, exp(-X) psi, grows over the step.
-            more = step * (rise / interval - 1.0)
+        # By which share the steepness, exp(-X) psi, grows over the step, to first order.
+        more = step * (rise / interval - 1.0)
+        if off <= _CLOSE_BETWEEN_CORNERS * a and (threshold < evidence) is (reached < evidence):
+            curve = step * step * 0.5 * (bend / interval - 1.0) - step * more
+            return threshold + step * (1.0 - 0.5 * more * (1.0 - more) - curve / 3.0), steepness * (1.0 + more * (1.0 - 0.5 * more) + curve)
+        if off <= _CLOSE_OF_ONE:
             return threshold + step * (1.0 - 0.5 * more), steepness * (1.0 + more)
         if worth >= share:
             high = threshold
@@ -308,7 +310,7 @@ def thresholds_at(share: Floats, signals: Signals, start: Floats | None = None) 
     steepness = np.zeros(share.shape)
     rows = np.arange(len(share))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        for _ in range(_STEPS):
+        for _ in _STEPS:
             at = threshold[rows]
             found = responses(at, Signals(*(of[rows] for of in used)))
             steepness[rows] = np.exp(-at) * found.interval

@@ -108,7 +108,7 @@ def signalled_wait(
 
     Notes
     -----
-    3 to 8 us. For the objective "changes" it is the same with ``importance x change rate`` for the importance: a visit finds the
+    About 4 us. For the objective "changes" it is the same with ``importance x change rate`` for the importance: a visit finds the
     page changed as often as it was fresh before.
 
     Examples

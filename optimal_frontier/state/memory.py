@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import compress
+from operator import ne
 from typing import Any, Final, NamedTuple
 
 import msgpack
@@ -183,7 +185,7 @@ class Memory(NamedTuple):
 
     def pack(self) -> bytes:
         """Return what is stored; nothing where there is nothing to remember."""
-        kept = {name: value for name, value, default in zip(self._fields, self, NOTHING_REMEMBERED, strict=True) if value != default}
+        kept = dict(compress(zip(self._fields, self, strict=True), map(ne, self, NOTHING_REMEMBERED)))
         return bytes(msgpack.packb(kept)) if kept else b""
 
 

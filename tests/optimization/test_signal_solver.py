@@ -15,7 +15,6 @@ from optimal_frontier.optimization.signal_response import (
     Response,
     Signals,
     many_joined,
-    response_of_one,
     responses,
     signals_of,
     signals_of_one,
@@ -51,29 +50,21 @@ def play(threshold: float, recall: float, false_rate: float, visits: int, seed: 
     return total / visits, fresh / total
 
 
+def responded(threshold: float, signals: OneSignals) -> Response:
+    """To what a threshold of one page leads, exactly."""
+    found = responses(np.array([threshold]), Signals(*np.array([signals]).T))
+    return Response(*(float(of[0]) for of in found))
+
+
 @pytest.mark.parametrize(
     ("threshold", "recall", "false_rate"),
     [(1.5, 0.6, 0.6), (0.5, 0.6, 0.6), (2.0, 0.9, 0.05), (1.0, 0.3, 2.0), (1.2, 1.0, 0.5), (1.0, 0.5, 0.0)],
 )
 def test_intervals_and_freshness_are_those_of_a_page_that_is_played(threshold, recall, false_rate) -> None:
-    found = Response(*response_of_one(threshold, *signals_of_one(1.0, recall, false_rate)))
+    found = responded(threshold, signals_of_one(1.0, recall, false_rate))
     interval, fresh = play(threshold, recall, false_rate, 20_000, 1)
     assert found.interval == pytest.approx(interval, rel=0.03)
     assert found.fresh / found.interval == pytest.approx(fresh, rel=0.03)
-
-
-def test_many_pages_respond_like_each_one() -> None:
-    rng = np.random.default_rng(0)
-    recall, false, x = rng.random(300), 10 ** rng.uniform(-3, 1, 300), 10 ** rng.uniform(-7, 1, 300)
-    found = responses(x, signals_of(np.ones(300), recall, false))
-    one = np.array(
-        [
-            response_of_one(at, *signals_of_one(1.0, *source))
-            for at, *source in zip(x.tolist(), recall.tolist(), false.tolist(), strict=True)
-        ]
-    )
-    for of, expected in zip(found, one.T, strict=True):
-        np.testing.assert_allclose(of, expected, rtol=1e-9)
 
 
 def test_without_signals_it_is_the_plan_of_even_visits() -> None:
@@ -148,10 +139,10 @@ def test_many_weak_signals_are_joined_to_few_without_loss() -> None:
     for recall, false_rate, share in ((0.6, 10.0, 0.3), (0.9, 30.0, 0.8), (0.3, 5.0, 0.5), (0.95, 20.0, 0.05)):
         signals = signals_of_one(1.0, recall, false_rate)
         threshold, _ = threshold_of_one(share, signals)
-        exact = Response(*response_of_one(threshold, *signals))
+        exact = responded(threshold, signals)
 
         def gain(x: float, signals: OneSignals = signals, share: float = share) -> float:
-            found = Response(*response_of_one(x, *signals))
+            found = responded(x, signals)
             return (found.fresh - share) / found.interval
 
         best = max(gain(x) for x in np.linspace(0.9, 1.1, 81) * threshold)

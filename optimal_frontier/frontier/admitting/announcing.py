@@ -192,10 +192,10 @@ def _is_convinced(row: Row, memory: Memory, rate: float | None, known_of: KnownO
     goes_by_doubt = row.state != RETIRED and not row.flags & TIMED and rate is not None
     for told in memory.signals:
         if told.n and (not goes_by_doubt or (may_go_first and is_ping(told.source))):
-            record, _, believed, *_ = known_of(told.source)
+            known = known_of(told.source)
             # As of the pages that it tells of on average, if this one is slower: who pings has that page in mind.
-            mean = record.changes / record.time if record.time > 0.0 else 0.0
-            if believed.precision(max(rate or _ANY_RATE, mean)) >= CONVINCING:
+            mean = known.record.changes / known.record.time if known.record.time > 0.0 else 0.0
+            if known.believed.precision(max(rate or _ANY_RATE, mean)) >= CONVINCING:
                 return True
     return False
 

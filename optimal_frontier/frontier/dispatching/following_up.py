@@ -97,8 +97,8 @@ class FollowUp:
     def _learn_sources(self, handouts: Sequence[Handout], counted: Sequence[Observation], work: Exchange) -> None:
         """Store what visits have taught of sources of signals, and read what is known of those of the pages that are visited next."""
         sources = self._recent.sources
-        for observation in (*counted, *(moving.move.observation for moving in work.moves)):
-            sources.take(observation.lessons)
+        ended = [*counted, *(moving.move.observation for moving in work.moves)]
+        sources.take([lesson for observation in ended for lesson in observation.lessons])
         lessons = sources.lessons(at_once=work.is_last)
         if lessons:
             self._namespace.run(learn_calls(self._namespace, lessons))

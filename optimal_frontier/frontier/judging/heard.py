@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from optimal_frontier.estimation.quantile import median_one
-from optimal_frontier.estimation.signal_sources import SignalVisit
+from optimal_frontier.estimation.signal_sources import PlainVisit
 from optimal_frontier.frontier.judging.source_worths import Source
 from optimal_frontier.scheduling.signals import evidence, unannounced
 from optimal_frontier.state.memory import Signals
@@ -20,6 +20,9 @@ CONVINCING: Final = 0.5
 
 #: The median of a Gamma posterior is below its mean by this over its time at most.
 _BELOW_MEAN: Final = 1.0 / 3.0
+
+#: By how much signals raise the doubt, how many they are, and the false rate of their source.
+_NO_SIGNAL: Final = (0.0, 0, 0.0)
 
 #: A named tuple of all its fields, in half of the time.
 _new: Final = tuple.__new__
@@ -90,18 +93,18 @@ def heard_of(signals: Sequence[Signals], change_rate: float | None, known_of: Kn
         return SILENCE
     recalls: tuple[float, ...] = ()
     false_rates: tuple[float, ...] = ()
-    doubt, most = 0.0, (0.0, 0, 0.0)
-    for source, since, _, n, _ in signals:
-        _, _, believed, least_rate, _ = known_of(source)
-        if change_rate < least_rate:
+    doubt, most = 0.0, _NO_SIGNAL
+    for told in signals:
+        known = known_of(told.source)
+        if change_rate < known.least_rate:
             continue
-        recall, false_rate = believed.recall, believed.false_rate(change_rate)
+        believed, since, n = known.believed, told.since, told.n
         if since <= seen:
-            recalls += (recall,)
-            false_rates += (false_rate,)
+            recalls += (believed.recall,)
+            false_rates += (believed.false_rate(change_rate),)
         if n:
             false_rate = believed.false_rate_after(change_rate, n, now - max(seen, since))
-            more = n * evidence(change_rate, recall, false_rate)
+            more = n * evidence(change_rate, believed.recall, false_rate)
             if more > 0.0:
                 doubt, most = doubt + more, max(most, (more, n, false_rate))
     _, n, false_rate = most
@@ -115,9 +118,8 @@ def answered(
     interval: float,
     changed: bool,
     known_of: KnownOf,
-    *,
     spares: bool = False,
-) -> tuple[float | None, list[tuple[str, SignalVisit]]]:
+) -> tuple[float | None, list[tuple[str, PlainVisit]]]:
     """Return what the silence of sources said of a page before a visit that gave a bit, and what the visit shows of each source.
 
     Parameters
@@ -141,7 +143,7 @@ def answered(
     -------
     recall : float or None
         `Heard.recall` of a page that no source that counts has signalled; None: one has.
-    lessons : list of (str, SignalVisit)
+    lessons : list of (str, PlainVisit)
         Sources, and what the visit shows of them.
 
     Notes
@@ -154,31 +156,32 @@ def answered(
     """
     shape, time = believed
     rate = shape / time
-    silence = _new(SignalVisit, (interval, 0, changed, rate, shape))
-    missed, is_silent, lessons = 1.0, True, []
-    for source, since, _, n, unsure in signals:
-        if not n and since > seen:
+    missed, is_silent = 1.0, True
+    lessons: list[tuple[str, PlainVisit]] = []
+    for told in signals:
+        n, is_watched = told.n, told.since <= seen
+        if not (n or is_watched):
             continue
-        _, _, of_source, least_rate, is_known_well = known_of(source)
-        if shape - _BELOW_MEAN >= least_rate * time or (shape >= least_rate * time and median_one(shape, time) >= least_rate):
+        source = told.source
+        known = known_of(source)
+        least = known.least_rate * time
+        if shape - _BELOW_MEAN >= least or (shape >= least and median_one(shape, time) >= known.least_rate):
             if n:
                 is_silent = False
             else:
-                missed *= 1.0 - of_source.recall
-        if spares and is_known_well:
+                missed *= 1.0 - known.believed.recall
+        if spares and known.is_known_well:
             continue
         if n and not changed:
-            n = max(0, n - unsure)
-        if n:
-            lessons.append((source, _new(SignalVisit, (interval, n, changed, rate, shape))))
-        elif since <= seen:
-            lessons.append((source, silence))
+            n = max(0, n - told.unsure)
+        if n or is_watched:
+            lessons.append((source, (interval, n, changed, rate, shape)))
     return 1.0 - missed if is_silent else None, lessons
 
 
 def after_good(signals: tuple[Signals, ...]) -> tuple[Signals, ...]:
     """Return what is remembered of signals after a good response: which sources watch the page. Where there was none, the same tuple."""
-    for _, _, _, n, _ in signals:
-        if n:
-            return tuple([Signals(*told[:3]) if told.n else told for told in signals])
+    for told in signals:
+        if told.n:
+            return tuple([_new(Signals, (*told[:3], 0, 0)) if told.n else told for told in signals])
     return signals

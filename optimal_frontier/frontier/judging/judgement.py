@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from optimal_frontier.estimation.signal_sources import SignalVisit
+from optimal_frontier.estimation.signal_sources import PlainVisit
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, answered, heard_of
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent
@@ -89,7 +89,7 @@ class Judgement:
         By the fingerprint alone; `bit` may be overruled.
     republished : Republished or None
         What is known of its update times after a bit.
-    lessons : sequence of (str, SignalVisit)
+    lessons : sequence of (str, PlainVisit)
         Sources of signals, and what a bit teaches of each.
     """
 
@@ -113,7 +113,7 @@ class Judgement:
     is_canonical: bool = False
     brings_back: bool = False
     flag: bytes = b""
-    lessons: Sequence[tuple[str, SignalVisit]] = ()
+    lessons: Sequence[tuple[str, PlainVisit]] = ()
 
     @classmethod
     def of(cls, handout: Handout, visit: Visit, context: Context) -> Judgement:
@@ -199,15 +199,16 @@ class Judgement:
         signals, row = self.handout.memory.signals, self.handout.row
         if not signals:
             return SILENCE, 0.0
-        believed = (row.shape, row.time) if row.shape > 0.0 else prior
+        shape = row.shape
+        believed = (shape, row.time) if shape > 0.0 else prior
         if believed is None:
             return SILENCE, 0.0
-        known_of, interval = self.context.recent.sources.known_of, self.interval
+        known_of, interval, changed = self.context.recent.sources.known_of, self.interval, self.bit == 1
         seen = self.at - interval
         # Of a source that is known well, some visits say as much as all.
         spares = row.visits % LESSONS_EVERY > 0
-        recall, self.lessons = answered(signals, believed, seen, interval, self.bit == 1, known_of, spares=spares)
-        if recall is not None or self.bit == 0:
+        recall, self.lessons = answered(signals, believed, seen, interval, changed, known_of, spares)
+        if recall is not None or not changed:
             return SILENCE, recall
         return heard_of(signals, change_rate_of(row, self.context.published), known_of, seen, self.at), None
 

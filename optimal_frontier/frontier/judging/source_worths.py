@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from itertools import chain
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +31,8 @@ LESSONS_EVERY: Final = 8
 _BY_HAND: Final = Kind(0.1, 0.005, 4.0)
 
 
-class Source(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Source:
     """What is known of a source, found once for each record.
 
     Attributes
@@ -98,10 +101,8 @@ class SourceWorths:
         self._known = _Known()
         self._read_at: dict[str, float] = {}
         self.known_of = self._known.__getitem__
-        # Sources that visits were kept of, and their numbers; of each visit that of its source and what it shows, one after the other: an
-        # array is made of them in a fifth of the time.
-        self._numbers: dict[str, int] = {}
-        self._visits: list[float] = []
+        # Of each source what its visits show, one after the other: an array is made of them in a fifth of the time.
+        self._visits: dict[str, list[float]] = {}
         self._since = 0.0
 
     def stale(self, sources: Iterable[str]) -> list[str]:
@@ -121,22 +122,22 @@ class SourceWorths:
     def take(self, visits: Iterable[tuple[str, tuple[float, float, bool, float, float]]]) -> None:
         """Keep visits to pages of sources, to learn of them."""
         for source, visit in visits:
-            number = self._numbers.get(source)
-            if number is None:
-                if not self._visits:
-                    self._since = time.monotonic()
-                number = self._numbers[source] = len(self._numbers)
-            self._visits += (number, *visit)
+            kept = self._visits.get(source)
+            if kept is None:
+                self._since = self._since if self._visits else time.monotonic()
+                kept = self._visits[source] = []
+            kept += visit
 
     def lessons(self, *, at_once: bool = False) -> dict[str, Lesson]:
         """Return what the visits that were kept teach of each source, and forget them; nothing while they are few and new."""
-        are_few = len(self._visits) < _FEW * (1 + len(SignalVisit._fields)) * len(self._numbers)
-        if not self._visits or not (at_once or time.monotonic() - self._since >= (FRESH_S if are_few else HELD_S)):
+        counts = [len(kept) // len(SignalVisit._fields) for kept in self._visits.values()]
+        are_few = sum(counts) < _FEW * len(counts)
+        if not counts or not (at_once or time.monotonic() - self._since >= (FRESH_S if are_few else HELD_S)):
             return {}
-        visits = np.reshape(self._visits, (-1, 1 + len(SignalVisit._fields)))
-        known = {name: self.known_of(name) for name in self._numbers}
-        self._numbers, self._visits = {}, []
-        return dict(zip(known, lessons_of_sources(known.values(), visits[:, 0], visits[:, 1:]), strict=True))
+        visits = np.fromiter(chain.from_iterable(self._visits.values()), np.float64).reshape(-1, len(SignalVisit._fields))
+        known = {name: self.known_of(name) for name in self._visits}
+        self._visits = {}
+        return dict(zip(known, lessons_of_sources(known.values(), np.repeat(np.arange(len(counts)), counts), visits), strict=True))
 
 
 def lessons_of_sources(sources: Iterable[Source], of: ArrayLike, visits: ArrayLike) -> list[Lesson]:

@@ -321,7 +321,7 @@ def _is_silence_told(terms: Terms, yielded: float) -> bool:
 
 def _wait(row: Row, terms: Terms, yielded: float, heard: Heard) -> tuple[float, float]:
     published, settings = terms.published, terms.settings
-    rate = change_rate_of(row, published)
+    rate = heard.change_rate or change_rate_of(row, published)
     if rate is None:
         return math.inf, 0.0
     log_price = published.log_price_at(row.host, terms.log_price)
