@@ -30,7 +30,7 @@ PARTITIONS = 16
 #: So many that each node has some.
 HOSTS = [f"127.0.0.{n}" for n in range(1, 41)]
 #: A page with links on each host, and how many pages it links to.
-LINKS = 4
+LINKS = 2
 PAGES = len(HOSTS) * (1 + LINKS)
 SPIDER = f"""
     class Tester(Base):
@@ -59,7 +59,7 @@ def servers(made: ClusterServers) -> ClusterServers:
 
 
 class ClusterCrawl:
-    """A crawl of 200 pages over forty hosts, and a look at what it leaves."""
+    """A crawl of 120 pages over forty hosts, and a look at what it leaves."""
 
     def __init__(self, url: str, site: MisbehavingSite, folder: Path) -> None:
         self.site, self.url = site, url
@@ -70,7 +70,7 @@ class ClusterCrawl:
         self.space.partitions = PARTITIONS
 
     def start(self) -> contextlib.AbstractContextManager[Crawl]:
-        ours = {"REDIS_URL": self.url, "NAMESPACE": self.name, "PARTITIONS": PARTITIONS, "CRAWL_RATE": 80}
+        ours = {"REDIS_URL": self.url, "NAMESPACE": self.name, "PARTITIONS": PARTITIONS, "CRAWL_RATE": 50}
         ours |= {"MIN_INTERVAL": 2, "RESOLVE_INTERVAL": 3, "DISCOVERY_SHARE": 0.9}
         settings = {f"OPTIMAL_FRONTIER_{name}": value for name, value in ours.items()}
         return crawling(self.folder, self.site.url(""), SPIDER, settings)

@@ -41,6 +41,8 @@ class Tester(AnnouncedPages, Base):
     def parse_news(self, response):
         note(url=response.url, by="parse_news", lastmod=response.meta.get("lastmod"))
 """
+#: One of these tests holds the crawl to the clock; the others look at the same crawl, so that there is one.
+pytestmark = pytest.mark.timing
 PINNED = [
     {"pattern": r"sitemap|feed|always_now|robots", "interval": 0.5},
 ]
@@ -110,7 +112,6 @@ def test_an_entry_that_is_no_address_takes_no_other_with_it(found: Found) -> Non
     assert "Traceback" not in found.log
 
 
-@pytest.mark.timing
 def test_what_is_told_is_fetched_soon_after_the_source(found: Found) -> None:
     """Changed pages of a sitemap, some of a feed, and one that is new. By themselves they would be visited in 4 s and more."""
     assert found.delays.keys() == {"/page/0", "/page/1", "/news/0", "/news/1", "/news/new"}

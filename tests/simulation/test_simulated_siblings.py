@@ -36,7 +36,7 @@ def gain(world, seeds, horizon):
 def test_siblings_help_where_sites_have_habits():
     """Half of the pages come during the crawl: all pages together, in the second half, and newcomers in their first five rounds."""
     everything, new = ({"plain": [], "siblings": []} for _ in range(2))
-    for seed in range(12):
+    for seed in range(8):
         world = SMALL.realise(300.0, seed)
         replan = REPLAN_ROUNDS * world.round(300.0)
         for learner in everything:
