@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from quick_client import make_quick
+
 from optimal_frontier.state.connection import connect
 from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.messages import KEEP, PAGE_BYTES, Handout, NewPage, Observation
@@ -201,4 +203,4 @@ class TimedNamespace(Namespace):
 
 def open_namespace(socket: str, name: str, partitions: int = 1) -> TimedNamespace:
     """Open a namespace on the test server; close its ``connection`` afterwards."""
-    return TimedNamespace(connect(parse_redis_url(f"unix://{socket}", Path())), name).start(partitions)
+    return TimedNamespace(make_quick(connect(parse_redis_url(f"unix://{socket}", Path()))), name).start(partitions)

@@ -13,7 +13,6 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
-from quick_client import make_quick
 from timed_namespace import START, TimedNamespace
 
 from optimal_frontier.estimation import posterior_median
@@ -77,7 +76,6 @@ class Play:
     """
 
     def __init__(self, store: TimedNamespace, settings: FrontierSettings, site: Site = silent, want: int = 50) -> None:
-        make_quick(store)
         self.store, self.site, self.want = store, site, want
         self.visits: dict[int, list[float]] = defaultdict(list)
         self.handouts: list[float] = []
