@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from quick_client import make_quick
+
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.dispatching.revising import follow
 from optimal_frontier.scheduling.numbers import fixed
@@ -134,7 +136,7 @@ class ClockedNamespace(Namespace):
 
 def open_namespace(socket: str, name: str, partitions: int = 1) -> ClockedNamespace:
     """Open a namespace on the test server; close its ``connection`` afterwards."""
-    opened = ClockedNamespace(connect(parse_redis_url(f"unix://{socket}", Path())), name)
+    opened = ClockedNamespace(make_quick(connect(parse_redis_url(f"unix://{socket}", Path()))), name)
     opened.open(spider="test", partitions=partitions)
     opened.set_time(START)
     return opened

@@ -6,6 +6,7 @@ Tests share the server and keep apart by `namespace`; nothing is ever flushed.
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import shutil
 import socket
@@ -31,6 +32,17 @@ settings.load_profile("untimed")
 _WAITING = ("tests/integrations/", "tests/state/test_cluster")
 # redis-py 8 reads its version from its metadata for every connection: a third of what it takes to open a namespace.
 redis.utils.get_lib_version = functools.cache(redis.utils.get_lib_version)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays until the end: each worker would look through all of it for garbage again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

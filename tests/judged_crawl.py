@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from quick_client import make_quick
+
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.judge import Context, judge
@@ -45,7 +47,7 @@ class JudgedCrawl:
     """A crawl of a namespace of its own; close it afterwards."""
 
     def __init__(self, socket: str, name: str, *, partitions: int = 1, settings: FrontierSettings = SETTINGS) -> None:
-        self.namespace = Namespace(connect(parse_redis_url(f"unix://{socket}", Path())), name)
+        self.namespace = Namespace(make_quick(connect(parse_redis_url(f"unix://{socket}", Path()))), name)
         self.namespace.open(spider="test", partitions=partitions)
         self.settings = settings
         self.recent = Recent()
