@@ -53,6 +53,22 @@ def test_a_row_that_cannot_be_read_is_told_and_stops_nobody(space: TimedNamespac
     assert list(told.damaged) == [page_of("h/1")]
 
 
+@pytest.mark.parametrize("name", ["dispatched", "leases_expired"])
+def test_a_damaged_counter_ends_the_call_before_it_writes_a_lease(space: TimedNamespace, name: str) -> None:
+    """Nobody would know of the lease, and its page would wait until it ends."""
+    space.visit("h/1", wait=1.0)
+    space.advance(2.0)
+    (lost,) = space.dispatch(lease=10.0)
+    space.advance(11.0)
+    space.command("HSET", space.key("stats"), name, "many")
+    before = space.command("ZSCORE", space.key("q"), lost.page)
+    with pytest.raises(StateError, match="integer"):
+        space.ask(5)
+    assert space.command("ZSCORE", space.key("q"), lost.page) == before
+    space.command("HDEL", space.key("stats"), name)
+    assert [handout.page for handout in space.dispatch()] == [lost.page]
+
+
 @pytest.mark.parametrize("damage", [b"", b"short", b"x" * 20])
 def test_a_queued_row_that_is_no_row_leaves_the_queue_and_stops_nobody(space: TimedNamespace, damage: bytes) -> None:
     space.visit("h/1", "h/2", wait=1.0)

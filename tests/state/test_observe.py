@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from timed_namespace import TimedNamespace, new_page, page_of
 
+from optimal_frontier.errors import StateError
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
@@ -35,6 +36,20 @@ def test_a_page_is_queued_where_its_numbers_say(space: TimedNamespace) -> None:
     for handout, numbers in zip(space.dispatch(4), cases, strict=True):
         space.send(space.observation(handout, *numbers[:2], e=numbers.e, longest=numbers.l))
     assert [space.due_in(f"h/{i}") for i in range(4)] == [pytest.approx(deadline(0.0, numbers, -2.0), abs=1e-5) for numbers in cases]
+
+
+def test_a_damaged_counter_ends_the_call_before_it_writes_a_row(space: TimedNamespace) -> None:
+    """So the visit counts once the counter is mended, as the lease is still there."""
+    space.add(new_page("h/1"))
+    (handout,) = space.dispatch()
+    seen, before = space.observation(handout, 5.0, shape=2.0, time=9.0), space.row(page_of("h/1"))
+    space.command("HSET", space.key("stats"), "ended", "many")
+    with pytest.raises(StateError, match="integer"):
+        space.send(seen)
+    assert space.row(page_of("h/1")) == before
+    space.command("HDEL", space.key("stats"), "ended")
+    assert space.send(seen) == [1]
+    assert space.row(page_of("h/1")).shape == 2.0
 
 
 def test_a_place_on_the_queue_is_even(space: TimedNamespace) -> None:

@@ -150,6 +150,7 @@ while got < want do
     if own then start(own) end
   else break end
 end
+store_counts({dispatched = got, leases_expired = expired}) -- a counter that is damaged ends the call before it writes leases
 for j = r, #ready do left[#left + 1] = ready[j] % PLACES end
 for _, i in ipairs(left) do
   local score, host = tonumber(score_of[i]), hosts[key_of[i]]
@@ -191,7 +192,6 @@ for i = 1, #learned do
   elseif pause <= 0 and free > 0 and host[${OPENS}] <= now then opened[#opened + 1] = key end
 end
 many('HSET', 'opens', turns); many('HDEL', 'opens', opened)
-store_counts({dispatched = got, leases_expired = expired})
 local next_open = has_first and is_paced and call('ZRANGE', P .. 'f', '0', '0', 'WITHSCORES')[2]
 if next_open and tonumber(next_open) > now then wait = min(wait, next_open - now) elseif firsts[1] or #begun > most then wait = 0 end
 if budget > 0 and tokens - got < 1 then wait = max(wait, (1 - tokens + got) / budget * 1e6) end

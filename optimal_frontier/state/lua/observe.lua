@@ -32,17 +32,17 @@ for j = 1, #pages / PAGE do
     if changes[j] then call('XADD', P .. 'changes', 'MAXLEN', '~', ${KEPT_CHANGES}, '*', unpack(changes[j])) end
   end
 end
-many('HSET', 'pages', values); many('HDEL', 'pages', drop)
-many('ZADD', 'q', queue); many('ZREM', 'q', leave)
-many('HSET', 'memory', memories); many('HDEL', 'memory', forgotten)
-queue_first(first)
 local sums, visits = {ended = #result - refused, observations_refused = refused}, ARGV[2]
 for i = 1, #counted, 2 do
   local times = #counted[i + 1]
   for k = 1, refused > 0 and times or 0 do times = times - 1 + byte(result[byte(counted[i + 1], k)]) end
   for name, by in pairs(counted[i]) do sums[name] = (sums[name] or 0) + by * times end
 end
-store_counts(sums)
+store_counts(sums) -- a counter that is damaged ends the call before it writes rows
+many('HSET', 'pages', values); many('HDEL', 'pages', drop)
+many('ZADD', 'q', queue); many('ZREM', 'q', leave)
+many('HSET', 'memory', memories); many('HDEL', 'memory', forgotten)
+queue_first(first)
 local function if_counted(visit) return result[up('<I2', visit)] == '\1' and visit or '' end
 if refused > 0 then visits = string.gsub(visits, string.rep('.', ${VISIT_BYTES}), if_counted) end
 if visits ~= '' then call('XADD', P .. 'visited', 'MAXLEN', '~', '${KEPT_ENTRIES}', '*', 'v', visits) end
