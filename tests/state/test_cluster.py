@@ -129,24 +129,19 @@ def test_partitions_that_the_cluster_moves_are_followed(nodes: list[redis.Redis]
     assert crawl.hash("stats", moved)["dispatched"] == "3"
 
 
-def test_a_plain_command_follows_too(nodes: list[redis.Redis], crawl: Namespace) -> None:
-    crawl.command("HSET", crawl.key("stats", 5), "x", 1, partition=5)
-    slot = int(nodes[0].cluster("KEYSLOT", crawl.prefix(5)))
-    source = crawl.connection.client_of(crawl.prefix(5))
+@pytest.mark.parametrize("is_scan", [False, True], ids=["plain command", "scan"])
+def test_what_is_no_script_follows_too(nodes: list[redis.Redis], crawl: Namespace, is_scan: bool) -> None:
+    k = 6 if is_scan else 5
+    crawl.command("HSET", crawl.key("stats", k), "x", 1, partition=k)
+    slot = int(nodes[0].cluster("KEYSLOT", crawl.prefix(k)))
+    source = crawl.connection.client_of(crawl.prefix(k))
     target = next(client for client in nodes if port_of(client) != port_of(source))
     with migrating(nodes, slot, port_of(source), target):
         pass
-    assert crawl.command("HGET", crawl.key("stats", 5), "x", partition=5) == b"1"
-
-
-def test_a_scan_follows_too(nodes: list[redis.Redis], crawl: Namespace) -> None:
-    crawl.command("HSET", crawl.key("stats", 6), "x", 1, partition=6)
-    slot = int(nodes[0].cluster("KEYSLOT", crawl.prefix(6)))
-    source = crawl.connection.client_of(crawl.prefix(6))
-    target = next(client for client in nodes if port_of(client) != port_of(source))
-    with migrating(nodes, slot, port_of(source), target):
-        pass
-    assert list(crawl.scan(Scan(crawl.key("stats", 6), 0, 100, 1e9), partition=6)) == [(0, [b"x", b"1"])]
+    if is_scan:
+        assert list(crawl.scan(Scan(crawl.key("stats", k), 0, 100, 1e9), partition=k)) == [(0, [b"x", b"1"])]
+    else:
+        assert crawl.command("HGET", crawl.key("stats", k), "x", partition=k) == b"1"
 
 
 def test_nodes_that_forgot_the_scripts_get_them_again(nodes: list[redis.Redis], crawl: Namespace) -> None:

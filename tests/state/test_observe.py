@@ -38,11 +38,13 @@ def test_a_page_is_queued_where_its_numbers_say(space: TimedNamespace) -> None:
     assert [space.due_in(f"h/{i}") for i in range(4)] == [pytest.approx(deadline(0.0, numbers, -2.0), abs=1e-5) for numbers in cases]
 
 
-def test_a_damaged_counter_ends_the_call_before_it_writes_a_row(space: TimedNamespace) -> None:
-    """So the visit counts once the counter is mended, as the lease is still there."""
+def test_a_damaged_counter_ends_the_call_before_it_writes_more(space: TimedNamespace) -> None:
+    """So the visit counts once the counter is mended, as the lease is still there, and its change is told once."""
     space.add(new_page("h/1"))
     (handout,) = space.dispatch()
+    space.add(new_page("h/1", stated=4.0))  # yielded again meanwhile
     seen, before = space.observation(handout, 5.0, shape=2.0, time=9.0), space.row(page_of("h/1"))
+    seen = replace(seen, change=Change("http://h/1", b"\x01" * 16, b"\x02" * 16))
     space.command("HSET", space.key("stats"), "ended", "many")
     with pytest.raises(StateError, match="integer"):
         space.send(seen)
@@ -50,6 +52,9 @@ def test_a_damaged_counter_ends_the_call_before_it_writes_a_row(space: TimedName
     space.command("HDEL", space.key("stats"), "ended")
     assert space.send(seen) == [1]
     assert space.row(page_of("h/1")).shape == 2.0
+    assert space.command("XLEN", space.key("changes")) == 1
+    space.advance(10.0)
+    assert space.dispatch()[0].stated == 4.0
 
 
 def test_a_place_on_the_queue_is_even(space: TimedNamespace) -> None:

@@ -17,19 +17,13 @@ for j = 1, #pages / PAGE do
   local id, op, value, at = sub(pages, PAGE * (j - 1) + 1, PAGE * j), ops[j], ARGV[2 + j], memory_at[j]
   if held[id] ~= (tokens_of[j] or 1) then result[j], refused = '\0', refused + 1 else
     result[j] = '\1'
-    if not op or op == 3 then
-      if amended and call('SREM', P .. 'amended', id) == 1 then -- it was yielded with another tail meanwhile
-        value = sub(value, 1, HEAD) .. sub(call('HGET', P .. 'pages', id) or value, HEAD + 1)
-      end
-      values[#values + 1], values[#values + 2] = id, value
-    end
+    if not op or op == 3 then values[#values + 1], values[#values + 2] = id, value end
     if not op then queue[#queue + 1], queue[#queue + 2] = format('%d', place(deadline(L, up('<dffff', value, ${NUMBERS_AT})))), id
     elseif op == 1 and value == '' then queue[#queue + 1], queue[#queue + 2] = 2, id
     else leave[#leave + 1] = id end
     if op == 1 and value ~= '' then first[#first + 1], first[#first + 2] = value, id end
     if op == 2 then drop[#drop + 1] = id end
     if at == 0 then forgotten[#forgotten + 1] = id elseif at then memories[#memories + 1], memories[#memories + 2] = id, ARGV[at] end
-    if changes[j] then call('XADD', P .. 'changes', 'MAXLEN', '~', ${KEPT_CHANGES}, '*', unpack(changes[j])) end
   end
 end
 local sums, visits = {ended = #result - refused, observations_refused = refused}, ARGV[2]
@@ -38,11 +32,17 @@ for i = 1, #counted, 2 do
   for k = 1, refused > 0 and times or 0 do times = times - 1 + byte(result[byte(counted[i + 1], k)]) end
   for name, by in pairs(counted[i]) do sums[name] = (sums[name] or 0) + by * times end
 end
-store_counts(sums) -- a counter that is damaged ends the call before it writes rows
+store_counts(sums) -- a counter that is damaged ends the call before it writes more
+for i = 1, amended and #values or 0, 2 do
+  local id, value = values[i], values[i + 1] -- of a page that was yielded with another tail meanwhile that one stays
+  if call('SREM', P .. 'amended', id) == 1 then values[i + 1] = sub(value, 1, HEAD) .. sub(call('HGET', P .. 'pages', id) or value, HEAD + 1) end
+end
 many('HSET', 'pages', values); many('HDEL', 'pages', drop)
 many('ZADD', 'q', queue); many('ZREM', 'q', leave)
 many('HSET', 'memory', memories); many('HDEL', 'memory', forgotten)
 queue_first(first)
+local function add_change(fields) call('XADD', P .. 'changes', 'MAXLEN', '~', ${KEPT_CHANGES}, '*', unpack(fields)) end
+for j, is in ipairs(result) do if changes[j] and is == '\1' then add_change(changes[j]) end end
 local function if_counted(visit) return result[up('<I2', visit)] == '\1' and visit or '' end
 if refused > 0 then visits = string.gsub(visits, string.rep('.', ${VISIT_BYTES}), if_counted) end
 if visits ~= '' then call('XADD', P .. 'visited', 'MAXLEN', '~', '${KEPT_ENTRIES}', '*', 'v', visits) end

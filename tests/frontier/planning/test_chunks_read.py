@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from crawled import Crawl, page_of
 
 from optimal_frontier.estimation import posterior_median
@@ -11,7 +12,7 @@ from optimal_frontier.frontier.planning.page_table import PageTable
 from optimal_frontier.state.rows import HEAD_BYTES, Row
 
 
-def test_a_page_that_comes_twice_counts_as_it_was_last_and_what_is_no_row_not_at_all(crawl: Crawl) -> None:
+def test_a_page_that_comes_twice_counts_as_it_was_last_and_what_is_no_row_not_at_all(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     """HSCAN may return a page twice; other programs may write into the hash."""
     crawl.crawled(40)
     page, key = page_of("h1/1"), crawl.namespace.key("pages")
@@ -21,7 +22,7 @@ def test_a_page_that_comes_twice_counts_as_it_was_last_and_what_is_no_row_not_at
     others = {name: value for name, value in stored.items() if name != page}
     told = [(5, {page: old, **others}), (9, {b"short": old, b"x" * 12: b"short"}), (0, {page: new})]
     replies = ((cursor, [word for pair in rows.items() for word in pair]) for cursor, rows in told)
-    crawl.namespace.scan = lambda scan, partition: replies  # type: ignore[method-assign, assignment, misc]
+    monkeypatch.setattr(crawl.namespace, "scan", lambda scan, partition: replies)
     table = PageTable(crawl.namespace, 0)
     assert table.read(1.0, 0.0) == table.pages.count == 40
     found = {bytes(name): importance for name, importance in zip(table.pages["id"].tolist(), table.pages["importance"], strict=True)}
