@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import msgpack
-import numpy as np
 
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.state.host_words import HostWords
@@ -19,8 +18,8 @@ from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.messages import KEEP, PAGE_BYTES, RELEASE, REST, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call
 from optimal_frontier.state.records import unpack_record
-from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, TAIL_BYTES, Row, pack_tail, split_tail
-from optimal_frontier.state.soundness import unsound
+from optimal_frontier.state.rows import HEAD_BYTES, Row, pack_tail, split_tail
+from optimal_frontier.state.soundness import rows_of
 from optimal_frontier.state.visit_log import pack_visits
 from optimal_frontier.state.visit_notes import change_fields, note_calls
 
@@ -238,9 +237,7 @@ def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
     result = Dispatched(at, wait_s, log_price, *counts, own / 1e6, run, int(dispatches), [], {}, [])
     numbers = [_HOST.unpack_from(value)[0] if len(value) >= _HOST.size else 0 for value in values]
     said: dict[int, tuple[str, HostWords]] = {}
-    whole = [i for i, value in enumerate(values) if len(value) >= HEAD_BYTES + TAIL_BYTES]
-    faults = unsound(np.frombuffer(b"".join([values[i][:HEAD_BYTES] for i in whole]), LAYOUT))
-    broken = {whole[at]: message for at, message in faults.items()}
+    rows, broken = rows_of(values)
     for i, (page, value, number) in enumerate(zip(pages, values, numbers, strict=True)):
         if number not in said:
             at_host = len(said)
@@ -248,7 +245,7 @@ def parse_dispatch(partition: int, reply: list[Any]) -> Dispatched:
             said[number] = name, HostWords.unpack(words[at_host] if words else None)
         host, host_words = said[number]
         try:
-            row = Row.unpack(value)
+            row = rows[i] or Row.unpack(value)
             stated, record = split_tail(value)
             decoded = unpack_record(record, host)
         except (ValueError, struct.error) as error:

@@ -5,7 +5,9 @@ One rule for all who read rows: crawlers, planners, `check`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -15,9 +17,15 @@ from optimal_frontier.state.rows import ACTIVE, DONE, HEAD_BYTES, LAYOUT, Row
 #: Microseconds by which a visit may lie in the future.
 _AHEAD_US: Final = 60e6
 #: Fields that are finite numbers in every row. `a` and `s` are looked at apart, as a rank stands there before the first attempt.
-_NUMBERS: Final = ("shape", "time", "unseen", "watch_shape", "watch_time", "evidence", "surprise", "score", "variance", "spread")
+_NUMBERS: Final = {
+    name: f"has {name} that is no number"
+    for name in ("shape", "time", "unseen", "watch_shape", "watch_time", "evidence", "surprise", "score", "variance", "spread")
+}
 #: Fields that are looked at.
 CHECKED: Final = (*_NUMBERS, "state", "b", "importance", "min_interval", "max_interval", "a", "s", "e", "l")
+
+#: So many rows are looked at one by one in less time than all at once.
+_FEW: Final = 16
 
 #: Heads, an array of `LAYOUT`; or columns of them by name, those of `CHECKED` at least.
 Heads: TypeAlias = "np.ndarray | Mapping[str, np.ndarray[Any, Any]]"
@@ -32,39 +40,55 @@ def faults_of(heads: Heads, now_us: float = np.inf) -> Iterator[tuple[str, np.nd
     now_us : float
         Server's time, microseconds; inf: visits in the future are not looked for.
     """
-    state, b, importance = heads["state"], heads["b"], heads["importance"]
-    visited = (b > 0) & (state == ACTIVE)
     with np.errstate(invalid="ignore"):
-        yield "has an unknown state", (state < ACTIVE) | (state > DONE)
-        yield "has an importance that is not above 0", ~(importance > 0) | np.isinf(importance)
-        yield "has bounds that are no interval", ~(heads["min_interval"] >= 0) | ~(heads["max_interval"] >= heads["min_interval"])
-        yield "was visited in the future, or never", ~(b >= 0) | (b > now_us + _AHEAD_US) | np.isinf(b)
-        # a alone may be infinite: no visit is worth the price.
-        broken = np.isnan(heads["a"]) | ~np.isfinite(heads["s"]) | ~(heads["e"] >= 0) | ~(heads["l"] >= heads["e"])
-        yield "has numbers that are no deadline", visited & broken
-        shape, time = heads["shape"], heads["time"]
-        yield "has half of a posterior", (shape < 0) | (time < 0) | ((shape > 0) != (time > 0))
-        for name in _NUMBERS:
-            yield f"has {name} that is no number", ~np.isfinite(heads[name])
+        for message, sound in _rule(heads.__getitem__, now_us):
+            yield message, ~sound
 
 
-def unsound(heads: np.ndarray) -> dict[int, str]:
-    """Return the places of heads that are damaged, and what is wrong with each.
+def _rule(of: Callable[[str], Any], now_us: float = math.inf) -> Iterator[tuple[str, Any]]:
+    """Yield what can be wrong, and whether it is not; ``of`` gives a field, of one row or of many. No comparison holds for NaN."""
+    state, b, importance = of("state"), of("b"), of("importance")
+    yield "has an unknown state", (state >= ACTIVE) & (state <= DONE)
+    yield "has an importance that is not above 0", (importance > 0) & (importance < math.inf)
+    shortest = of("min_interval")
+    yield "has bounds that are no interval", (shortest >= 0) & (of("max_interval") >= shortest)
+    yield "was visited in the future, or never", (b >= 0) & (b <= now_us + _AHEAD_US) & (b < math.inf)
+    a, s, e = of("a"), of("s"), of("e")
+    # a alone may be infinite: no visit is worth the price.
+    is_deadline = (a == a) & (s > -math.inf) & (s < math.inf) & (e >= 0) & (of("l") >= e)
+    yield "has numbers that are no deadline", (b <= 0) | (state != ACTIVE) | is_deadline
+    shape, time = of("shape"), of("time")
+    yield "has half of a posterior", (shape >= 0) & (time >= 0) & ((shape > 0) == (time > 0))
+    for name, message in _NUMBERS.items():
+        number = of(name)
+        yield message, (number > -math.inf) & (number < math.inf)
+
+
+def _fault_of_row(row: Row) -> str:
+    for message, sound in _rule(partial(getattr, row)):
+        if not sound:
+            return message
+    return ""
+
+
+def rows_of(values: Sequence[bytes | None]) -> tuple[list[Row | None], dict[int, str]]:
+    """Return the rows of stored values (None where there is no value, or it is too short to be one), and the places of those that are
+    damaged, with what is wrong with each.
 
     Examples
     --------
-    >>> from optimal_frontier.state.rows import Row
-    >>> rows = [Row().pack(), Row(importance=float("nan")).pack(), Row(state=77).pack()]
-    >>> unsound(np.frombuffer(b"".join(rows), LAYOUT))
-    {2: 'has an unknown state', 1: 'has an importance that is not above 0'}
+    >>> values = [Row().pack(), None, b"short", Row(importance=float("nan")).pack(), Row(state=77).pack()]
+    >>> rows, faults = rows_of(values)
+    >>> [row and row.state for row in rows], faults
+    ([1, None, None, 1, 77], {3: 'has an importance that is not above 0', 4: 'has an unknown state'})
     """
-    found: dict[int, str] = {}
-    if not len(heads) or is_sound(heads).all():
-        return found
-    for message, broken in faults_of(heads):
-        for at in np.flatnonzero(broken).tolist() if broken.any() else ():
-            found.setdefault(at, message)
-    return found
+    rows = [None if value is None or len(value) < HEAD_BYTES else Row.unpack(value) for value in values]
+    whole = [at for at, row in enumerate(rows) if row is not None]
+    if len(whole) > _FEW:
+        heads = np.frombuffer(b"".join([(values[at] or b"")[:HEAD_BYTES] for at in whole]), LAYOUT)
+        whole = [whole[place] for place in np.flatnonzero(~is_sound(heads)).tolist()]
+    told = {at: _fault_of_row(row) for at in whole if (row := rows[at]) is not None}
+    return rows, {at: fault for at, fault in told.items() if fault}
 
 
 def is_sound(heads: Heads) -> np.ndarray:
@@ -83,15 +107,10 @@ def sound_rows(values: Sequence[bytes | None]) -> list[Row | None]:
     >>> [row and row.state for row in sound_rows([Row().pack(), None, b"short", Row(state=77).pack()])]
     [1, None, None, None]
     """
-    whole = [at for at, value in enumerate(values) if value is not None and len(value) >= HEAD_BYTES]
-    broken = unsound(np.frombuffer(b"".join([(values[at] or b"")[:HEAD_BYTES] for at in whole]), LAYOUT))
-    rows: list[Row | None] = [None] * len(values)
-    for place, at in enumerate(whole):
-        if place not in broken:
-            rows[at] = Row.unpack(values[at] or b"")
-    return rows
+    rows, faults = rows_of(values)
+    return [None if at in faults else row for at, row in enumerate(rows)]
 
 
 def fault_of(head: bytes) -> str:
     """Return what is wrong with one packed head; empty: nothing."""
-    return unsound(np.frombuffer(head, LAYOUT, 1)).get(0, "")
+    return _fault_of_row(Row.unpack(head))
