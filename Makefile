@@ -32,10 +32,10 @@ example: install
 example-short: install
 	$(VENV)/bin/python example_project/run.py --seconds 20
 
-# What holds a real crawl to the clock comes last, when the machine is free.
+# What holds a real crawl to the clock comes last, when the machine is free: it waits far more than it works.
 test: install
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m 'not timing'
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m timing $$(grep -rl --include='test_*.py' 'pytest\.mark\.timing' tests)
+	$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m timing $$(grep -rl --include='test_*.py' 'pytest\.mark\.timing' tests)
 
 # The oldest Scrapy that setup.cfg admits, with what pip chooses beside it.
 .venv-oldest/installed: setup.cfg pyproject.toml

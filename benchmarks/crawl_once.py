@@ -49,6 +49,9 @@ class Tiny(scrapy.Spider):
 
 _FANOUT = 10
 
+#: Modules of Scrapy are compiled, as pip does it: ours, of a checkout, may be kept so, too.
+_COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
 
 async def _serve(ready: multiprocessing.connection.Connection, pages: int, paragraphs: int) -> None:
     filler = "".join(f"<p>some text of paragraph {number}</p>" for number in range(paragraphs))
@@ -105,7 +108,7 @@ def crawl(folder: Path, port: int, system: str, client: redis.Redis, options: ar
     before = _server_cpu_s(client)
     with (folder / "log").open("w+") as log:
         # in a process that ends by itself after a while, in any case
-        run = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=lambda: signal.alarm(300))
+        run = subprocess.Popen(command, stdout=log, stderr=log, env=_COMPILED, preexec_fn=lambda: signal.alarm(300))
         _, status, used = os.wait4(run.pid, 0)
         run.returncode = os.waitstatus_to_exitcode(status)
         log.seek(0)
