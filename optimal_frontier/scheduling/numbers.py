@@ -178,31 +178,17 @@ def waits_at_price(
             return wait, slope
         log_q = price - np.log(importance) + (np.log(change_rate) if objective == "freshness" else 0.0)
         moves &= log_q < math.log(WORTHLESS)
-        if len(wait) >= _MANY:
-            # Of all, as few are not worth a visit: to pick out the others takes longer than what they are spared.
-            return _waits_by_table(np.where(moves, log_q, -1.0), change_rate, moves)
-        q, x = np.exp(log_q[moves]), change_rate[moves]
-        r = changes_between_visits(q / (1.0 - q))
-        wait[moves] = r / x
-        slope[moves] = np.where(r > 0.0, np.minimum(q / (r * np.exp(-r)), MOST_SLOPE * r), 0.0) / x
-    return wait, slope
-
-
-def _waits_by_table(log_q: Floats, change_rate: Floats, moves: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return waits and slopes of many pages by the logarithms of the share of their visits' worth that the price is."""
-    q = np.exp(log_q)
-    wait = changes_by_table(q)
-    slope = np.exp(wait)
-    slope *= q
-    slope /= wait
-    np.minimum(slope, MOST_SLOPE * wait, out=slope)
-    is_free = wait > 0.0
-    if not is_free.all():
-        slope[~is_free] = 0.0
-    wait /= change_rate
-    slope /= change_rate
-    if not moves.all():
-        wait[~moves], slope[~moves] = np.inf, 0.0
+        # Of all, as few are not worth a visit: to pick out the others takes longer than what they are spared.
+        q = np.exp(np.where(moves, log_q, -1.0))
+        wait = changes_by_table(q) if len(q) >= _MANY else changes_between_visits(q / (1.0 - q))
+        slope = np.exp(wait)
+        slope *= q
+        slope /= wait
+        np.minimum(slope, MOST_SLOPE * wait, out=slope)
+        slope[wait <= 0.0] = 0.0
+        wait /= change_rate
+        slope /= change_rate
+    wait[~moves], slope[~moves] = np.inf, 0.0
     return wait, slope
 
 
