@@ -44,7 +44,8 @@ class _Pipeline:
         """Return the reply of each command, or the error that it is."""
         assert not raise_on_error
         connection, callbacks = self._client.of_thread(), self._client.response_callbacks
-        connection.send_packed_command([pack_command(words) for words in self._commands], check_health=False)
+        # In one piece: for each piece the kernel is called, and the server may be woken.
+        connection.send_packed_command([b"".join(map(pack_command, self._commands))], check_health=False)
         replies = []
         for words in self._commands:
             try:
