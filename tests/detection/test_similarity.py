@@ -14,8 +14,11 @@ from optimal_frontier.settings.contents import NEAR_DISTANCE
 bounded = settings(max_examples=100, derandomize=True, deadline=None, database=None)
 
 
+WORDS = [f"w{number}" for number in range(30_001)]
+
+
 def text_of(words: np.ndarray) -> str:
-    return " ".join(f"w{word}" for word in words)
+    return " ".join([WORDS[number] for number in words.tolist()])
 
 
 @pytest.mark.parametrize("length", [200, 1_000, 5_000])
