@@ -55,9 +55,9 @@ def test_it_is_near_the_optimum_of_the_real_bandwidth(world, factor):
 
 
 def test_learned_rates_keep_their_distance_to_the_optimum_when_the_bandwidth_halves():
-    pages, change = synthetic_world("A", pages=100), BandwidthChange(0.5, since=100.0)
+    pages, change = synthetic_world("A", pages=100), BandwidthChange(0.5, since=60.0)
     steady, halved = (
-        np.mean([simulate(pages, "median", 200.0, seed, bandwidth=real).fraction for seed in range(2)]) for real in (None, change)
+        np.mean([simulate(pages, "median", 120.0, seed, bandwidth=real).fraction for seed in range(2)]) for real in (None, change)
     )
     assert halved > steady - 0.005
 

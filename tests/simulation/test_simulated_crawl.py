@@ -109,7 +109,7 @@ def test_policies_come_in_the_order_of_what_they_know():
     world, alone = synthetic_world("A", pages=100), {"learner": "no-neighbourhoods"}
     learning = ("median", "mean", "thompson", "epsilon", "explore-then-commit")
     names = ("clairvoyant", *learning, "importance", "uniform", "change-rate", "nutch", "frontera")
-    fraction = {policy: np.mean([simulate(world, policy, 240.0, seed, **alone).fraction for seed in range(2)]) for policy in names}
+    fraction = {policy: np.mean([simulate(world, policy, 150.0, seed, **alone).fraction for seed in range(2)]) for policy in names}
     assert 0.995 < fraction["clairvoyant"] < 1.0
     for policy in learning:
         assert 0.97 < fraction[policy] < fraction["clairvoyant"], policy
