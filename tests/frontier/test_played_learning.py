@@ -83,13 +83,13 @@ def test_pages_whose_habits_change_are_learned_anew(space: TimedNamespace) -> No
     play = Play(space, parse(CRAWL_RATE=2.0, RESOLVE_INTERVAL=30, MAX_INTERVAL=1e6), site)
     for number in range(40):
         play.add_page(f"h/{number}")
-    play.until(900.0)
+    play.until(500.0)
     assert np.abs(np.log(np.median(learned(play)[:20]) / 0.02)) < 0.4
     early = space.counts().get("relearned", 0)
     after = before.copy()
     after[:10], after[30:] = 0.2, 0.01
     site.set_rates(after, play.now - START)
-    play.until(1800.0)
+    play.until(1250.0)
     relearned = play.rows()["relearned"] > 0
     assert early <= 1
     assert relearned[:10].sum() + relearned[30:].sum() >= 16
@@ -105,9 +105,9 @@ def test_newcomers_start_from_what_their_siblings_taught(space: TimedNamespace) 
     for section in ("fast", "slow"):
         for number in range(20):
             play.add_page(f"h/{section}/{number}")
-    play.until(600.0)
+    play.until(300.0)
     fast = [play.add_page(f"h/fast/{number}") for number in range(100, 103)]
     slow = [play.add_page(f"h/slow/{number}") for number in range(100, 103)]
-    play.until(800.0)
+    play.until(500.0)
     seconds = {number: play.gaps(number)[0] if len(play.visits[number]) > 1 else np.inf for number in fast + slow}
     assert max(seconds[number] for number in fast) < min(seconds[number] for number in slow)

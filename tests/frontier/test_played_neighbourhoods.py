@@ -18,7 +18,9 @@ SECTIONS, PAGES = 8, 15
 EVENT_S, TOGETHER = 400.0, 0.9
 #: Requests a second, so that a round takes 100 s.
 BUDGET = 1.2
-LENGTH = 1900.0
+LENGTH = 1300.0
+#: Of a section or page: they last far longer than the crawl.
+EVENTS = 19
 
 
 class Sections(Play):
@@ -30,7 +32,7 @@ class Sections(Play):
         self.changes: list[np.ndarray] = []
         for page in range(SECTIONS * PAGES):
             if page % PAGES == 0 or not together:
-                events = np.cumsum(rng.exponential(EVENT_S, int(4 * LENGTH / EVENT_S)))
+                events = np.cumsum(rng.exponential(EVENT_S, EVENTS))
             self.add_page(f"site/s{page // PAGES}/page{page % PAGES}.html")
             self.changes.append(events[rng.random(len(events)) < TOGETHER])
 

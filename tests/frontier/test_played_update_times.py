@@ -35,14 +35,14 @@ def phases(play: Play, number: int, since: float = 0.0) -> np.ndarray:
 def test_a_republished_page_is_visited_within_a_second_of_its_times_and_never_before(space):
     """At both of them, as both are bought, on a crawler whose budget is spent on other pages."""
     play, (news,) = started(space, CRAWL_RATE=2.0)
-    play.until(1700.0)
+    play.until(1300.0)
     at = phases(play, news, 500.0)
     late = np.array([min(phase - time for time in TIMES if phase >= time) for phase in at])
-    assert len(at) == 3
+    assert sorted(at // 450) == [0, 1]
     assert late.max() < 1.0
     assert late.min() >= 0.05
     assert play.rates()[news] == pytest.approx(2 / PERIOD)
-    assert play.count(500.0, 1700.0) == pytest.approx(2400, rel=0.01)
+    assert play.count(500.0, 1300.0) == pytest.approx(1600, rel=0.01)
     assert check_state(space, sleep=lambda _: None).violations == []
 
 
@@ -50,9 +50,9 @@ def test_the_plan_buys_the_time_that_is_worth_it(space):
     """Of two times only the one that almost always changes the page; the other one is not visited."""
     rules = [{"pattern": "/news", "update_times": [(200, 0.004), (650, 1.0)], "period": PERIOD}]
     play, (news,) = started(space, CRAWL_RATE=0.3, RULES=rules, importance=0.6, **ALONE)
-    play.until(4000.0)
+    play.until(3000.0)
     at = phases(play, news, 1000.0)
-    assert len(at) == 3
+    assert len(at) == 2
     assert ((at >= 650.0) & (at < 660.0)).all()
 
 
