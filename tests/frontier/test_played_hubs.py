@@ -89,8 +89,8 @@ def test_listing_pages_of_a_news_site_stay_visited(space):
 
 def test_without_the_setting_they_are_given_up(space):
     """As before: each visit teaches that they change too fast, and the plan says how many are given up."""
-    settings = parse(CRAWL_RATE=BUDGET / 2, MAX_INTERVAL=MAX_INTERVAL, DISCOVERY_VALUE=False, NEIGHBOURHOODS=False)
-    play = News(space, settings, LISTINGS // 2, ARTICLES // 2)
+    settings = parse(CRAWL_RATE=BUDGET / 4, MAX_INTERVAL=MAX_INTERVAL, DISCOVERY_VALUE=False, NEIGHBOURHOODS=False)
+    play = News(space, settings, LISTINGS // 4, ARTICLES // 4)
     play.until(2800.0)
     rows = play.rows()[: play.listings]
     assert not np.any(rows["flags"] & HUB)
