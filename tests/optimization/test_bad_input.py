@@ -457,8 +457,8 @@ def test_no_pages_at_all_are_a_problem_like_any_other(name):
     check(function, function(**none), {"cost": np.zeros(0)} if "cost" in function.arguments else {})
 
 
+@each("choice", ["speed", "", None, 3, b"freshness", ["freshness"], np.array(["freshness", "changes"]), float("nan")])
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("choice", ["speed", "", None, 3, b"freshness", ["freshness"], np.array(["freshness", "changes"]), float("nan")])
 def test_unknown_choices_are_refused_by_name(name, choice):
     """`objective` and `method`, where there is one."""
     function = FUNCTIONS[name]
@@ -489,7 +489,7 @@ GOOD_HOSTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", GOOD_HOSTS)
+@each("case", GOOD_HOSTS)
 def test_hosts_in_every_form(case):
     check(HOSTED, HOSTED(**GOOD_HOSTS[case]), {})
 
@@ -527,19 +527,20 @@ BAD_HOSTS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("replaced", "message"), BAD_HOSTS, ids=[f"{number}" for number in range(len(BAD_HOSTS))])
-def test_bad_hosts_are_named(replaced, message):
+@each("case", BAD_HOSTS)
+def test_bad_hosts_are_named(case):
+    replaced, message = case
     with pytest.raises(InvalidProblemError, match=rf"\b{message}"):
         HOSTED(**replaced)
 
 
-@pytest.mark.parametrize("bad", [0, -1, 1.5, float("nan"), float("inf"), None, "x", [3], 10**400, 1j], ids=repr)
+@each("bad", [0, -1, 1.5, float("nan"), float("inf"), None, "x", [3], 10**400, 1j])
 def test_a_number_of_clusters_is_a_whole_number_above_zero(bad):
     with pytest.raises(InvalidProblemError, match="n_clusters"):
         WCluster(bad)
 
 
-@pytest.mark.parametrize("bad", ["wide", None, 3, ["log"], np.array(["log", "equal"])], ids=repr)
+@each("bad", ["wide", None, 3, ["log"], np.array(["log", "equal"])])
 def test_an_unknown_spacing_is_refused(bad):
     with pytest.raises(InvalidProblemError, match="spacing"):
         WCluster(10, bad)
@@ -549,7 +550,7 @@ def test_an_unknown_spacing_is_refused(bad):
 NOT_A_VALUE = {name: value for name, value in NO_NUMBERS.items() if name != "zero"}
 
 
-@pytest.mark.parametrize("number", NOT_A_VALUE)
+@each("number", NOT_A_VALUE)
 @pytest.mark.parametrize("method", ["add", "delete"])
 def test_a_page_of_a_cluster_has_two_numbers(method, number):
     clusters = WCluster()
@@ -561,7 +562,7 @@ def test_a_page_of_a_cluster_has_two_numbers(method, number):
     assert clusters.rate.sum() == 1.0
 
 
-@pytest.mark.parametrize("number", [name for name in NOT_A_VALUE if "inf" not in name and "negative" not in name])
+@each("number", [name for name in NOT_A_VALUE if "inf" not in name and "negative" not in name])
 def test_what_is_no_number_has_no_cluster(number):
     for method in ("clamp", "cluster_index"):
         with pytest.raises(InvalidProblemError, match=r"\bw\b"):
@@ -573,7 +574,7 @@ def test_every_number_has_a_cluster():
     assert [WCluster(7, "log").cluster_index(w) for w in (-np.inf, 0.0, 5e-324, 1.0, np.inf)] == [0, 0, 0, 6, 6]
 
 
-@pytest.mark.parametrize("bad", [2, -1, 0, float("nan"), float("inf"), None, "x", [4], 10**400, 1j], ids=repr)
+@each("bad", [2, -1, 0, float("nan"), float("inf"), None, "x", [4], 10**400, 1j])
 def test_a_number_of_pages_is_at_least_that_of_the_values(bad):
     with pytest.raises(InvalidProblemError, match="n_pages"):
         OptimalSolver().solve(IMPORTANCE, CHANGE_RATE, 0.5, bad)
@@ -589,14 +590,14 @@ def valley(x: float) -> float:
     return (x - 0.3) ** 2
 
 
-@pytest.mark.parametrize("number", [name for name in NO_NUMBERS if name not in ("zero", "negative", "negative integer", "barely negative")])
+@each("number", [name for name in NO_NUMBERS if name not in ("zero", "negative", "negative integer", "barely negative")])
 @pytest.mark.parametrize("argument", ["xmin", "xmax"])
 def test_ends_of_a_search_are_finite_numbers(argument, number):
     with pytest.raises(InvalidProblemError, match=argument):
         golden_section_search(**{"f": valley, "xmin": 0.0, "xmax": 1.0, "eps": 1e-3} | {argument: NO_NUMBERS[number]})
 
 
-@pytest.mark.parametrize("number", [name for name in NO_NUMBERS if name != "inf"])
+@each("number", [name for name in NO_NUMBERS if name != "inf"])
 def test_the_accuracy_of_a_search_is_a_number_above_zero(number):
     with pytest.raises(InvalidProblemError, match="eps"):
         golden_section_search(valley, 0.0, 1.0, NO_NUMBERS[number])
