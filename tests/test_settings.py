@@ -9,6 +9,7 @@ import re
 from types import MappingProxyType
 
 import pytest
+from each_value import each
 
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.judging.waits import shortest_wait
@@ -122,11 +123,10 @@ REJECTED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in REJECTED.items() for value in values], ids=lambda v: repr(v)[:40]
-)
-def test_what_is_refused_names_the_setting(name, value):
+@each("case", [(name, value) for name, values in REJECTED.items() for value in values])
+def test_what_is_refused_names_the_setting(case):
     """In one line that says what was expected."""
+    name, value = case
     if name == "NAMESPACE" and value is None:
         return
     with pytest.raises(ConfigurationError) as caught:

@@ -6,9 +6,8 @@ Never a warning (pytest makes them errors), an exception of numpy's or Python's 
 from __future__ import annotations
 
 import functools
-import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each_value import each
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.optimization import (
@@ -333,27 +333,6 @@ def works_or_is_refused(function: Function, replaced: dict[str, Any]) -> None:
         check(function, answer, replaced)
         return
     assert re.search(rf"\b({'|'.join(function.arguments)}|minimum rates)\b", message)
-
-
-def each(argument: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test with each of some values of an argument, as one test: there are thousands of cases, and each is shorter than a test is."""
-
-    def of(test: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(test)
-        def all_of_them(**given: Any) -> None:
-            for value in values:
-                try:
-                    test(**given, **{argument: value})
-                except BaseException as error:
-                    error.add_note(f"{argument}: {value!r}")
-                    raise
-
-        signature = inspect.signature(test)
-        others = [parameter for name, parameter in signature.parameters.items() if name != argument]
-        all_of_them.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
-        return all_of_them
-
-    return of
 
 
 @each("way", WAYS)

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 from certificates import dual_bound, random_problem, rate_at, utility, worth
+from each_value import each
 from scipy.optimize import minimize
 
 from optimal_frontier.errors import InfeasibleBudgetError
 from optimal_frontier.optimization import freshness_periodic, solve_periodic
 
 
-@pytest.mark.parametrize("seed", range(80))
+@each("seed", range(80))
 def test_all_constraints_at_once(seed):
     """Bounds, costs and host limits together: feasible, and within 1e-7 of the duality bound."""
     rng = np.random.default_rng(seed)
@@ -153,7 +154,7 @@ def instance(seed, sizes):
     return importance, change_rate, budget, host, limits, ("freshness", "changes")[seed % 2], low, high
 
 
-@pytest.mark.parametrize("seed", range(100))
+@each("seed", range(100))
 def test_limits_without_costs_are_exact(seed):
     """The objective is within 1e-9 of a weak-duality bound, over up to 12 decades of weights and rates."""
     importance, change_rate, budget, host, limits, objective, low, high = instance(1000 + seed, [1, 2, 5, 30, 300, 2000])

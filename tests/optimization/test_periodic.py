@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from certificates import dual_bound, random_problem, rate_at, utility, worth
+from each_value import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
@@ -22,7 +23,7 @@ def assert_optimal(importance, change_rate, budget, objective, solution, toleran
     assert value <= bound * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@each("seed", range(200))
 def test_optimum_on_random_instances(seed):
     """Objective within 1e-9 of the duality bound, rates sum to the budget, KKT residual under 1e-6; ties, zeros, twelve decades."""
     rng = np.random.default_rng(seed)
@@ -38,7 +39,7 @@ def test_optimum_on_random_instances(seed):
     assert_optimal(importance, change_rate, budget, objective, solution)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_agrees_with_a_root_finder_over_scipys_quantile(seed):
     """brentq over scipy's Gamma(2) quantile finds the same multiplier and objective."""
     rng = np.random.default_rng(1000 + seed)
@@ -150,7 +151,7 @@ def test_large_problem_of_equal_pages():
     np.testing.assert_allclose(solution.rates, 0.1, rtol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_bounds_and_costs(seed):
     """Minimum, maximum and pinned rates with costs: feasible, within 1e-9 of the duality bound."""
     rng = np.random.default_rng(seed)
