@@ -35,7 +35,7 @@ example-short: install
 # What holds a real crawl to the clock comes last, when the machine is free: it waits far more than it works.
 test: install
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m 'not timing'
-	$(VENV)/bin/python -m pytest -n 4 --dist loadfile -m timing $$(grep -rl --include='test_*.py' 'pytest\.mark\.timing' tests)
+	$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m timing $$(grep -rl --include='test_*.py' 'pytest\.mark\.timing' tests)
 
 # The oldest Scrapy that setup.cfg admits, with what pip chooses beside it.
 .venv-oldest/installed: setup.cfg pyproject.toml
