@@ -63,9 +63,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     working = [name for name in files if name.startswith("tests/") and not name.startswith(_WAITING)]
     if len(working) < len(waiting):
         return
-    # The last tenth has none of them: whoever is last is not to wait alone.
+    # The last third has none of them: whoever is last is not to wait alone.
     places = {name: (at + 0.5) / len(working) for at, name in enumerate(working)}
-    places |= {name: 0.9 * (at + 0.5) / len(waiting) for at, name in enumerate(waiting)}
+    places |= {name: 0.67 * (at + 0.5) / len(waiting) for at, name in enumerate(waiting)}
     items[:] = [item for name in sorted(files, key=lambda name: places.get(name, 1.0)) for item in files[name]]
 
 

@@ -41,10 +41,11 @@ def damage_pages(state: State, site: MisbehavingSite) -> dict[str, bytes]:
     for at, (name, write) in enumerate(DAMAGES.items()):
         page = page_of(state, site.url(f"/counter/{SOUND + at}"))
         value = state.namespace.command("HGET", state.key("pages"), page)
-        new = write(state, page, value)
+        new, words = write(state, page, value), [["ZADD", state.key("q"), 2, page]]
         if new is not None:
-            state.namespace.command("HSET", state.key("pages"), page, new)
-        state.namespace.command("ZADD", state.key("q"), 2, page)
+            words.append(["HSET", state.key("pages"), page, new])
+        # At once: between the two the result of a visit could put back what was there.
+        state.namespace.commands(words)
         done[name] = page
     return done
 
