@@ -49,7 +49,7 @@ class Tiny(scrapy.Spider):
 
 _FANOUT = 10
 
-#: Modules of Scrapy are compiled, as pip does it: ours, of a checkout, may be kept so, too.
+#: Without what forbids to keep compiled modules: pip compiles Scrapy's, and those of a checkout would be compiled by each crawl.
 _COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 

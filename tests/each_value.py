@@ -23,6 +23,7 @@ def each(argument: str, values: Iterable[Any]) -> Callable[[Callable[..., None]]
 
         signature = inspect.signature(test)
         others = [parameter for name, parameter in signature.parameters.items() if name != argument]
+        # By it pytest finds fixtures; mypy knows no such attribute of functions.
         all_of_them.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
         return all_of_them
 

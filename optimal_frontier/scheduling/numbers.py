@@ -165,13 +165,13 @@ def waits_at_price(
     """Return waits and slopes of many pages: `wait_at_price` for arrays of shape (n,); a test holds the two equal."""
     importance, change_rate = np.asarray(importance, np.float64), np.asarray(change_rate, np.float64)
     price = np.broadcast_to(np.asarray(log_price, np.float64), change_rate.shape)
-    wait, slope = np.full(change_rate.shape, np.inf), np.zeros(change_rate.shape)
     moves = change_rate > 0.0
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         if policy == "poisson":
             speed = np.exp(0.5 * (np.log(importance) + np.log(change_rate) - price))
             rate = speed - change_rate
             moves &= rate > change_rate * (1.0 - WORTHLESS)
+            wait, slope = np.full(change_rate.shape, np.inf), np.zeros(change_rate.shape)
             wait[moves] = 1.0 / rate[moves]
             # At a price of 0 both are infinite, and the wait is 0.
             slope[moves] = np.fmin(0.5 * speed[moves] / rate[moves], MOST_SLOPE) * wait[moves]

@@ -13,7 +13,6 @@ from optimal_frontier.settings.contents import NEAR_DISTANCE
 
 bounded = settings(max_examples=100, derandomize=True, deadline=None, database=None)
 
-
 WORDS = [f"w{number}" for number in range(30_001)]
 
 

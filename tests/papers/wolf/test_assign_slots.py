@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each_value import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
@@ -61,11 +62,11 @@ def check(tasks, allowed=None, by_crawler=None, windows=None) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(10))
+@each("seed", range(100))
 def test_total_distance_is_that_of_the_dense_assignment(seed):
     """1,000 problems, feasible or not: the next test says how many are."""
     rng = np.random.default_rng(seed)
-    for _ in range(100):
+    for _ in range(10):
         check(random_tasks(rng))
 
 
@@ -74,11 +75,11 @@ def test_both_answers_are_among_such_problems():
     assert 100 <= sum(solved) <= 180
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each("seed", range(60))
 def test_restricted_assignments_are_those_of_the_dense_matrix(seed):
     """Crawlers, windows and both, also such that leave no assignment; windows that end on a slot include it."""
     rng = np.random.default_rng(seed)
-    for _ in range(80):
+    for _ in range(8):
         tasks = ideal, _, crawlers, slots, interval = random_tasks(rng)
         n, width = ideal.size, interval / slots
         by_crawler = rng.random((n, crawlers)) < rng.choice([0.4, 0.8])
