@@ -30,6 +30,9 @@ SPIDER = """
 """
 SOUND = 8
 
+#: One script: between two commands the result of a visit could put back what was there.
+_WRITE = "redis.call('ZADD', KEYS[1], 2, ARGV[1]) if ARGV[2] then redis.call('HSET', KEYS[2], ARGV[1], ARGV[2]) end"
+
 
 def page_of(state: State, url: str) -> bytes:
     return state.identity(url)[:PAGE_BYTES]
@@ -41,11 +44,8 @@ def damage_pages(state: State, site: MisbehavingSite) -> dict[str, bytes]:
     for at, (name, write) in enumerate(DAMAGES.items()):
         page = page_of(state, site.url(f"/counter/{SOUND + at}"))
         value = state.namespace.command("HGET", state.key("pages"), page)
-        new, words = write(state, page, value), [["ZADD", state.key("q"), 2, page]]
-        if new is not None:
-            words.append(["HSET", state.key("pages"), page, new])
-        # At once: between the two the result of a visit could put back what was there.
-        state.namespace.commands(words)
+        new = write(state, page, value)
+        state.namespace.command("EVAL", _WRITE, 2, state.key("q"), state.key("pages"), page, *(() if new is None else (new,)))
         done[name] = page
     return done
 
