@@ -95,6 +95,9 @@ class TimedNamespace(Namespace):
     def now(self, partition: int = 0) -> float:
         return self._micros / 1e6
 
+    def time_of(self, partition: int, clock: tuple[int, int], stored: bytes | None) -> float:
+        return self.now(partition)
+
     def state(self, k: int = 0) -> PartitionState:
         kept = self.command("GET", self.key("d", k), partition=k)
         return PartitionState() if kept is None else stored_state(kept)

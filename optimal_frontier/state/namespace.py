@@ -338,9 +338,17 @@ class Namespace:
 
     def now(self, partition: int = 0) -> float:
         """Return the time of a partition, seconds since the epoch: its server's, and never before that of its last dispatch."""
-        (seconds, micros), kept = self.commands([["TIME"], ["GET", self.key("d", partition)]], partition=partition)
+        return self.time_of(partition, *self.commands(self.clock_commands(partition), partition=partition))
+
+    def clock_commands(self, partition: int) -> list[list[str]]:
+        """Return the plain commands whose replies `time_of` takes, for those who ask for more at once."""
+        return [["TIME"], ["GET", self.key("d", partition)]]
+
+    def time_of(self, partition: int, clock: tuple[int, int], stored: bytes | None) -> float:
+        """Return what `now` does, of the replies to `clock_commands`."""
+        seconds, micros = clock
         told = self.bounded(partition, int(seconds) * 1e6 + int(micros))
-        state = PartitionState.stored(kept)
+        state = PartitionState.stored(stored)
         return (told if state is None else state.now(told)) / 1e6
 
     def _by_client(self, partitions: Sequence[tuple[int, int]]) -> Iterable[tuple[Any, list[int]]]:

@@ -114,6 +114,7 @@ def test_visits_that_are_taken_in_between_count_for_the_next_look(space, monkeyp
         if is_planned:
             keeper.take_in(0, play.now, takes_over=False)
         else:
+            play.planner.due_in()
             play.planner.catch_up()
             space.command("DEL", space.key("visited"))
         rows = dict(zip(pages["id"].tolist(), pages["b"].tolist(), strict=True))

@@ -10,7 +10,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -109,7 +109,7 @@ class Planner:
         self.lock = PlannerLock(namespace)
         self.crawl = CrawlPages(namespace, settings)
         self.keeper = ClockKeeper(namespace, self.crawl) if settings.has_clocks else None
-        self._looked_at = 0.0
+        self._looked_at = self._asked_at = 0.0
         self._fences: dict[int, int] = {}
         self.rates: NDArray[np.float64] = np.zeros(0)
         self.is_incumbent = False
@@ -124,7 +124,7 @@ class Planner:
         The first plans come quickly, one second after the first fetch and then at growing intervals, so that a new crawl does not
         wait RESOLVE_INTERVAL for what it has learned.
         """
-        plan, fetched = self._last_plan(counts=True)
+        plan, fetched, self._asked_at = self._ask()
         self.is_incumbent = plan.get("planner", self.lock.owner) == self.lock.owner
         if "time" not in plan:
             return 0.0 if fetched > 0 else None
@@ -139,7 +139,7 @@ class Planner:
         elif "exploration_turns" in plan:
             # Even intervals cost freshness: not longer than they are meant to last.
             warm = min(warm, max(1.0, 0.1 * interval, float(plan["exploration_turns"]) - last))
-        return last + warm - self.crawl.now(self._first())
+        return last + warm - self._asked_at
 
     def plan(self, *, if_due: bool = False) -> PlanReport | None:
         """Make one plan; return None if another planner holds the lock, whose plan counts then.
@@ -169,8 +169,7 @@ class Planner:
     def _plan(self) -> PlanReport | None:
         began = time.monotonic()
         crawl, settings = self.crawl, self.settings
-        previous, _ = self._last_plan()
-        now = crawl.now(self._first())
+        previous, _, now = self._ask()
         live = {k: LivePrice.read(self.namespace, k) for k in sorted(self.lock.fences)}
         if self._is_writing:  # the last plan was lost on its way
             crawl.forget()
@@ -253,12 +252,12 @@ class Planner:
         """Return seconds until the next look of the clocks' keeper, `due_in` being just asked; None where another one keeps them."""
         if self.keeper is None or not self.is_incumbent or not self.keeper.clocks:
             return None
-        return self._looked_at + self.keeper.look_s - self.crawl.now(self._first())
+        return self._looked_at + self.keeper.look_s - self._asked_at
 
     def catch_up(self) -> None:
-        """Take in the visits since the last look or plan, before the log of them forgets any."""
+        """Take in the visits since the last look or plan, before the log of them forgets any; `due_in` being just asked."""
         if self.keeper is not None:
-            self.keeper.catch_up(self.crawl.now(self._first()))
+            self.keeper.catch_up(self._asked_at)
 
     def look(self) -> int:
         """Move the deadlines of pages as the clocks of their neighbourhoods have run since; return how many were moved.
@@ -267,7 +266,7 @@ class Planner:
         """
         if self.keeper is None:
             return 0
-        self._looked_at = now = self.crawl.now(self._first())
+        self._looked_at = now = self.crawl.now(self._reachable()[0])
         moved, written = self.keeper.look(now), 0
         for k in moved.keys() & self._fences.keys():
             rows = moved[k].rows
@@ -451,29 +450,33 @@ class Planner:
             "bounds": bounds_digest(settings),
         }
 
-    def _reachable(self) -> Iterator[int]:
-        return iter(sorted(self.lock.fences) or range(self.namespace.partitions))
+    def _reachable(self) -> list[int]:
+        return sorted(self.lock.fences) or list(range(self.namespace.partitions))
 
-    def _first(self) -> int:
-        return next(self._reachable())
+    def _ask(self) -> tuple[dict[str, str], int, float]:
+        """Ask for the last plan and the time of the first partition that can be reached, and how many pages all of these have fetched.
 
-    def _last_plan(self, *, counts: bool = False) -> tuple[dict[str, str], int]:
-        """Read the last plan from the first partition that can be reached; and, if asked to, how many pages all of these have fetched."""
-        plan: dict[str, str] | None = None
+        Notes
+        -----
+        One round trip to a server: a crawler that waits asks this most of the time.
+        """
+        namespace, reachable = self.namespace, self._reachable()
+        first: tuple[dict[str, str], float] | None = None
         fetched, lost = 0, StateUnavailableError("no partition can be reached")
-        for k in self._reachable():
-            asked = [["HGET", self.namespace.key("stats", k), "fetched"]]
-            if plan is None:
-                asked.append(["HGETALL", self.namespace.key("plan", k)])
+        # Of nodes of a cluster each may be away.
+        for at, *others in [[k] for k in reachable] if namespace.connection.spec.cluster else [reachable]:
+            asked = [["HGET", namespace.key("stats", k), "fetched"] for k in (at, *others)]
+            if first is None:
+                asked += [["HGETALL", namespace.key("plan", at)], *namespace.clock_commands(at)]
             try:
-                count, *told = self.namespace.commands(asked, partition=k)
+                told = namespace.commands(asked, partition=at)
             except StateUnavailableError as error:
                 lost = error
                 continue
-            fetched += int(count or 0)
-            plan = texts(*told) if told else plan
-            if not counts:
-                break
-        if plan is None:
+            if first is None:
+                *told, plan, clock, state = told
+                first = texts(plan), namespace.time_of(at, clock, state)
+            fetched += sum(int(count or 0) for count in told)
+        if first is None:
             raise lost
-        return plan, fetched
+        return first[0], fetched, first[1]
