@@ -21,6 +21,7 @@ from optimal_frontier.settings import Timetable
 from optimal_frontier.state.connection import connect
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.redis_url import parse_redis_url
+from optimal_frontier.state.rows import Row
 
 PARTS, HOSTS = 7, 40
 COLUMNS = ("importance", "change_rate", "min_rate", "max_rate", "asked", "host")
@@ -367,8 +368,16 @@ def test_a_read_that_broke_off_loses_no_page(redis_socket, namespace, monkeypatc
         if next(calls, None) is None:
             raise StateUnavailableError("Redis is away")
 
+    # All pages are worth more by now, which who reads on from there learns of every one.
+    stored, key = crawl.rows(), crawl.namespace.key("pages")
+    assert float(table.pages["importance"].max()) < 5.0
+    heads = {page: Row.unpack(head.tobytes())._replace(importance=5.0).pack() for page, head in stored.items()}
+    crawl.namespace.command("HSET", key, *(part for pair in heads.items() for part in pair))
     with pytest.raises(StateUnavailableError):
         table.read(0.9, 0.0, breaks)
+    assert 0 < np.count_nonzero(table.pages["importance"] == 5.0) < 300
+    table.read(0.9, 0.0)
+    assert set(table.pages["importance"].tolist()) == {5.0}
     for _ in range(80):  # three times through all of them
         planner.plan()
         assert table.pages.count == 600
