@@ -141,10 +141,10 @@ def test_every_method_reaches_the_optimum_of_dynamic_programming(seed):
     optimum = by_dynamic_programming(models, weights, total, interval, low, high)
     for method in METHODS:
         crawls = allocate_crawls(models, weights, total, interval, low, high, method)
-        assert crawls.sum() == total
-        assert (crawls >= low).all()
-        assert (crawls <= high).all()
-        assert objective(models, weights, crawls, interval) == pytest.approx(optimum, rel=1e-12, abs=1e-12)
+        assert crawls.sum() == total, method
+        assert (crawls >= low).all(), method
+        assert (crawls <= high).all(), method
+        assert objective(models, weights, crawls, interval) == pytest.approx(optimum, rel=1e-12, abs=1e-12), method
 
 
 @PROFILE
