@@ -67,9 +67,11 @@ _STEPS: Final = range(100)
 _CLOSE: Final = 3e-5
 #: The same of one page, whose visit is judged: what is left is below 5e-4, most often 1e-9. With more, thresholds of sources that tell of
 #: nearly all changes would be 1% off, as their sums have corners, where one signal more comes to matter. Between two corners curves bend
-#: the less the more changes are unannounced: so much, times their share, leaves below 5e-5 where 3% of them are or more.
+#: the less the more changes are unannounced: so much, times their share, leaves below 1e-4 where 3% of them are or more.
 _CLOSE_OF_ONE: Final = 3e-3
 _CLOSE_BETWEEN_CORNERS: Final = 0.075
+#: Accepted last step of one page, in doubt: a visit is worth less by exp(-doubt), so of large thresholds a small share is too much.
+_SHORT: Final = 0.1
 
 
 class Signals(NamedTuple):
@@ -271,10 +273,11 @@ def threshold_of_one(share: float, signals: OneSignals) -> tuple[float, float]:
         reached, off = threshold + step, abs(step) / threshold
         # By which share the steepness, exp(-X) psi, grows over the step, to first order.
         more = step * (rise / interval - 1.0)
-        if off <= _CLOSE_BETWEEN_CORNERS * a and (threshold < evidence) is (reached < evidence):
+        is_short = abs(step) <= _SHORT
+        if is_short and off <= _CLOSE_BETWEEN_CORNERS * a and (threshold < evidence) is (reached < evidence):
             curve = step * step * 0.5 * (bend / interval - 1.0) - step * more
             return threshold + step * (1.0 - 0.5 * more * (1.0 - more) - curve / 3.0), steepness * (1.0 + more * (1.0 - 0.5 * more) + curve)
-        if off <= _CLOSE_OF_ONE:
+        if is_short and off <= _CLOSE_OF_ONE:
             return threshold + step * (1.0 - 0.5 * more), steepness * (1.0 + more)
         if worth >= share:
             high = threshold

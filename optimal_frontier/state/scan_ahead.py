@@ -1,4 +1,4 @@
-"""HSCAN of a large hash, the next reply being made while one is looked at, so that neither the server nor the reader waits."""
+"""Reads a large hash by HSCAN. The next reply is asked for before the last one is looked at, so that neither side waits."""
 
 from __future__ import annotations
 

@@ -57,11 +57,11 @@ def _rule(of: Callable[[str], Any], now_us: float = math.inf) -> Iterator[tuple[
     # a alone may be infinite: no visit is worth the price.
     is_deadline = (a == a) & (s > -math.inf) & (s < math.inf) & (e >= 0) & (of("l") >= e)
     yield "has numbers that are no deadline", (b <= 0) | (state != ACTIVE) | is_deadline
-    shape, time = of("shape"), of("time")
-    yield "has half of a posterior", (shape >= 0) & (time >= 0) & ((shape > 0) == (time > 0))
     for name, message in _NUMBERS.items():
         number = of(name)
         yield message, (number > -math.inf) & (number < math.inf)
+    shape, time = of("shape"), of("time")
+    yield "has half of a posterior", (shape >= 0) & (time >= 0) & ((shape > 0) == (time > 0))
 
 
 def _fault_of_row(row: Row) -> str:

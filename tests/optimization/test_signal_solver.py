@@ -168,6 +168,21 @@ def test_the_threshold_of_one_page_is_that_of_many() -> None:
     assert np.quantile(np.abs(found[:, 1] / steepness - 1.0), 0.99) < 3e-3
 
 
+def test_thresholds_of_one_page_that_are_large_are_as_close() -> None:
+    """Where a visit is worth its price after many doubts, a small share of the threshold is much: its last step is short, too."""
+    rng = np.random.default_rng(8)
+    n = 4000
+    share = 1.0 - 10 ** rng.uniform(-3.5, -1.0, n)
+    recall = rng.random(n) * 0.97
+    signals = signals_of(np.ones(n), recall, recall * 10 ** rng.uniform(-3, 1.5, n))
+    thresholds, _, _ = thresholds_at(share, signals)
+    pages = zip(share.tolist(), *(of.tolist() for of in signals), strict=True)
+    found = np.array([threshold_of_one(at, page)[0] for at, *page in pages])
+    off = np.abs(found / thresholds - 1.0)
+    assert off.max() < 1e-4
+    assert np.quantile(off, 0.99) < 1e-5
+
+
 def test_what_needs_no_visit_gets_none() -> None:
     plan = solve_signals([1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.5, 0.5, 0.5], 0.1, 2.0)
     assert plan.rates[:2].tolist() == [0.0, 0.0]

@@ -74,7 +74,10 @@ def source_of(source: str, known: Record) -> Source:
     """Return what is known of a source by its name and its record."""
     seconds, changes, squares, signals, products, *likelihoods = known
     record, kind = SignalSource(seconds, changes, squares, signals, products, tuple(likelihoods)), kind_of(source)
-    believed = record.believed(kind)
+    try:
+        believed = record.believed(kind)
+    except ArithmeticError:  # numbers that no visit has made
+        return source_of(source, NOTHING_KNOWN)
     return Source(record, kind, believed, believed.least_rate, record.changes >= _WELL)
 
 

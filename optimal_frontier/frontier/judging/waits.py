@@ -1,6 +1,6 @@
 """From what is known of a page to the five numbers of its deadline: what is special about it is a choice of these.
 
-`numbers_of` is for one page whose visit was judged, `numbers_of_rows` for the planner's many; a test holds the two equal. Update times are
+`numbers_of` is for one page whose visit was judged, `priced_numbers` for the planner's many; a test holds the two equal. Update times are
 in `update_times`.
 """
 

@@ -120,7 +120,7 @@ def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, displaced: 
     if not priced.all():
         at, some, displaced = at[priced], some.some(priced, _COMPARED), displaced[priced]
         yielded = None if yielded is None else yielded[priced]
-    if not len(at) or terms.published.number == 0:
+    if not len(at):
         return Moved(at[:0], np.zeros(0, WRITTEN))
     log_price, b, longest = terms.log_price, some["b"] / 1e6, some["l"].astype(np.float64)
     plain = priced_numbers(some, some["id"], terms, -np.inf, yielded, some["shift"].astype(np.float64))

@@ -26,21 +26,20 @@ for j = 1, #pages / PAGE do
     if at == 0 then forgotten[#forgotten + 1] = id elseif at then memories[#memories + 1], memories[#memories + 2] = id, ARGV[at] end
   end
 end
-local sums, visits = {ended = #result - refused, observations_refused = refused}, ARGV[2]
+local sums, visits, settled = {ended = #result - refused, observations_refused = refused}, ARGV[2], {}
 for i = 1, #counted, 2 do
   local times = #counted[i + 1]
   for k = 1, refused > 0 and times or 0 do times = times - 1 + byte(result[byte(counted[i + 1], k)]) end
   for name, by in pairs(counted[i]) do sums[name] = (sums[name] or 0) + by * times end
 end
-store_counts(sums) -- a counter that is damaged ends the call before it writes more
 for i = 1, amended and #values or 0, 2 do
-  local id, value = values[i], values[i + 1] -- of a page that was yielded with another tail meanwhile that one stays
-  if call('SREM', P .. 'amended', id) == 1 then values[i + 1] = sub(value, 1, HEAD) .. sub(call('HGET', P .. 'pages', id) or value, HEAD + 1) end
+  local id = values[i] -- of a page that was yielded with another tail meanwhile that one stays
+  local stored = call('SISMEMBER', P .. 'amended', id) == 1 and (call('HGET', P .. 'pages', id) or values[i + 1])
+  if stored then settled[#settled + 1], values[i + 1] = id, sub(values[i + 1], 1, HEAD) .. sub(stored, HEAD + 1) end
 end
-many('HSET', 'pages', values); many('HDEL', 'pages', drop)
-many('ZADD', 'q', queue); many('ZREM', 'q', leave)
-many('HSET', 'memory', memories); many('HDEL', 'memory', forgotten)
-queue_first(first)
+call('HLEN', P .. 'pages'); store_counts(sums) -- a damaged key ends the call before it counts, a damaged counter before it writes more
+many('SREM', 'amended', settled); many('HSET', 'pages', values); many('HDEL', 'pages', drop)
+many('ZADD', 'q', queue); many('ZREM', 'q', leave); many('HSET', 'memory', memories); many('HDEL', 'memory', forgotten); queue_first(first)
 local function add_change(fields) call('XADD', P .. 'changes', 'MAXLEN', '~', ${KEPT_CHANGES}, '*', unpack(fields)) end
 for j, is in ipairs(result) do if changes[j] and is == '\1' then add_change(changes[j]) end end
 local function if_counted(visit) return result[up('<I2', visit)] == '\1' and visit or '' end

@@ -442,6 +442,8 @@ def test_a_word_without_a_source_is_noted_as_it_is(store: ClockedNamespace) -> N
 def test_two_processes_that_learn_at_once_lose_nothing(store: ClockedNamespace) -> None:
     """Records are added to, not replaced: in any order, and joined before or after."""
     one, other = Lesson(0.5, (1.0,) * NUMBERS), Lesson(0.5, (-2.0,) * NUMBERS)
+    # A number that is none would stay so for ever.
+    store.command("HSET", store.key("sources"), SITEMAP, b"\xff" * len(one.pack()[8:]))
     store.run(learn_calls(store, {SITEMAP: one}))
     store.run(learn_calls(store, {SITEMAP: other}))
     store.run(learn_calls(store, {"h feed": one.then(other)}))

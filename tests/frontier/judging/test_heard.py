@@ -49,6 +49,16 @@ def within(known: SignalSource = TRUE, name: str = NAME, **settings: object) -> 
     return context(planned(math.log(5.0)), recent, **settings)
 
 
+def test_a_record_that_no_visit_has_made_says_nothing() -> None:
+    """Changes within no time at all, for one: judging goes on as if nothing were known."""
+    rng = np.random.default_rng(3)
+    odd = [0.0, -1.0, 1e-300, 5e-324, 1e300, -1e300, 1.0, 7.0]
+    nothing = source_of(FEED, (0.0,) * len(record_in(TRUE)))
+    assert source_of(FEED, (0.0, 5.0, *record_in(SignalSource())[2:])).believed == nothing.believed
+    for _ in range(3000):
+        source_of(FEED, tuple(rng.choice(odd, len(record_in(TRUE))).tolist()))
+
+
 def told(n: int = 0, unsure: int = 0, since: float = AT - 1e6, name: str = NAME) -> Signals:
     """A source that has watched the page for long, and sent so many signals since the last visit."""
     return Signals(name, since, AT - 5.0, n, unsure)
