@@ -57,6 +57,25 @@ def test_a_damaged_counter_ends_the_call_before_it_writes_more(space: TimedNames
     assert space.dispatch()[0].stated == 4.0
 
 
+@pytest.mark.parametrize("key", ["pages", "amended"])
+def test_a_damaged_key_ends_the_call_before_it_counts(space: TimedNamespace, key: str) -> None:
+    """So the visit counts once, when the key is mended."""
+    space.add(new_page("h/1"))
+    (handout,) = space.dispatch()
+    seen, counted = replace(space.observation(handout, 5.0), counters={"good": 1}), space.counts()
+    if key == "pages":
+        space.command("RENAME", space.key("pages"), space.key("kept"))
+    space.command("SET", space.key(key), "mine")
+    with pytest.raises(StateError, match="another type"):
+        space.send(seen)
+    assert space.counts() == counted
+    space.command("DEL", space.key(key))
+    if key == "pages":
+        space.command("RENAME", space.key("kept"), space.key("pages"))
+    assert space.send(seen) == [1]
+    assert space.counts()["good"] == 1
+
+
 def test_a_place_on_the_queue_is_even(space: TimedNamespace) -> None:
     space.visit(*(f"h/{i}" for i in range(30)), wait=1.0 / 3.0)
     assert all((space.score(page_of(f"h/{i}")) or 1) % 2 == 0 for i in range(30))
