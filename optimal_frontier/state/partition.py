@@ -162,8 +162,8 @@ class Ask:
 
     @property
     def most(self) -> int:
-        """How many requests one call hands out at most: fewer where it goes through queues of hosts, or keeps their turns."""
-        return HEAVY_BATCH if self.share >= 1.0 or self.host_delay > 0 or self.host_period > 0 else BATCH
+        """How many requests one call hands out at most: fewer where it goes through queues of hosts."""
+        return HEAVY_BATCH if self.share >= 1.0 else BATCH
 
 
 def bucket_of(budget: float) -> float:
