@@ -16,8 +16,12 @@ from numpy.typing import NDArray
 from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.simulation.bandwidth import BandwidthChange, slot_times
 from optimal_frontier.simulation.crawl import Visits
-from optimal_frontier.simulation.measuring import freshness_by_time
 from optimal_frontier.simulation.worlds import Realised, synthetic_world
+
+try:
+    from optimal_frontier.simulation.measuring import freshness_by_time
+except ImportError:  # the first edition
+    from optimal_frontier.simulation.simulating import freshness_by_time  # type: ignore[attr-defined, no-redef]
 
 #: Length of a crawl, and from when on it is measured: from the change of the bandwidth on, transient included (days).
 HORIZON, EVENT = 200.0, 110.0
