@@ -8,11 +8,11 @@ import pytest
 from optimal_frontier.estimation.likelihood_gates import LEAST, MOST, LikelihoodGates, gains
 
 
-def test_a_gate_opens_at_a_hundred_to_one_and_closes_at_even_odds() -> None:
+def test_a_gate_opens_at_a_hundred_to_one_and_closes_at_twelve_to_one() -> None:
     gates = LikelihoodGates()
     gates.grow(2)
     states = []
-    for gain in (4.5, 0.2, -4.0, -0.6, -0.2, 1.0):
+    for gain in (4.5, 0.2, -2.0, -0.1, -0.2, 1.0):
         gates.count(np.array([1]), np.array([gain]))
         states.append(bool(gates.is_open[1]))
     assert states == [False, True, True, True, False, False]
@@ -27,6 +27,15 @@ def test_evidence_is_bounded_on_both_sides_and_new_hosts_have_none() -> None:
     gates.grow(3)
     assert gates.evidence.tolist() == [MOST, LEAST, 0.0]
     assert gates.is_open.tolist() == [True, False, False]
+
+
+def test_what_a_wrong_prior_left_keeps_no_gate_open_for_long() -> None:
+    """A hundred visits spoke for the model; the next fifty say no more than that it is a little worse."""
+    gates = LikelihoodGates()
+    gates.grow(1)
+    for gain in [0.5] * 100 + [-0.08] * 50:
+        gates.count(np.array([0]), np.array([gain]))
+    assert not gates.is_open[0]
 
 
 def test_a_clock_that_is_wrong_rarely_opens_its_gate() -> None:
