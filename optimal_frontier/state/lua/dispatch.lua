@@ -46,11 +46,11 @@ local function start(host)
 end
 -- Pages of the queue, in its order; those in `ready` may go out. Columns, as a table of each page costs more than all the rest.
 local row, id, score_of, key_of, due, gain, leased, keeps, ready = nil, new_list(), new_list(), new_list(), new_list(), {}, {}, {}, new_list()
-local PLACES, wait, queue, kept, over, from, last, looks = 1024, want > 0 and FAR or 0, new_list(), 0, 0, 0, FAR, ${MOST_LOOKED_AT} + ${SPARE} + 1 - want
+local PLACES, wait, queue, kept, over, from, last = 1024, want > 0 and FAR or 0, new_list(), 0, 0, 0, FAR
+local looks = max(${MOST_LOOKED_AT} + 1 - 2 * want, want + ${SPARE} + 1) -- twice what is wanted at least
 local function put(list, name, score) list[#list + 1], list[#list + 2] = format('%d', score), name end
 local function put_off(page, host, score, is_kept)
-  local open = max(host[${OPENS}], now + 10000)
-  local at = max(host[${T_TURN}], open)
+  local open = max(host[${OPENS}], now + 10000); local at = max(host[${T_TURN}], open)
   if is_kept and kept < ${RIVALS} then kept = kept + 1; put(queue, page, place(open))
   elseif score <= now then put(queue, page, place(at) + score % 2); host[${T_TURN}], host[${MOVED}] = at + max(pause / ${RIVALS}, 10000), true end
   wait = min(wait, open - now)
