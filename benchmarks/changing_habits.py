@@ -4,7 +4,7 @@
 
 Worlds A, B and C, 1,000 pages each. Rates stay what they are (poisson), or each page draws its own anew once in 100 days on average
 (jumping). Every line: freshness in the second half with the posterior alone, in %; then what is added to it, in points with 95%
-confidence over seeds, by watching for changed habits, and by a half-life of 7 rounds instead.
+confidence over seeds, by watching for changed habits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from optimal_frontier.simulation import simulate, synthetic_world
 from optimal_frontier.simulation.comparing import interval
 
-LEARNERS = ("plain", "watching", "forgetting")
+LEARNERS = ("plain", "watching")
 
 
 def main() -> None:
@@ -27,18 +27,16 @@ def main() -> None:
     parser.add_argument("--world", dest="worlds", action="append", choices=["A", "B", "C"], metavar="W", help="may be repeated")
     parser.add_argument("--policy", default="median", metavar="P")
     options = parser.parse_args()
-    print(f"{'rates':8} {'world':5} {'alone, %':>9} {'watching':>12} {'half-life':>12}")
+    print(f"{'rates':8} {'world':5} {'alone, %':>9} {'watching':>12}")
     for process in ("poisson", "jumping"):
         for name in options.worlds or ("A", "B", "C"):
             world = synthetic_world(name, process)
-            alone, watching, forgetting = (
+            alone, watching = (
                 np.array([100.0 * simulate(world, options.policy, options.days, s, learner=who).freshness for s in range(options.seeds)])
                 for who in LEARNERS
             )
-            gains = [interval(list(other - alone)) for other in (watching, forgetting)]
-            print(
-                f"{process:8} {name:5} {alone.mean():9.2f} " + " ".join(f"{one.mean:+7.2f} ±{one.error:.2f}" for one in gains), flush=True
-            )
+            gain = interval(list(watching - alone))
+            print(f"{process:8} {name:5} {alone.mean():9.2f} {gain.mean:+7.2f} ±{gain.error:.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -60,13 +60,22 @@ class Case:
         """Freshness from the event to the end, as a share of the best there is at the real bandwidth.
 
         Where minima exceed the budget there is nothing to optimise: all pages are to be visited alike. There it is the visits of the page
-        that is visited least, as a share of even ones.
+        that is visited least, as a share of even ones; an interval that begins or ends outside counts by its share inside.
         """
         if self.is_overloaded:
-            late = visits.pages[visits.times >= EVENT]
-            return float(np.bincount(late, minlength=len(self.world)).min()) * len(self.world) / len(late)
+            even = len(self.world) / self.world.budget
+            order = np.lexsort((visits.times, visits.pages))
+            by_page = np.split(visits.times[order], np.searchsorted(visits.pages[order], np.arange(1, len(self.world))))
+            return min(_rounds(times, even) for times in by_page) * even / (HORIZON - EVENT)
         found = freshness_by_time(self.world, visits, np.array([0.0, EVENT, HORIZON]))[1]
         return float(found) / self.optimum
+
+
+def _rounds(times: Floats, even: float) -> float:
+    """Return how many intervals between visits to a page lie between the event and the end; it is visited again an even one later."""
+    ends = np.append(times, max(times[-1] + even, HORIZON)) if len(times) else np.array([HORIZON])
+    at_event, at_end = np.interp([EVENT, HORIZON], ends, np.arange(len(ends)))
+    return float(at_end - at_event)
 
 
 def case(name: str, cell: str, seed: int, pages: int = 1000) -> Case:

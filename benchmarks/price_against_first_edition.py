@@ -7,7 +7,7 @@ Every cell is a world (A, B, C; 1,000 pages, 200 days, an event on day 110) and 
 bandwidth, an outage of nine days, 20 hosts with a limit, a tenth of the pages pinned, minima of 1.5 budgets, change rates that jump. Pages
 are fetched one at a time, with 16 in flight, and (price only) 16 at a time. The figure is the freshness from the event on, transient
 included, as a share of what evenly spaced visits reach at known rates and the real bandwidth; under overload it is the visits of the page
-that has fewest, as a share of even ones.
+that has fewest, as a share of even ones (parts of intervals count as parts).
 
 The first edition runs from git, in a process of its own with its own package on the path; its credit is ``edf``, its live price ``index``.
 ``index`` has one queue for all hosts in its simulation, so it has no figure for hosts. Results are kept as JSON lines (``--keep``), and

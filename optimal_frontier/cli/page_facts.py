@@ -12,7 +12,7 @@ from optimal_frontier.cli.page_clock import clock_facts
 from optimal_frontier.detection.noisy_sections import Noise, noise_of
 from optimal_frontier.estimation import RatePosterior, posterior_median
 from optimal_frontier.estimation.bursts import LEAST_VARIANCE, REJECTED, Bursts
-from optimal_frontier.estimation.change_points import ALARM
+from optimal_frontier.estimation.change_points import alarm_of
 from optimal_frontier.estimation.signal_sources import LEAST_PRECISION
 from optimal_frontier.estimation.trust import Trust
 from optimal_frontier.estimation.validator_trust import ValidatorTrust
@@ -110,7 +110,7 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
         "clock": clock_facts(reading, settings),
         "hub": _hub(reading, settings),
         "noise": noise_facts(noise_of_memory(reading.memory)),
-        "habits": {"relearned": row.relearned, "evidence": row.evidence, "alarm": ALARM},
+        "habits": {"relearned": row.relearned, "evidence": row.evidence, "alarm": alarm_of(row.shape)},
         "min_interval": row.min_interval,
         "max_interval": row.max_interval if row.max_interval < NEVER_S else None,
         "rate": rate,

@@ -6,12 +6,12 @@ A page's posterior keeps every bit it ever had, which is best as long as the cha
 that forgets: before each visit its two numbers move by 1 - `MEMORY` of the way towards `RESIDUE` of the page's prior, so it knows about the
 last 1/(1 - `MEMORY`) visits. Both foretell the next bit: under Gamma(a, b) a page stays unchanged over an interval I with probability
 (b/(b+I))^a. The sum of log(recent's probability / the other's), never below 0, is the *evidence* that habits have changed (Page's CUSUM
-with predictive likelihoods). When it passes `ALARM`, the recent posterior becomes the page's own, and the evidence is 0 again.
+with predictive likelihoods). When it passes a threshold, the recent posterior becomes the page's own, and the evidence is 0 again.
 
-Started at 0, evidence ever passes `ALARM` with probability at most exp(-`ALARM`) = 2% while the page keeps its habits (Wald); as it starts
-again whenever it is at 0, a false alarm comes once in 3,000 visits or less often, and what takes over then is not far off: it is made of
-the page's last bits. When a rate changes by a factor 10, and visits were and are 0.1 to 3 changes apart, the alarm comes after a median of
-6 to 14 visits, and after at most 26 visits in 95% of cases. Changes that take place beyond that range show in few bits, and take longer.
+Started at 0, evidence ever passes h with probability at most exp(-h) while the page keeps its habits (Wald); as it starts again whenever it
+is at 0, there are false alarms. Each throws away what the page's posterior knows, its shape in changes. So the threshold is `ALARM` plus
+log(shape/`KNOWN`) where that is above 0: the more is lost, the more seldom, and a page of a thousand visits is not learned anew as often
+as ten of a hundred are.
 
 References
 ----------
@@ -33,8 +33,9 @@ from optimal_frontier.validation import bit_array, broadcast_shape, number_array
 RESIDUE: Final = 0.5
 #: What the recent posterior keeps from one visit to the next.
 MEMORY: Final = 0.9
-#: Evidence at which the recent posterior takes over.
+#: Evidence at which the recent posterior takes over from one that knows no more than so many changes.
 ALARM: Final = 4.0
+KNOWN: Final = 10.0
 #: Smallest probability whose logarithm is taken.
 _LEAST: Final = 1e-300
 _LOG_LEAST: Final = math.log(_LEAST)
@@ -50,12 +51,17 @@ class Watch(NamedTuple):
     shape, time : ndarray (n,)
         Recent posterior; shape 0 where there is none yet.
     evidence : ndarray (n,)
-        Of changed habits, 0 to `ALARM`.
+        Of changed habits, 0 to `alarm_of` the posterior's shape.
     """
 
     shape: Floats
     time: Floats
     evidence: Floats
+
+
+def alarm_of(shape: float) -> float:
+    """Return the evidence at which the recent posterior takes over from one of this shape."""
+    return ALARM + math.log(shape / KNOWN) if shape > KNOWN else ALARM
 
 
 def watch_habits(
@@ -123,7 +129,7 @@ def watch_habits(
     recent_time = np.where(known, b0 + MEMORY * (recent_time - b0), b0)
     more = _log_probability(recent_shape, recent_time, interval, bits) - _log_probability(a, b, interval, bits)
     evidence = np.maximum(evidence + more, 0.0)
-    alarm = evidence > ALARM
+    alarm = evidence > ALARM + np.log(np.maximum(a / KNOWN, 1.0))
     return Watch(*update_posterior(recent_shape, recent_time, interval, bits), np.where(alarm, 0.0, evidence)), alarm
 
 
@@ -145,7 +151,7 @@ def watch_one(
         recent_shape, recent_time = a0, b0
     more = _log_probability_of_one(recent_shape, recent_time, interval, changed) - _log_probability_of_one(shape, time, interval, changed)
     evidence = evidence + more if evidence + more > 0.0 else 0.0
-    alarm = evidence > ALARM
+    alarm = evidence > alarm_of(shape)
     return (*update_one(recent_shape, recent_time, interval, changed), 0.0 if alarm else evidence), alarm
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import posterior_median, update_posterior, watch_habits
-from optimal_frontier.estimation.change_points import ALARM, MEMORY, RESIDUE, watch_one
+from optimal_frontier.estimation.change_points import ALARM, KNOWN, MEMORY, RESIDUE, alarm_of, watch_one
 
 SIZES = st.floats(1e-6, 1e6)
 
@@ -44,7 +44,7 @@ def test_changed_habits_are_learned_within_the_visits_stated(before, after):
         pages.visit(before)
     without = (pages.shape.copy(), pages.time.copy())
     known = np.zeros(2000, bool)
-    for _ in range(26):
+    for _ in range(32):
         known |= pages.visit(after)
         without = update_posterior(*without, 1.0, pages.rng.random(2000) < -np.expm1(-after))
     assert known.mean() >= 0.93
@@ -73,15 +73,30 @@ def test_an_alarm_starts_again():
     assert watch.evidence == 0.0
 
 
+def test_the_more_is_known_the_more_evidence_an_alarm_takes():
+    """Alarms that throw away ten times as many changes are ten times as rare."""
+    assert alarm_of(0.5) == alarm_of(KNOWN) == ALARM
+    assert alarm_of(10 * KNOWN) - alarm_of(KNOWN) == pytest.approx(np.log(10.0))
+    for evidence, expected in ((ALARM + 1.0, [True, False]), (ALARM + 5.0, [True, True])):
+        shape = np.array([KNOWN, 50 * KNOWN])
+        assert watch_habits((shape, shape, np.full(2, evidence)), shape, shape, 1.0, 1.0, 1e-9, False)[1].tolist() == expected
+
+
+def test_busy_pages_are_not_learned_anew_by_chance():
+    """Of 1,000 pages with 150 changes each 29 are, most of them early; at a threshold that stays where it is it would be 198."""
+    pages = Pages(1000, 0.1)
+    assert sum(int(pages.visit(2.0).sum()) for _ in range(750)) <= 75
+
+
 @given(st.tuples(SIZES, SIZES, st.floats(0.0, ALARM)), SIZES, SIZES, SIZES, SIZES, SIZES, st.booleans())
 def test_one_page_is_as_many(watch, shape, time, prior_shape, prior_time, interval, changed):
     one, alarm = watch_one(watch, shape, time, prior_shape, prior_time, interval, changed)
     many, alarms = watch_habits(tuple([v] for v in watch), [shape], [time], prior_shape, prior_time, interval, [changed])
-    if abs(many.evidence[0] - ALARM) > 1e-9 and abs(one[2] - ALARM) > 1e-9:
+    if abs(many.evidence[0] - alarm_of(shape)) > 1e-9 and abs(one[2] - alarm_of(shape)) > 1e-9:
         assert bool(alarms[0]) == alarm
         assert np.concatenate(many).tolist() == pytest.approx(list(one), rel=1e-9, abs=1e-9)
     assert np.isfinite(one).all()
-    assert 0.0 <= one[2] <= ALARM
+    assert 0.0 <= one[2] <= alarm_of(shape)
 
 
 @pytest.mark.parametrize(
