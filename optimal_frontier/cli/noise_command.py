@@ -25,7 +25,7 @@ from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.messages import page_of
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.reading import read_page
 from optimal_frontier.state.rows import ACTIVE
@@ -77,14 +77,14 @@ def noise(options: Options, target: str, as_json: bool) -> None:
 def _is_name(namespace: Namespace, workplace: Workplace, target: str) -> bool:
     """Tell whether what is no URL is a page of plain Frontera's; else it is a host."""
     try:
-        asked = identified_in(namespace, workplace)(target)[:PAGE_BYTES]
+        asked = page_of(identified_in(namespace, workplace)(target))
     except ConfigurationError:
         return False
     return read_page(namespace, asked, host_of(target)) is not None
 
 
 def _of_page(namespace: Namespace, workplace: Workplace, url: str) -> tuple[list[_Kept], int]:
-    reading = read_page(namespace, identified_in(namespace, workplace)(url)[:PAGE_BYTES], host_of(url))
+    reading = read_page(namespace, page_of(identified_in(namespace, workplace)(url)), host_of(url))
     if reading is None:
         raise StateError(f"{url} is not known in namespace {workplace.settings.namespace!r}")
     kept = noise_of_memory(reading.memory)

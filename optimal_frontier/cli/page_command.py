@@ -20,7 +20,7 @@ from optimal_frontier.cli.template_facts import template_changes, template_line
 from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
-from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.messages import page_of
 from optimal_frontier.state.reading import read_page
 
 
@@ -36,7 +36,7 @@ def page(options: Options, url: str, as_json: bool) -> None:
     check_url(url)
     workplace = find_workplace(options)
     with opened_namespace(workplace) as namespace:
-        asked = identified_in(namespace, workplace)(url)[:PAGE_BYTES]
+        asked = page_of(identified_in(namespace, workplace)(url))
         reading = read_page(namespace, asked, host_of(url))
         changes = [] if reading is None else template_changes(namespace, reading.host)
     if reading is None:

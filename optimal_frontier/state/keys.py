@@ -21,7 +21,7 @@ KEYS: Final = (
     Key(
         "pages",
         "hash",
-        "page (first 12 bytes of its fingerprint) -> its row: head, then importance that was stated (f4) and record",
+        "page (12 bytes of its fingerprint, or of a hash of that) -> its row: head, then importance that was stated (f4) and record",
         "pages",
         "add_pages, observe, write_plan, revise, moves",
     ),

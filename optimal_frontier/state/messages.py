@@ -4,14 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha1
 from typing import Any, Final, NamedTuple
 
 from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.rows import Row
 
-#: Bytes of a request fingerprint by which a page is known.
+#: Bytes by which a page is known.
 PAGE_BYTES: Final = 12
+#: Lengths of what hash functions return, from MD5 to SHA-512: any 12 bytes of a digest identify a page.
+_DIGESTS: Final = frozenset({16, 20, 28, 32, 48, 64})
+
+
+def page_of(fingerprint: bytes) -> bytes:
+    """Return the 12 bytes by which the page of a request fingerprint is known.
+
+    Those of a digest are its first ones. A fingerprinter of the user's may return anything else: a number, a URL, a digest in hexadecimal.
+    Their first bytes may be the same for many pages, so that is hashed first.
+
+    Examples
+    --------
+    >>> page_of(bytes(range(20))) == bytes(range(12)), len(page_of(b"4711"))
+    (True, 12)
+    >>> page_of(b"http://a.example/1") == page_of(b"http://a.example/2")
+    False
+    """
+    is_digest = len(fingerprint) in _DIGESTS and not _is_text(fingerprint)
+    if not is_digest and len(fingerprint) != PAGE_BYTES:
+        fingerprint = sha1(fingerprint, usedforsecurity=False).digest()
+    return fingerprint[:PAGE_BYTES]
+
+
+def _is_text(fingerprint: bytes) -> bool:
+    # Printable, too: of a million digests of 20 bytes one is ASCII.
+    return fingerprint.isascii() and fingerprint.decode("ascii").isprintable()
 
 
 class Announcement(NamedTuple):
@@ -28,7 +55,7 @@ class NewPage:
     Attributes
     ----------
     page : bytes
-        The first 12 bytes of its request fingerprint: its identity. Of a transient request any 12 bytes that no other has.
+        Its identity, `page_of` its request fingerprint. Of a transient request any 12 bytes that no other has.
     host : str
         Lower-case host name, with the port where it is not the default.
     row : Row

@@ -77,6 +77,26 @@ def test_what_is_fetched_once(crawl: Crawler, site: MisbehavingSite, state: Stat
     assert "Traceback" not in running.log
 
 
+@pytest.mark.parametrize("made", ["str(crc32(request.url.encode())).encode()[-4:]", "b'fingerprint of ' + request.url.encode()"])
+def test_a_fingerprinter_may_return_anything(crawl: Crawler, site: MisbehavingSite, state: State, made: str) -> None:
+    """A few bytes, or a text whose first bytes say nothing: no request is lost, and none is fetched twice."""
+    spider = f"""
+        from zlib import crc32
+
+        class Fingerprinter:
+            def fingerprint(self, request):
+                return {made}
+
+        class Tester(Base):
+            paths = [f"/static/{{n}}" for n in range(8)] * 2
+    """
+    with crawl(spider, REQUEST_FINGERPRINTER_CLASS="__main__.Fingerprinter", of_MIN_INTERVAL=600, of_CLOSE_AFTER=1) as running:
+        assert running.wait() == 0
+    assert sorted(site.paths()) == [f"/static/{n}" for n in range(8)]
+    assert state.counts["pages"] == 8
+    assert "Traceback" not in running.log
+
+
 def test_once_means_once_after_a_restart_too(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     """revisit False is known to the next crawl; another method, and dont_filter of start(), are for once in every crawl."""
     spider = """

@@ -11,7 +11,7 @@ from typing import Any, Final
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.hosts import host_of, names_of
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.messages import PAGE_BYTES, Announcement, Handout, Move, NewPage, Observation
+from optimal_frontier.state.messages import PAGE_BYTES, Announcement, Handout, Move, NewPage, Observation, page_of
 from optimal_frontier.state.records import pack_record
 from optimal_frontier.state.rows import ACTIVE, FAR_S, LEAST_IMPORTANCE, MOST_IMPORTANCE, ONCE, TIMED, TRANSIENT, Row
 
@@ -106,7 +106,7 @@ def new_page(
     settings : FrontierSettings
         Parsed settings.
     fingerprint : bytes
-        Of its request; the first 12 bytes are its identity. A transient request gets one of its own.
+        Of its request; `page_of` makes the identity of it. A transient request gets one of its own.
     url : str
         Its URL.
     record : dict
@@ -132,7 +132,7 @@ def new_page(
     rule, host = settings.rules.of(url), host_of(url)
     if kind == ACTIVE and not rule.revisit:
         kind = ONCE
-    page = secrets.token_bytes(PAGE_BYTES) if kind == TRANSIENT else fingerprint[:PAGE_BYTES]
+    page = secrets.token_bytes(PAGE_BYTES) if kind == TRANSIENT else page_of(fingerprint)
     stated = stored_importance(importance) if importance else 0.0
     shortest, longest = settings.interval_bounds(rule)
     row = Row(

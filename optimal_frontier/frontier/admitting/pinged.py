@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from optimal_frontier.frontier.admitting.addresses import shown
 from optimal_frontier.frontier.admitting.announcing import CLOCKS_S
 from optimal_frontier.frontier.hosts import host_of
-from optimal_frontier.state.messages import PAGE_BYTES, Announcement, NewPage
+from optimal_frontier.state.messages import Announcement, NewPage, page_of
 from optimal_frontier.state.pings import RawPing
 from optimal_frontier.state.rows import Row
 from optimal_frontier.state.source_lessons import BY_HAND, PING
@@ -102,4 +102,4 @@ def _time(text: str) -> float:
 def word_of(ping: Ping, fingerprint: bytes) -> NewPage:
     """Return what a ping says of the page with this fingerprint, as `announcing.take_in` takes it; it is never added."""
     announcement = Announcement(ping.source, -1.0)
-    return NewPage(fingerprint[:PAGE_BYTES], host_of(ping.url), Row(), 0.0, b"", lastmod=(ping.at, CLOCKS_S), announcement=announcement)
+    return NewPage(page_of(fingerprint), host_of(ping.url), Row(), 0.0, b"", lastmod=(ping.at, CLOCKS_S), announcement=announcement)

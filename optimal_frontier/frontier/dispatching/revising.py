@@ -11,7 +11,7 @@ from optimal_frontier.frontier.admitting.revival import due_at, forced
 from optimal_frontier.frontier.judging.backoff import backoff_s
 from optimal_frontier.frontier.judging.gone import HELD_FAILURES
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.messages import PAGE_BYTES, NewPage
+from optimal_frontier.state.messages import PAGE_BYTES, NewPage, page_of
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import HEAVY_BATCH, count_calls, revise_calls
 from optimal_frontier.state.put_aside import keep_aside
@@ -91,11 +91,11 @@ def follow(namespace: Namespace, partition: int, page: bytes) -> Place | None:
 
 
 def locate(namespace: Namespace, fingerprints: Iterable[bytes]) -> list[Place | None]:
-    """Return where pages are, by fingerprints (of any length from 12 bytes) of the pages or of any of their former names.
+    """Return where pages are, by fingerprints of the pages (or their 12 bytes) or of any of their former names.
 
     A fingerprint does not say the host, so each partition is asked: two commands each, in one round trip for all fingerprints.
     """
-    pages = [fingerprint[:PAGE_BYTES] for fingerprint in fingerprints]
+    pages = [page_of(fingerprint) for fingerprint in fingerprints]
     found: list[Place | None] = [None] * len(pages)
     for partition in range(namespace.partitions):
         todo = [at for at, place in enumerate(found) if place is None]

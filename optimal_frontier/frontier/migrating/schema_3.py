@@ -23,7 +23,7 @@ from optimal_frontier.state.export_lines import FORMAT, KIND, Line, page_line, t
 from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
-from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.messages import page_of
 from optimal_frontier.state.namespace import SCHEMA, Namespace
 from optimal_frontier.state.partition import rank_of
 from optimal_frontier.state.records import decode_record, pack_record
@@ -81,17 +81,18 @@ def export_schema_3(namespace: Namespace) -> Iterator[Line]:
     names = {int(number): name.decode() for number, name in scan_hash(namespace, "hosts:names", 0)}
     aliases: dict[bytes, list[bytes]] = {}
     for name, raw in scan_hash(namespace, "aliases", 0):
-        aliases.setdefault(raw[:PAGE_BYTES], []).append(name[:PAGE_BYTES])
+        alias, page = page_of(name), page_of(raw[:20])
+        aliases.setdefault(page, []).append(alias)
         url = raw[20:].decode("utf-8", "surrogateescape")
-        yield {"alias": name[:PAGE_BYTES].hex(), "partition": 0, "url": url, "of": raw[:PAGE_BYTES].hex(), "at": 0}
+        yield {"alias": alias.hex(), "partition": 0, "url": url, "of": page.hex(), "at": 0}
     yield from _hosts(namespace, names)
     for _, name, at in scan_zsets(namespace, ["flagged"], 0):
         yield {"flagged": name.decode(), "at": at}
     slot_of: dict[int, bytes] = {}
     former = {name for some in aliases.values() for name in some}
     for fingerprint, number in scan_hash(namespace, "ids", 0):
-        if fingerprint[:PAGE_BYTES] not in former:
-            slot_of[int(number)] = fingerprint[:PAGE_BYTES]
+        if (page := page_of(fingerprint)) not in former:
+            slot_of[int(number)] = page
     due = {int(member): score for _, member, score in scan_zsets(namespace, [f"due:{number}" for number in names], 0)}
     pages = 0
     for first in range(0, slots, _CHUNK):

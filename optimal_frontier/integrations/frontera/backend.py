@@ -36,7 +36,7 @@ from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION
 from optimal_frontier.integrations.frontera.url_identity import URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
 from optimal_frontier.state.downloader_limits import TELL_S, DownloaderLimits
-from optimal_frontier.state.messages import PAGE_BYTES, RELEASE, Handout, Move, Observation
+from optimal_frontier.state.messages import RELEASE, Handout, Move, Observation, page_of
 from optimal_frontier.state.partition import revise_calls
 
 logger = logging.getLogger(__name__)
@@ -390,7 +390,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             return None  # whoever made that fingerprint is not here to make another one
         try:
             target = self._pages.identify(request)
-            if target[:PAGE_BYTES] == handout.page:
+            if page_of(target) == handout.page:
                 return None
             return move_of(self.settings, observation, target, observation.moved)
         except Exception as error:  # of the user's fingerprinter, or a URL that is none

@@ -10,7 +10,7 @@ from frontera.core.components import Metadata, Queue, States
 
 from optimal_frontier.frontier.dispatching.revising import locate
 from optimal_frontier.frontier.dispatching.session import Session
-from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.messages import page_of
 from optimal_frontier.state.rows import Row
 
 
@@ -100,7 +100,7 @@ class FrontierStates(States):  # type: ignore[misc]  # frontera is untyped
             return
         self.flush()
         namespace, moved = self._session().namespace, []
-        names = [identity[:PAGE_BYTES] for identity in wanted]
+        names = [page_of(identity) for identity in wanted]
         for k in range(namespace.partitions):
             values, aliases = namespace.commands([["HMGET", namespace.key(name, k), *names] for name in ("pages", "aliases")], partition=k)
             for identity, value, alias in zip(wanted, values, aliases, strict=True):

@@ -26,7 +26,7 @@ from optimal_frontier.integrations.frontera.requests import (
     scrapy_response,
 )
 from optimal_frontier.integrations.frontera.url_identity import URL_FINGERPRINT, UrlIdentity
-from optimal_frontier.state.messages import PAGE_BYTES, Handout
+from optimal_frontier.state.messages import Handout, page_of
 from optimal_frontier.state.rows import ACTIVE
 
 
@@ -94,8 +94,8 @@ class LentRequests:
             return
         try:
             # The URL before the fingerprint: Frontera's middleware has made that of the URL that answered.
-            yield self._identity.of_url(request.url)[:PAGE_BYTES]
-            yield self._identity.of(request)[:PAGE_BYTES]
+            yield page_of(self._identity.of_url(request.url))
+            yield page_of(self._identity.of(request))
         except Exception:  # of a function of the user's: it is no page of ours
             pass
 
@@ -140,7 +140,7 @@ def plain_visit(lent: Lent, response: Any, fingerprinting: Fingerprinting, ident
         if found is not None and not is_ours:
             visit.sections = None  # what differs in the user's own hash is not for our sections to say
         if reads_canonical and not visit.error and not is_elsewhere:
-            visit.canonical = other_page(read, lambda named: identity.of_url(named)[:PAGE_BYTES] == handout.page)
+            visit.canonical = other_page(read, lambda named: page_of(identity.of_url(named)) == handout.page)
     visit.asked = asked
     if is_elsewhere:
         visit.validators = NO_VALIDATORS  # they are those of another address

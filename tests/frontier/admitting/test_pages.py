@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 from clocked_namespace import ClockedNamespace, fingerprint, page_of, settings_of
 
@@ -10,6 +12,7 @@ from optimal_frontier.frontier.admitting.identity import claim_identity
 from optimal_frontier.frontier.admitting.pages import new_page, pattern_number
 from optimal_frontier.frontier.admitting.revival import LONGEST_RETIREMENT_S, REVIVED_AFTER_S, revived
 from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.state.messages import page_of as known_by
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import ACTIVE, ONCE, RETIRED, TIMED, TRANSIENT, Row
 
@@ -36,6 +39,23 @@ def test_a_page_is_the_first_bytes_of_its_fingerprint_and_a_transient_request_is
     once, again = (page_of("h/a", kind=TRANSIENT).page for _ in range(2))
     assert len({once, again, page_of("h/a").page}) == 3
     assert len(once) == 12
+
+
+@pytest.mark.parametrize("name", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])
+def test_pages_of_digests_are_their_first_bytes(name: str) -> None:
+    """Those that are stored: also of one in a million, which is ASCII."""
+    digest = hashlib.new(name, b"page").digest()
+    assert known_by(digest) == known_by(digest[:12]) == digest[:12]
+    assert known_by(bytes(range(1, len(digest) + 1))) == bytes(range(1, 13))
+
+
+@pytest.mark.parametrize("length", [0, 1, 4, 11, 13, 16, 20, 32, 40, 64])
+def test_pages_of_other_fingerprints_go_by_all_of_them(length: int) -> None:
+    """A text may be as long as a digest."""
+    fingerprints = [b"x" * (length - 1) + last for last in (b"a", b"b")] if length else [b""]
+    pages = {known_by(fingerprint) for fingerprint in fingerprints}
+    assert len(pages) == len(fingerprints)
+    assert {len(page) for page in pages} == {12}
 
 
 def test_what_is_not_to_be_revisited_is_fetched_once() -> None:
