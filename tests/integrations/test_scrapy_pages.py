@@ -77,6 +77,85 @@ def test_what_is_fetched_once(crawl: Crawler, site: MisbehavingSite, state: Stat
     assert "Traceback" not in running.log
 
 
+METHODS = """
+    def unnamed(function):
+        def wrapper(self, *arguments):
+            return function(self, *arguments)
+        return wrapper
+
+    def misnamed(function):
+        def parse(self, *arguments):
+            return function(self, *arguments)
+        return parse
+
+    class Shop(Base):
+        def item(self, response):
+            note(by="item of Shop", of=response.url.rpartition("/")[2])
+
+        def failed(self, failure):
+            note(by="failed of Shop", of=failure.value.response.url.rpartition("/")[2])
+
+    class Tester(Shop):
+        def first(self):
+            if os.path.exists("record.jsonl"):
+                return
+            yield Request(SITE + "/static/overridden", super().item)
+            yield Request(SITE + "/static/overriding", self.item)
+            yield Request(SITE + "/static/unnamed", self.decorated)
+            yield Request(SITE + "/static/misnamed", self.also_decorated)
+            yield Request(SITE + "/static/private", self.__private)
+            yield Request(SITE + "/status/404/overridden", errback=super().failed)
+            yield Request(SITE + "/status/404/unnamed", errback=self.decorated_errback)
+
+        def item(self, response):
+            note(by="item", of=response.url.rpartition("/")[2])
+
+        def failed(self, failure):
+            note(by="failed", of=failure.value.response.url.rpartition("/")[2])
+
+        @unnamed
+        def decorated(self, response):
+            note(by="decorated", of=response.url.rpartition("/")[2])
+
+        @misnamed
+        def also_decorated(self, response):
+            note(by="also_decorated", of=response.url.rpartition("/")[2])
+
+        def __private(self, response):
+            note(by="private", of=response.url.rpartition("/")[2])
+
+        @unnamed
+        def decorated_errback(self, failure):
+            note(by="decorated_errback", of=failure.value.response.url.rpartition("/")[2])
+"""
+
+
+def test_the_method_is_called_that_was_named(crawl: Crawler, state: State) -> None:
+    """Its ``__name__`` may be that of another one. No name leads to one that is overridden: it is called once, from memory."""
+
+    def called() -> list[tuple[str, str]]:
+        return [(line["by"], line["of"]) for line in running.record if "by" in line]
+
+    stored = {
+        ("item", "overriding"),
+        ("decorated", "unnamed"),
+        ("also_decorated", "misnamed"),
+        ("private", "private"),
+        ("decorated_errback", "unnamed"),
+    }
+    once = {("item of Shop", "overridden"), ("failed of Shop", "overridden")}
+    with crawl(METHODS) as running:
+        running.until(lambda: set(called()) >= stored | once)
+        running.stop()
+    with crawl(METHODS) as running:
+        before = len(called())
+        running.until(lambda: set(called()[before:]) >= stored)
+        running.stop()
+    assert set(called()) == stored | once
+    assert running.log.count(" held") == 0
+    assert state.counts["pages"] == len(stored)
+
+
 @pytest.mark.parametrize("made", ["str(crc32(request.url.encode())).encode()[-4:]", "b'fingerprint of ' + request.url.encode()"])
 def test_a_fingerprinter_may_return_anything(crawl: Crawler, site: MisbehavingSite, state: State, made: str) -> None:
     """A few bytes, or a text whose first bytes say nothing: no request is lost, and none is fetched twice."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from scrapy import Spider
@@ -35,9 +35,23 @@ class Callbacks:
         self._used: set[str] = set()
         self._known: dict[str, bool] = {}
 
-    def note(self, name: str) -> None:
-        """Note that the spider has used a method of its own."""
-        self._used.add(name)
+    def name_of(self, function: Any) -> str | None:
+        """Return the name by which the spider has a method, and note that it was used; None: no name leads to it.
+
+        Its ``__name__`` may lead to another method: one that overrides it, or has the name of the function that a decorator has made.
+        """
+        if getattr(function, "__self__", None) is not self._spider:
+            return None
+        name = next((name for name in self._names(function) if getattr(self._spider, name, None) == function), None)
+        if name is not None:
+            self._used.add(name)
+        return name
+
+    def _names(self, method: Any) -> Iterator[str]:
+        yield getattr(method, "__name__", "")
+        function = getattr(method, "__func__", None)
+        for kind in type(self._spider).__mro__:
+            yield from (name for name, value in vars(kind).items() if value is function)
 
     def has(self, name: str) -> bool:
         """Tell whether a stored request may name a method."""

@@ -74,7 +74,7 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
         Raises
         ------
         UnstorableRequestError
-            A callback is not a method of the spider.
+            A callback or errback is not a method that the spider has by a name.
         """
         meta: dict[Any, Any] = {}
         for name, key in _FUNCTIONS:
@@ -173,11 +173,10 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
         return getattr(self.spider, name)
 
     def _name_of(self, function: Any, role: str) -> bytes:
-        name = getattr(function, "__name__", None)
-        if getattr(function, "__self__", None) is self.spider and name is not None and hasattr(self.spider, name):
-            self.callbacks.note(name)
-            return to_bytes(name)
-        raise UnstorableRequestError(f"its {role} {function!r} is not a method of the spider {self.spider.name!r}")
+        name = self.callbacks.name_of(function)
+        if name is None:
+            raise UnstorableRequestError(f"its {role} {function!r} is not a method that the spider {self.spider.name!r} has by a name")
+        return to_bytes(name)
 
 
 class OptimalResponseConverter(ResponseConverter):  # type: ignore[misc]  # frontera is untyped
