@@ -20,17 +20,23 @@ CALLBACKS: Final = (b"scrapy_callback", b"scrapy_errback")
 #: Scrapy's callback of requests that name none.
 DEFAULT_CALLBACK: Final = "parse"
 
+#: Types with one of these are more than the plain type below them: namedtuple, struct_time; defaultdict and Counter.
+_MORE_THAN_PLAIN: Final = ("_fields", "n_fields", "__missing__")
+
 # First byte of a stored record: what the URL begins with, and whether there is more than a URL.
 _ORIGINS: Final = {1: "http://", 2: "https://"}
 _MORE: Final = 0x10
 
 
 def _extend(value: Any) -> Any:
+    # A tuple would come back without the names of its fields, a dict without its defaults, and break who uses them.
+    if any(hasattr(type(value), name) for name in _MORE_THAN_PLAIN):
+        raise TypeError(f"a value of type {type(value).__name__}")
     if isinstance(value, tuple):
         return msgpack.ExtType(_TUPLE, encode_record(list(value)))
     if isinstance(value, set | frozenset):
         return msgpack.ExtType(_SET if isinstance(value, set) else _FROZENSET, encode_record(list(value)))
-    # Subclasses of plain types (a parsel string, a defaultdict) are stored as what they are.
+    # Subclasses of plain types (a parsel string, an OrderedDict) are stored as what they are.
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bytes):
@@ -57,12 +63,12 @@ def _unextend(code: int, data: bytes) -> Any:
 
 
 def encode_record(value: Any) -> bytes:
-    """Encode plain data (None, bool, numbers, str, bytes, list, tuple, set, dict).
+    """Encode plain data (None, bool, numbers, str, bytes, list, tuple, set, dict), that of subclasses as the plain type below them.
 
     Raises
     ------
     TypeError, OverflowError, ValueError
-        Something in it is not plain data.
+        Something in it is not plain data; neither is what has named fields (a namedtuple) or defaults (a defaultdict, a Counter).
     """
     try:
         packed: bytes = msgpack.packb(value, default=_extend, strict_types=True, unicode_errors="surrogatepass")

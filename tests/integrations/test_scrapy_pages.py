@@ -156,6 +156,38 @@ def test_the_method_is_called_that_was_named(crawl: Crawler, state: State) -> No
     assert state.counts["pages"] == len(stored)
 
 
+def test_a_callback_gets_its_named_fields_and_defaults(crawl: Crawler, state: State) -> None:
+    """Values that would come back without them stay in memory, in meta as in cb_kwargs."""
+    spider = """
+        from collections import Counter, defaultdict, namedtuple
+
+        Price = namedtuple("Price", "amount unit")
+
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/static/0", self.named, cb_kwargs={"price": Price(9, "EUR")})
+                yield Request(SITE + "/static/1", self.default, meta={"found": [defaultdict(list)]})
+                yield Request(SITE + "/static/2", self.counted, meta={"words": Counter("abba")})
+
+            def named(self, response, price):
+                note(got=[price.amount, price.unit])
+
+            def default(self, response):
+                response.meta["found"][0]["a"].append(1)
+                note(got=response.meta["found"])
+
+            def counted(self, response):
+                note(got=response.meta["words"]["missing"])
+    """
+    with crawl(spider) as running:
+        running.until(lambda: len(running.record) == 3)
+        running.stop()
+    assert sorted((line["got"] for line in running.record), key=str) == [0, [9, "EUR"], [{"a": [1]}]]
+    assert running.log.count("cannot be stored (a value of type") == 1
+    assert running.stats["optimal_frontier/unstorable"] == 3
+    assert "Traceback" not in running.log
+
+
 @pytest.mark.parametrize("made", ["str(crc32(request.url.encode())).encode()[-4:]", "b'fingerprint of ' + request.url.encode()"])
 def test_a_fingerprinter_may_return_anything(crawl: Crawler, site: MisbehavingSite, state: State, made: str) -> None:
     """A few bytes, or a text whose first bytes say nothing: no request is lost, and none is fetched twice."""

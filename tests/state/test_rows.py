@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from collections import Counter, OrderedDict, defaultdict
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 
 from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.published import PRICES, PRIORS, Published
-from optimal_frontier.state.records import pack_record, unpack_record, url_of_record
+from optimal_frontier.state.records import decode_record, encode_record, pack_record, unpack_record, url_of_record
 from optimal_frontier.state.rows import (
     FIELDS,
     HEAD_BYTES,
@@ -92,6 +95,28 @@ def test_the_origin_of_a_url_is_stored_once_for_the_host() -> None:
     assert unpack_record(pack_record({"url": "https://example.organic/a"}, "example.org"), "example.org") == {
         "url": "https://example.organic/a"
     }
+
+
+class Named(NamedTuple):
+    price: int
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+MORE = [Named(1), time.gmtime(0), defaultdict(list), Counter("a"), [{"deep": Named(1)}], {Named(1)}]
+
+
+@pytest.mark.parametrize("value", MORE, ids=lambda value: type(value).__name__)
+def test_what_has_names_or_defaults_is_no_plain_data(value: Any) -> None:
+    """It would come back without them."""
+    with pytest.raises(TypeError, match="a value of type"):
+        encode_record(value)
+
+
+def test_other_subclasses_of_plain_types_are_stored_as_those() -> None:
+    assert decode_record(encode_record([Colour.RED, OrderedDict(a=1)])) == ["red", {"a": 1}]
 
 
 @given(raw=st.binary(max_size=30))
