@@ -68,7 +68,7 @@ def failure_rows(answer: Mapping[str, Any]) -> list[tuple[str, str]]:
     if any(answer["lost_items"].values()):
         rows.append(("lost items", _lost(answer["lost_items"])))
     if answer["held_pages"]:
-        rows.append(("held pages", f"{number(answer['held_pages'])}: the spider has no method of the name of their callback"))
+        rows.append(("held pages", f"{number(answer['held_pages'])}: the spider lacks their callback, or the class of their request"))
     if answer["held_hosts"]:
         rows.append(("held", f"{some_of(answer['held_hosts'])}: 404 or 410 for most pages, none is retired"))
     if answer["flagged_contents"]:

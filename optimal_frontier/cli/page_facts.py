@@ -34,7 +34,7 @@ from optimal_frontier.state.host_words import Counts
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.reading import PageReading
-from optimal_frontier.state.records import callbacks_of
+from optimal_frontier.state.records import needs_of
 from optimal_frontier.state.rows import ACTIVE, DONE, FAR_S, HELD, HUB, RETIRED, SIGNALLED, STATE_NAMES, Row
 from optimal_frontier.state.source_lessons import NOTHING_KNOWN
 
@@ -136,7 +136,7 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
         "gone": row.gone,
         "failed_by": CAUSES[row.cause] or None if row.failures and row.cause < len(CAUSES) else None,
         "lost_items": None if (lost := reading.memory.lost) is None else {"cause": lost.cause, "error": lost.error},
-        "held": ", ".join(callbacks_of(reading.record)) if row.flags & HELD else None,
+        "held": ", ".join(needs_of(reading.record)) if row.flags & HELD else None,
         "host_held": is_held(reading.words.good, reading.words.missing),
         "last_attempt_seconds_ago": reading.now - row.b / 1e6 if row.b else None,
         "last_seen_seconds_ago": reading.now - row.b / 1e6 + row.unseen if row.visits else None,

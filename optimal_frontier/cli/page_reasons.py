@@ -29,7 +29,7 @@ def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: Frontie
     if facts["state"] == "retired":
         return "Retired: it was gone (404 or 410) twice in a row; a link to it, a day later, or `optimal-frontier force` brings it back."
     if facts["held"]:
-        return f"Held: the spider that runs has no longer all of its callbacks ({facts['held']}); it comes back with them."
+        return f"Held: the spider that runs no longer has all that its request needs ({facts['held']}); it comes back with that."
     if facts["lost_items"] and facts["visits"]:
         return _why_again(facts)
     if facts["state"] in ("once", "transient", "done"):

@@ -17,6 +17,9 @@ _FROZENSET: Final = 3
 
 #: Where Frontera's converter for Scrapy puts the names of callback and errback, in ``meta``.
 CALLBACKS: Final = (b"scrapy_callback", b"scrapy_errback")
+#: Where our converter puts what Frontera's leaves out, and the name of the request's class in that.
+REQUEST: Final = b"scrapy_request"
+REQUEST_CLASS: Final = "class"
 #: Scrapy's callback of requests that name none.
 DEFAULT_CALLBACK: Final = "parse"
 
@@ -145,6 +148,26 @@ def callbacks_of(record: Mapping[Any, Any]) -> tuple[str, ...]:
     names = (meta.get(key) for key in CALLBACKS)
     callback, errback = (name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name or "") for name in names)
     return (callback or DEFAULT_CALLBACK, errback) if errback else (callback or DEFAULT_CALLBACK,)
+
+
+def needs_of(record: Mapping[Any, Any]) -> tuple[str, ...]:
+    """Return the names of what a request of a record needs: its callback, its errback, and its class where that is not one of Scrapy's.
+
+    The name of a class has a module and dots, that of a method has none.
+
+    Examples
+    --------
+    >>> needs_of({"url": "http://a.example/", "meta": {b"scrapy_request": {"class": "shop.requests.RenderedRequest"}}})
+    ('parse', 'shop.requests.RenderedRequest')
+    """
+    rest = (record.get("meta") or {}).get(REQUEST)
+    name = rest.get(REQUEST_CLASS) if isinstance(rest, dict) else None
+    return (*callbacks_of(record), name) if isinstance(name, str) and name else callbacks_of(record)
+
+
+def is_class(need: str) -> bool:
+    """Tell whether one of `needs_of` a record is the name of a class."""
+    return "." in need
 
 
 def renamed_callback(record: Mapping[Any, Any], old: str, new: str) -> dict[Any, Any]:

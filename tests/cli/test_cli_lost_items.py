@@ -80,7 +80,7 @@ def test_held_pages_are_counted_and_explained(ask, run, crawl):
     hold_page(crawl, HOT)
     answer = ask("status")
     assert (answer["held_pages"], answer["failures_by_cause"], answer["failures"]) == (1, {"held": 1}, 0)
-    assert "1: the spider has no method of the name of their callback" in run("status").output
+    assert "1: the spider lacks their callback, or the class of their request" in run("status").output
     page = ask("page", HOT)
     assert (page["held"], page["deadline"], page["failed_by"]) == ("parse", None, None)
     assert page["why"].startswith("Held: ")

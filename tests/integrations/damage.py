@@ -83,12 +83,15 @@ PAGES: Mapping[str, Damage] = {
     "a meta that is a text": of_meta(scrapy_meta="text"),
     "cb_kwargs that are none": of_meta(scrapy_request={"cb_kwargs": {5: 5}}),
     "an encoding that is none": of_meta(scrapy_request={"encoding": "no-such"}),
+    "a class that is a number": of_meta(scrapy_request={"class": 5}),
+    "a class that is none": of_meta(scrapy_request={"class": "close"}),
+    "a state that is none": of_meta(scrapy_request={"class": "__main__.Rendered", "state": {5: 5}}),
     "redirects that are none": of_meta(scrapy_meta={"redirect_times": "x", "redirect_ttl": "y"}),
 }
-#: Its callback is refused: it is held.
+#: Its callback is refused, or its class is not loaded: it is held.
 HELD: Mapping[str, Damage] = {
     name: of_meta(scrapy_callback=name.encode()) for name in ("close", "from_crawler", "start", "closed", "secret")
-}
+} | {"a class that is no request's": of_meta(scrapy_request={"class": "subprocess.Popen", "state": {"args": "true"}})}
 #: Damage that the page survives.
 MEMORIES: Mapping[str, Damage] = {
     "a memory that is none": memory(b"\xc1"),

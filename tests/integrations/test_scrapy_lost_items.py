@@ -182,6 +182,61 @@ def test_pages_whose_callback_is_missing_are_held_and_come_back(start, site, sta
     assert "12 held pages come back" in running.log
 
 
+RENDERED = """
+class Rendered(Request):
+    def __init__(self, *arguments, script=None, **values):
+        self.script = script
+        super().__init__(*arguments, **values)
+
+if %r:
+    class Rendered2(Rendered):
+        pass
+
+class Renderer:
+    def process_request(self, request, spider=None):
+        if isinstance(request, Rendered):
+            request.headers["X-Script"] = request.script
+
+class Tester(Base):
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {Renderer: 800}}
+
+    def first(self):
+        if not os.path.exists("record.jsonl"):
+            yield Rendered(SITE + "/page/0", script="one")
+            yield Rendered2(SITE + "/page/1", script="two")
+            yield Rendered(SITE + "/page/2", script=lambda: None)
+
+    def parse(self, response):
+        note(seen=response.url[-1], kind=type(response.request).__name__, script=response.request.headers["X-Script"].decode())
+"""
+
+
+def test_requests_are_of_their_own_class_again(start, site, state):
+    """Middlewares tell by it what to do. Where it is not loaded their pages are held, and what cannot be stored stays in memory."""
+    of_first, of_second = ("0", "Rendered", "one"), ("1", "Rendered2", "two")
+
+    def seen(since=0):
+        return [(line["seen"], line["kind"], line["script"]) for line in running.record[since:]]
+
+    with start(RENDERED % True, of_CONDITIONAL_GET=False) as running:
+        running.until(lambda: set(seen()) >= {of_first, of_second} and len(running.record) > 6)
+        running.stop()
+    assert set(seen()) == {of_first, of_second}
+    assert "TypeError" in running.log
+    with start(RENDERED % False, of_CONDITIONAL_GET=False) as running:
+        before = len(running.record)
+        running.until(lambda: state.counts.get("held") == 1 and len(running.record) > before + 3)
+        running.stop()
+    assert set(seen(before)) == {of_first}
+    assert "1 page is held, as no class '__main__.Rendered2' of requests is loaded" in running.log
+    with start(RENDERED % True, of_CONDITIONAL_GET=False) as running:
+        before = len(running.record)
+        running.until(lambda: set(seen(before)) == {of_first, of_second})
+        running.stop()
+    assert state.counts["held"] == 0
+    assert check_state(state.namespace).violations == []
+
+
 SWALLOWING = """
 import sys
 from frontera.core.components import Middleware

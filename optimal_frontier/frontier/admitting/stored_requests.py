@@ -10,10 +10,12 @@ from typing import Any, Final
 
 from optimal_frontier.frontier.admitting.addresses import refusal_of
 from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.state.records import REQUEST, REQUEST_CLASS, is_class
 
 _METHOD: Final = re.compile(r"[A-Za-z][A-Za-z-]{0,19}")
 _TEXT: Final = (str, bytes)
 _LONGEST_URL: Final = 65_536
+_LONGEST_NAME: Final = 1000
 #: Names in Scrapy's meta with which our code, or a middleware of Scrapy's, counts.
 _META: Final[Mapping[str, tuple[type, ...]]] = {
     "depth": (int,),
@@ -35,6 +37,8 @@ _REQUEST: Final[Mapping[str, tuple[type, ...]]] = {
     "dont_filter": (bool,),
     "encoding": (str,),
     "rule": (int,),
+    REQUEST_CLASS: (str,),
+    "state": (dict,),
 }
 #: Names of the parts of a record, and their types.
 _PARTS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -106,7 +110,7 @@ def _fault_of_meta(meta: Mapping[Any, Any]) -> str:
     for name in (b"scrapy_callback", b"scrapy_errback"):
         if name in meta and not _is_name(meta[name]):
             return f"its {name.decode()} is no name"
-    for name, types in ((b"scrapy_meta", _META), (b"scrapy_request", _REQUEST)):
+    for name, types in ((b"scrapy_meta", _META), (REQUEST, _REQUEST)):
         part = meta.get(name)
         if part is None:
             continue
@@ -115,11 +119,16 @@ def _fault_of_meta(meta: Mapping[Any, Any]) -> str:
         wrong = _wrong_type(part, types, f"{name.decode()} ")
         if wrong:
             return wrong
-    rest = meta.get(b"scrapy_request")
+    rest = meta.get(REQUEST)
     if not rest:
         return ""
     if not all(isinstance(name, str) for name in rest.get("cb_kwargs") or {}):
         return "its cb_kwargs are none"
+    name = rest.get(REQUEST_CLASS)
+    if name and not (is_class(name) and name.isprintable() and len(name) <= _LONGEST_NAME):
+        return "its class is none"
+    if not all(isinstance(name, str) for name in rest.get("state") or {}):
+        return "the state of its class is none"
     if not math.isfinite(rest.get("priority") or 0):
         return "its priority is no number"
     try:

@@ -1,4 +1,4 @@
-"""Held pages come back: soon after a spider that has their callback is there, or as they are yielded with another one."""
+"""Held pages come back: soon after a spider is there that has what they need, or as they are yielded with another callback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from optimal_frontier.frontier.judging.holding import returned
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import revise_calls
-from optimal_frontier.state.records import callbacks_of, unpack_record
+from optimal_frontier.state.records import is_class, needs_of, unpack_record
 from optimal_frontier.state.rows import HEAD_BYTES, HELD, TAIL_BYTES, Row, split_tail
 from optimal_frontier.state.scanning import BATCH, read_host_names, scan_hash
 
@@ -26,19 +26,19 @@ _LOOKING_SHARE: Final = 0.02
 
 
 class Returning:
-    """Looks now and then for held pages that may come back: crawlers with other code, which lack their callback, may hold them at any time.
+    """Looks now and then for held pages that may come back: crawlers with other code may hold them at any time.
 
     Parameters
     ----------
     namespace : Namespace
-    has_method : callable
-        Tells whether the spider has a callback of a name.
+    has : callable
+        Tells whether there is a callback or a class of requests of a name, as `needs_of` has it.
     clock : callable, optional
         Seconds, from any origin.
     """
 
-    def __init__(self, namespace: Namespace, has_method: Callable[[str], bool], clock: Callable[[], float] = time.monotonic) -> None:
-        self._namespace, self._has_method, self._clock = namespace, has_method, clock
+    def __init__(self, namespace: Namespace, has: Callable[[str], bool], clock: Callable[[], float] = time.monotonic) -> None:
+        self._namespace, self._has, self._clock = namespace, has, clock
         self._next = -math.inf
 
     def look(self) -> int:
@@ -47,14 +47,14 @@ class Returning:
         if began < self._next:
             return 0
         # What stays held is told once.
-        back = bring_back(self._namespace, self._has_method, tell=self._next == -math.inf)
+        back = bring_back(self._namespace, self._has, tell=self._next == -math.inf)
         took = self._clock() - began
         self._next = began + max(AGAIN_S, took / _LOOKING_SHARE)
         return back
 
 
-def bring_back(namespace: Namespace, has_method: Callable[[str], bool], *, tell: bool = True) -> int:
-    """Let those held pages be fetched again whose callback and errback the spider has; return how many. The log may tell what stays held.
+def bring_back(namespace: Namespace, has: Callable[[str], bool], *, tell: bool = True) -> int:
+    """Let those held pages be fetched again whose requests have all that they need; return how many. The log may tell what stays held.
 
     O(pages) of partitions that hold any, in replies of bounded size; the others cost one command.
     """
@@ -65,7 +65,7 @@ def bring_back(namespace: Namespace, has_method: Callable[[str], bool], *, tell:
         hosts = read_host_names(namespace, k)
         some: list[tuple[bytes, bytes]] = []
         for page, value in _held(scan_hash(namespace, "pages", k)):
-            lacks = [name for name in _callbacks(value, hosts) if not has_method(name)]
+            lacks = [name for name in _needs(value, hosts) if not has(name)]
             missing.update(lacks[:1])
             if not lacks:
                 some.append((page, value))
@@ -88,8 +88,10 @@ def bring_back_replaced(namespace: Namespace, partition: int, pages: Sequence[by
 
 
 def told_of(count: int, name: str) -> str:
-    """Return the line of the log about pages that are held."""
+    """Return the line of the log about pages that are held, as ``name`` is missing, one of `needs_of` their records."""
     pages = "1 page is" if count == 1 else f"{count} pages are"
+    if is_class(name):
+        return f"{pages} held, as no class {name!r} of requests is loaded: fetched again once a module of the project imports it"
     return (
         f"{pages} held, as the spider has no method {name!r}: fetched again as soon as it has, "
         f"or after `optimal-frontier rename-callback {name} NEW`"
@@ -102,9 +104,9 @@ def _held(pages: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]
             yield page, value
 
 
-def _callbacks(value: bytes, hosts: dict[int, str]) -> tuple[str, ...]:
+def _needs(value: bytes, hosts: dict[int, str]) -> tuple[str, ...]:
     try:
-        return callbacks_of(unpack_record(split_tail(value)[1], hosts.get(Row.unpack(value).host, "")))
+        return needs_of(unpack_record(split_tail(value)[1], hosts.get(Row.unpack(value).host, "")))
     except ValueError:
         return ()
 

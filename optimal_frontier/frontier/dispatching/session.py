@@ -48,8 +48,8 @@ class Session:
         By what pages are known: see `claim_identity`.
     longest_s : float or None
         See `Courier`.
-    has_method : callable, optional
-        Tells whether the spider has a callback of a name: held pages whose callbacks it has come back.
+    has : callable, optional
+        Tells whether there is a callback or a class of requests of a name: held pages that have all that they need come back.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class Session:
         spider: str,
         wake: Callable[[], None],
         identity: str = SCRAPYS,
-        has_method: Callable[[str], bool] | None = None,
+        has: Callable[[str], bool] | None = None,
         *,
         longest_s: float | None = None,
     ) -> None:
@@ -93,7 +93,7 @@ class Session:
         self._completion = Completion(self.namespace, settings.close_after or 1)
         complete_when = self.is_complete if settings.close_after is not None else None
         self.courier = Courier(self.dispatcher, wake, complete_when, longest_s=longest_s)
-        self._returning = None if has_method is None else Returning(self.namespace, has_method)
+        self._returning = None if has is None else Returning(self.namespace, has)
         self.planner = PlannerThread(Planner(self.namespace, settings), self.courier.look_again, self._bring_back)
         self.courier.start()
         self.planner.start()

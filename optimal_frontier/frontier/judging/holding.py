@@ -1,4 +1,4 @@
-"""Pages whose callback the spider does not have: they are held, and come back when it has."""
+"""Pages that lack what their request needs, a callback or its class: they are held, and come back when it is there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OUTCOME: Final = "held"
 
 
 def hold(handout: Handout) -> Observation | None:
-    """Return the observation of a page that is not fetched, as its callback is missing; None of a request that is forgotten anyway.
+    """Return the observation of a page that is not fetched, as it lacks what it needs; None of a request that is forgotten anyway.
 
     The page keeps its state and what was learned of it; its numbers say never. It does not fail. One that waited for its first visit has
     used up its turn: it counts as attempted. The numbers are about a visit of their own, so that what was worked out before, by a plan or

@@ -15,6 +15,8 @@ from optimal_frontier.integrations.frontera.requests import ANNOUNCEMENT, FINGER
 from optimal_frontier.integrations.scrapy.callbacks import Callbacks
 from optimal_frontier.integrations.scrapy.crawl_rules import RULE, is_of_rules, key_of_request, rule_now
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, GATE, LEASE, LOCAL, META
+from optimal_frontier.integrations.scrapy.request_classes import build_request, class_parts, find_class
+from optimal_frontier.state.records import REQUEST_CLASS, is_class
 
 #: What is of one process in meta.
 _OF_THIS_PROCESS: Final = frozenset({LEASE, LOCAL, META, ANNOUNCED, GATE})
@@ -42,11 +44,11 @@ class UnstorableRequestError(ValueError):
     """The request holds something that cannot be stored; the message says what."""
 
 
-class MissingCallbackError(ValueError):
-    """The spider has no method of the name that is stored as callback or errback: ``name``."""
+class MissingNeedError(ValueError):
+    """There is not what a stored request needs: ``name`` is one of `needs_of` its record."""
 
-    def __init__(self, spider: str, name: str) -> None:
-        super().__init__(f"the spider {spider!r} has no method {name!r} any more")
+    def __init__(self, message: str, name: str) -> None:
+        super().__init__(message)
         self.name = name
 
 
@@ -102,6 +104,7 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             rest["encoding"] = scrapy_request.encoding
         if (rule := key_of_request(self.spider, scrapy_request)) is not None:
             rest[RULE] = rule
+        rest |= class_parts(scrapy_request)
         if rest:
             meta[b"scrapy_request"] = rest
         meta[b"origin_is_frontier"] = True
@@ -128,8 +131,8 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
 
         Raises
         ------
-        MissingCallbackError
-            The spider no longer has the callback or errback.
+        MissingNeedError
+            The spider no longer has the callback or errback, or the class of the request is not loaded.
         ValueError
             What is stored makes no request.
         """
@@ -146,22 +149,30 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             if plain["rule"] is None:
                 del plain["rule"]
                 functions = dict.fromkeys(functions)
-        return Request(
-            frontier_request.url,
-            callback=functions["callback"],
-            errback=functions["errback"],
-            method=to_unicode(frontier_request.method),
-            headers=frontier_request.headers,
-            body=frontier_request.body,
-            cookies=frontier_request.cookies,
-            meta=plain,
-            encoding=rest.get("encoding", "utf-8"),
-            priority=rest.get("priority", 0),
-            flags=rest.get("flags"),
-            cb_kwargs=dict(rest.get("cb_kwargs") or {}),
+        arguments = {
+            "url": frontier_request.url,
+            **functions,
+            "method": to_unicode(frontier_request.method),
+            "headers": frontier_request.headers,
+            "body": frontier_request.body,
+            "cookies": frontier_request.cookies,
+            "meta": plain,
+            "encoding": rest.get("encoding", "utf-8"),
+            "priority": rest.get("priority", 0),
+            "flags": rest.get("flags"),
+            "cb_kwargs": dict(rest.get("cb_kwargs") or {}),
             # Nothing filters what the frontier hands out, but OffsiteMiddleware lets pass what has it.
-            dont_filter=bool(rest.get("dont_filter", False)),
-        )
+            "dont_filter": bool(rest.get("dont_filter", False)),
+        }
+        if not (class_name := rest.get(REQUEST_CLASS)):
+            return Request(**arguments)
+        if (kind := find_class(class_name)) is None:
+            raise MissingNeedError(f"no class {class_name!r} of requests is loaded", class_name)
+        return build_request(kind, rest.get("state") or {}, arguments)
+
+    def has(self, need: str) -> bool:
+        """Tell whether there is what a stored request needs, one of `needs_of` its record."""
+        return find_class(need) is not None if is_class(need) else self.has_method(need)
 
     def has_method(self, name: str) -> bool:
         """Tell whether the spider has a callback of that name, as `Callbacks` has it."""
@@ -169,7 +180,7 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
 
     def _method(self, name: str) -> Any:
         if not self.has_method(name):
-            raise MissingCallbackError(self.spider.name, name)
+            raise MissingNeedError(f"the spider {self.spider.name!r} has no method {name!r} any more", name)
         return getattr(self.spider, name)
 
     def _name_of(self, function: Any, role: str) -> bytes:

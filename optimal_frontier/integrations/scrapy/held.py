@@ -1,4 +1,4 @@
-"""Pages that come up for a fetch and whose callback the spider does not have."""
+"""Pages that come up for a fetch and lack what their requests need: a callback of the spider, or a class of requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEXT_LINE_S: Final = 600.0
 
 
 class HeldPages:
-    """Holds pages, and says in the log how many: a line for each callback, not one for each page.
+    """Holds pages, and says in the log how many: a line for each callback or class, not one for each page.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class HeldPages:
         self._next_line = 0.0
 
     def hold(self, handout: Handout, name: str) -> Observation | None:
-        """Return the observation of a page whose callback ``name`` is missing; None: it fails, as it is forgotten afterwards."""
+        """Return the observation of a page that lacks ``name``, one of `needs_of`; None: it fails, as it is forgotten afterwards."""
         observation = hold(handout)
         if not self._untold:
             self._next_line = max(self._next_line, time.monotonic() + FIRST_LINE_S)

@@ -18,6 +18,7 @@ from typing import Any, Final
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.integrations.scrapy.compatibility import call_later, forget_tree
 from optimal_frontier.integrations.scrapy.lease import LOCAL, Lease
+from optimal_frontier.integrations.scrapy.request_classes import copy_request
 
 #: Identities that are remembered; the oldest are forgotten, and fetched once more if they are yielded again.
 _MOST_SEEN: Final = 200_000
@@ -71,11 +72,11 @@ class Local:
     response: Any = None
 
     def __post_init__(self) -> None:
-        self._first = self.request.copy()
+        self._first = copy_request(self.request)
 
     def begin_again(self) -> None:
         """Be as it was when it was yielded."""
-        self.request = self._first.copy()
+        self.request = copy_request(self._first)
         self.request.meta[LOCAL] = self
         self.repeats += 1
         self.handed = self.is_answered = self.is_repeated = False

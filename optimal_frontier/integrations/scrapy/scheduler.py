@@ -45,7 +45,7 @@ from optimal_frontier.integrations.scrapy.compatibility import (
     thread_safe_caller,
 )
 from optimal_frontier.integrations.scrapy.converters import (
-    MissingCallbackError,
+    MissingNeedError,
     OptimalRequestConverter,
     OptimalResponseConverter,
     UnstorableRequestError,
@@ -177,7 +177,7 @@ class OptimalScheduler(BaseScheduler):
             check_settings(self.crawler, self.settings.schemes, callbacks)
             self._requests = OptimalRequestConverter(spider, self.crawler.request_fingerprinter.fingerprint, callbacks)
             self._held = HeldPages(self.stats)
-            self._session = Session(self.settings, project_dir, spider.name, self._wake, identity, self._requests.has_method)
+            self._session = Session(self.settings, project_dir, spider.name, self._wake, identity, self._requests.has)
             self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self.local, self._http_cache)
             self._idling = Idling(self.crawler, self._session.courier, self.incoming, self._manager)
             self._responses = OptimalResponseConverter(spider, self._requests)
@@ -322,7 +322,7 @@ class OptimalScheduler(BaseScheduler):
         handout: Handout = frontier_request.meta[HANDOUT]
         try:
             request = self._requests.from_frontier(frontier_request)
-        except MissingCallbackError as error:
+        except MissingNeedError as error:
             frontier_request.meta[OBSERVATION] = self._held.hold(handout, error.name)
             self._leave_out(frontier_request)
             return None
