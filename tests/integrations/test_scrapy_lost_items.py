@@ -147,6 +147,32 @@ def test_whatever_raises_is_tried_again(start, site, state):
     assert check_state(state.namespace).violations == []
 
 
+FROM_MEMORY = """
+class Tester(Base):
+    def first(self):
+        yield Request(SITE + "/page/0")
+
+    def parse(self, response):
+        yield Request(SITE + "/page/1", callback=lambda response: self.item(response))
+
+    def item(self, response):
+        note(seen=1)
+        if len(open("record.jsonl").readlines()) == 1:
+            raise ValueError("the first time")
+"""
+
+
+def test_a_page_whose_child_in_memory_raised_yields_it_again(start, state):
+    """Once more, and no more than that."""
+    with start(FROM_MEMORY, LOG_LEVEL="CRITICAL") as running:
+        running.until(lambda: len(running.record) == 2)
+        visits = state.counts["visits"]
+        running.until(lambda: state.counts["visits"] >= visits + 3)
+        running.stop()
+    assert len(running.record) == 2
+    assert state.counts["failures_callback"] == 1
+
+
 HELD = """
 class Tester(Base):
     def first(self):

@@ -467,6 +467,26 @@ def test_requests_from_memory_keep_to_the_budget_and_on_time(crawl: Crawler, sit
     assert 1.4 < site.fetches[-1].at - site.fetches[0].at < 3
 
 
+def test_requests_in_memory_that_never_end_do_not_pile_up(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Their page is not visited again before they end; other pages are."""
+    spider = """
+        class Tester(Base):
+            paths = ["/static/0", *(f"/counter/{n}" for n in range(4))]
+
+            def parse(self, response):
+                if "counter" in response.url:
+                    made = len(open("record.jsonl").readlines()) if os.path.exists("record.jsonl") else 0
+                    note(made=made)
+                    yield Request(SITE + f"/hang/{made}", lambda response: None)
+    """
+    with crawl(spider) as running:
+        running.until(lambda: _visits(state, site.url("/static/0")) >= 6)
+    assert sorted(path for path in site.paths() if "static" not in path) == [
+        *(f"/counter/{n}" for n in range(4)),
+        *(f"/hang/{n}" for n in range(4)),
+    ]
+
+
 def test_frontera_middleware_that_filters_does_not_hold_the_lease(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     """Frontera's settings are in force; a page that one of its middlewares takes out is over all the same, as is one that it breaks on."""
     middleware = """

@@ -188,28 +188,35 @@ SEARCHES = """
         def parse(self, response):
             note(form=response.text)
             for query in "abc":
-                yield Request(SITE + "/slow/" + (os.environ["SECONDS"] if query == "c" else "0.1"), self.found, method="POST", body=query)
+                url = SITE + "/slow/" + (os.environ["SECONDS"] if query == "c" else "0.1") + "/" + query
+                yield {
+                    "post": lambda: Request(url, self.found, method="POST"),
+                    "function": lambda: Request(url, lambda response: self.found(response)),
+                    "object": lambda: Request(url, self.found, meta={"object": object()}),
+                }[os.environ["KIND"]]()
 
         def found(self, response):
-            note(found=response.request.body.decode())
+            note(found=response.url[-1])
 """
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
-def test_post_that_was_found_on_a_page_is_not_lost(
-    end: str, tmp_path: Path, redis_socket: str, namespace: str, state: State, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["post", "function", "object"])
+def test_what_is_in_memory_and_was_found_on_a_page_is_not_lost(
+    kind: str, end: str, tmp_path: Path, redis_socket: str, namespace: str, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page is done when it is: a crawl that ends before has to visit the page again, and finds the request again."""
     with MisbehavingSite() as site:
         crawl = crawler(tmp_path, site, redis_socket, namespace)
         form = site.url("/counter/form")
+        monkeypatch.setenv("KIND", kind)
         monkeypatch.setenv("SECONDS", "30")
         with crawl(SEARCHES, of_MIN_INTERVAL=600, of_CRAWL_RATE=2 if end == "kill" else 0.2) as running:
             if end == "kill":
-                running.until(lambda: site.count("/slow/30"))
+                running.until(lambda: site.count("/slow/30/c"))
                 running.kill()
             else:  # the second one waits for the budget
-                running.until(lambda: site.count("/slow/0.1"))
+                running.until(lambda: site.count("/slow/0.1/a"))
                 running.stop()
         assert state.at(form)["visits"] == 0
         state.advance(20.0)  # its lease expires

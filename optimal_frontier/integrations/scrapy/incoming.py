@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from optimal_frontier.detection import parse_lastmod
@@ -29,6 +29,36 @@ def kind_of(request: Any, *, start: bool = False) -> int:
     return ONCE if is_once else ACTIVE
 
 
+class FoundOn(NamedTuple):
+    """Where a request was found.
+
+    Attributes
+    ----------
+    url : str
+        Of the page.
+    lease : Lease or None
+        Of that page.
+    waiting : Lease or None
+        Of the page that is done when what is fetched from memory is done: that one, or the one that the page itself was found on.
+    is_gated : bool
+        The page is.
+    """
+
+    url: str
+    lease: Lease | None
+    waiting: Lease | None
+    is_gated: bool
+
+    @classmethod
+    def of(cls, request: Any) -> FoundOn:
+        """Return what is to be known of the page of a request; the request itself may go."""
+        lease: Lease | None = request.meta.get(LEASE)
+        above: Local | None = request.meta.get(LOCAL)
+        if above is None:
+            return cls(request.url, lease, lease, False)
+        return cls(request.url, lease, above.parent, above.is_gated)
+
+
 class IncomingRequests:
     """Collects the engine's requests until the next look, and passes them on to Frontera's manager.
 
@@ -50,7 +80,7 @@ class IncomingRequests:
         self._allowed = AllowedLinks(manager.backend.settings)
         self._added = frozenset({"dont_cache"} if is_cached else ())
         self._found: dict[Lease | None, list[Any]] = {}
-        self._parents: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._parents: WeakKeyDictionary[Any, FoundOn] = WeakKeyDictionary()
         self._warned: set[str] = set()
         #: Identities of start requests with dont_filter, in this run.
         self._wanted: set[bytes] = set()
@@ -60,7 +90,7 @@ class IncomingRequests:
 
     def note_parent(self, request: Any, parent: Any) -> None:
         """Remember the request on whose page ``request`` was found."""
-        self._parents[request] = parent
+        self._parents[request] = FoundOn.of(parent)
 
     def __bool__(self) -> bool:
         """Whether any wait to be passed on."""
@@ -86,22 +116,21 @@ class IncomingRequests:
             It can only be fetched from memory: see `keep_in_memory`.
         """
         start = self._is_start(request)
-        parent = self._parents.pop(request, None)
+        parent = self._parents.get(request)
         if self._is_refused(request, "" if parent is None else parent.url):
             return False
-        above: Local | None = parent.meta.get(LOCAL) if parent is not None else None
-        if self._is_gated(request, above) or request.method != "GET":
-            return self._add_local(request, parent, again=request.dont_filter and not start)
+        if self._is_gated(request, parent) or request.method != "GET":
+            return self._add_local(request, again=request.dont_filter and not start)
         importance = request.meta.get("importance", 1.0)
         if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance < float("inf"):
             self.warn_once("importance", "meta['importance'] = %r of %s: expected a number above 0; 1.0 is used", importance, request)
-            request = request.replace(meta={k: v for k, v in request.meta.items() if k != "importance"})
+            del request.meta["importance"]
         if "lastmod" in request.meta:
             try:
                 parse_lastmod(request.meta["lastmod"])
             except ValueError as error:
                 self.warn_once("lastmod", "meta['lastmod'] = %r of %s: %s; it is ignored", request.meta["lastmod"], request.url, error)
-                request = request.replace(meta={k: v for k, v in request.meta.items() if k != "lastmod"})
+                del request.meta["lastmod"]
         identity = self._fingerprint(request) if start and request.dont_filter else b""
         # Only once a run. A start request that comes again is a page like others: the server may have lost it.
         is_wanted = bool(identity) and identity not in self._wanted
@@ -114,7 +143,7 @@ class IncomingRequests:
         frontier_request = self._requests.to_frontier(request, kind_of(request, start=start))
         if is_wanted:
             frontier_request.meta[IS_WANTED] = True
-        lease = parent.meta.get(LEASE) if parent is not None else None
+        lease = parent.lease if parent is not None else None
         frontier_request.meta[SOURCE] = request
         if parent is not None:
             frontier_request.meta[IS_LINK] = True
@@ -143,26 +172,26 @@ class IncomingRequests:
             lease.error = "IgnoreRequest"
         return True
 
-    def _is_gated(self, request: Any, above: Local | None) -> bool:
+    def _is_gated(self, request: Any, parent: FoundOn | None) -> bool:
         """Tell whether a request is gated: what is found by one that is inherits the gate."""
-        if above is not None and above.is_gated:
+        if parent is not None and parent.is_gated:
             request.meta.setdefault(GATE, True)
         return bool(request.meta.get(GATE))
 
-    def _add_local(self, request: Any, parent: Any, *, again: bool) -> bool:
-        above: Local | None = parent.meta.get(LOCAL) if parent is not None else None
-        holder: Lease | None = parent.meta.get(LEASE) if parent is not None else None
-        if above is not None:
-            holder = above.parent
-        if holder is not None and holder.frontier_request is None:
-            holder = None  # it has ended
+    def _add_local(self, request: Any, *, again: bool) -> bool:
         added = self._added - request.meta.keys()
         request.meta.update(dict.fromkeys(added, True))
-        local = Local(request, holder, bool(request.meta.get(GATE)), added=added)
+        local = Local(request, self._waiting(request), bool(request.meta.get(GATE)), added=added)
         if not self._local.add(local, self._fingerprint(request), again=again):
             return False
         self._stats.inc_value("optimal_frontier/enqueued")
         return True
+
+    def _waiting(self, request: Any) -> Lease | None:
+        """Return the lease of the page that is done when a request is that this process alone knows: else that were lost with it."""
+        parent = self._parents.get(request)
+        waiting = parent.waiting if parent is not None else None
+        return waiting if waiting is not None and waiting.frontier_request is not None else None  # it has ended
 
     def pass_on(self) -> None:
         """Pass on what was enqueued since the last look, the links of a page together."""
@@ -183,11 +212,10 @@ class IncomingRequests:
     def keep_in_memory(self, request: Any, error: Exception) -> bool:
         """Take a request that cannot be stored, for the reason ``error``; False if it was taken before."""
         again = request.dont_filter and not self._is_start(request)
-        if not self._local.add(Local(request), self._fingerprint(request), again=again):
+        if not self._local.add(Local(request, self._waiting(request)), self._fingerprint(request), again=again):
             return False
-        self.warn_once(
-            "unstorable", "%s cannot be stored (%s); it is fetched once, from memory, and lost if the process ends", request, error
-        )
+        said = "%s cannot be stored (%s); it is fetched once, from memory, and the page that it was found on is done when it is"
+        self.warn_once("unstorable", said, request, error)
         self._stats.inc_value("optimal_frontier/unstorable")
         return True
 

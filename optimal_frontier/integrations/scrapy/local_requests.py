@@ -1,8 +1,8 @@
 """Requests that this process fetches itself, from memory: those that belong to its session, and those that cannot be stored.
 
-Cookies are per process, so a request that logs in, or any other that is no GET, is of the process that yielded it. No queue in Redis holds
-it, and no other process sees it. The page that it was found on is done when it is done: if the process is killed, the lease of that page
-expires, and its next visit yields the request again.
+Cookies are per process, so a request that logs in, or any other that is no GET, is of the process that yielded it. So is one whose callback
+or meta cannot be stored. No queue in Redis holds it, and no other process sees it. The page that it was found on is done when it is done:
+if the process is killed, the lease of that page expires, and its next visit yields the request again.
 """
 
 from __future__ import annotations

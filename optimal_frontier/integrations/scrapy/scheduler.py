@@ -393,7 +393,9 @@ class OptimalScheduler(BaseScheduler):
         ended = [lease for lease in self._leases if lease.request not in alive and not (waiting and lease.request in waiting)]
         for lease in ended:
             # The engine takes a request over right after next_request returned it.
-            if lease.handed and not lease.children:
+            if lease.children:  # its callback is done, which alone has use for the tree
+                forget_tree(lease.response)
+            elif lease.handed:
                 self._end(lease)
 
     def _drop_lost(self) -> None:
