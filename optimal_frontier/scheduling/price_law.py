@@ -20,8 +20,10 @@ from __future__ import annotations
 
 from typing import Final
 
-#: The head of the queue that is looked at for n visits is ``n + FURTHER`` pages; four times as many gain nothing.
+#: The head of the queue that is looked at for n visits is ``n + FURTHER`` pages, and `FEWEST` at least. For one visit four are enough as
+#: long as the bandwidth is the planned one; where it is another, and many pages are late, more find the best ones.
 FURTHER: Final = 3
+FEWEST: Final = 12
 #: Rank from which on a page at its shortest wait tells that the price is too low: it is late by half of that wait.
 STARVED: Final = 1.0
 #: Visits come as planned if their rate differs by no more than this share from the budget.
@@ -44,9 +46,9 @@ def candidates(visits: int) -> int:
     Examples
     --------
     >>> candidates(1), candidates(16)
-    (4, 19)
+    (12, 19)
     """
-    return visits + FURTHER
+    return max(visits + FURTHER, FEWEST)
 
 
 def rank(elapsed: float, wait: float, slope: float, shortest: float, longest: float) -> float:

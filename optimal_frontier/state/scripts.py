@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from optimal_frontier.scheduling.price_law import FURTHER, STARVED
+from optimal_frontier.scheduling.price_law import FEWEST, FURTHER, STARVED
 from optimal_frontier.state.layouts import BELIEVED_S, LACKING_BYTES, REMEMBERED_S, STATE_FIELDS, TURN_FIELDS, PartitionState
 from optimal_frontier.state.messages import KEPT_CHANGES, PAGE_BYTES
 from optimal_frontier.state.rows import FIELDS, HEAD_BYTES, HELD, HUB, NUMBERS_AT, NUMBERS_BYTES, QUEUE, SIGNALLED, TIMED
@@ -57,6 +57,7 @@ CONSTANTS: Final = {
     "VISITS_AT": _at("visits"),
     "PATTERN_AT": _at("pattern"),
     "SPARE": FURTHER,
+    "FEWEST": FEWEST,
     "STARVED": STARVED,
     "RIVALS": RIVALS,
     "CATCH_UP": CATCH_UP_S,

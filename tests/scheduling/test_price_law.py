@@ -56,4 +56,4 @@ def test_the_step_is_the_gain_over_the_response():
     assert price_step(1000, 500.0) == 1 / 500
     assert price_step(49, 25.0) == 0.5 / 25
     assert price_step(1000, 0.0) == 1.0
-    assert [candidates(n) for n in (1, 2, 64)] == [4, 5, 67]
+    assert [candidates(n) for n in (1, 9, 10, 64)] == [12, 12, 13, 67]

@@ -139,19 +139,19 @@ def test_the_learner_is_that_of_estimation():
 
 def test_visits_are_those_of_the_law():
     """Slot by slot against a dispatcher that sorts all pages anew each time: numbers once a visit, rank, price."""
-    world = synthetic_world("A", pages=12, visits_per_page=0.5).realise(60.0, seed=1)
+    world = synthetic_world("A", pages=24, visits_per_page=0.5).realise(60.0, seed=1)
     crawl = PlannedCrawl(world, PLANNERS["clairvoyant"](), LIVE, 60.0, np.random.default_rng(0))
     begun = np.argsort(-world.importance, kind="stable")
     crawl._visit_first(begun)
-    crawl.plan(2.0, np.arange(12))
+    crawl.plan(2.0, np.arange(24))
     kept, rates = crawl.crawl, world.known_rates(0.0)
-    numbers = {p: Numbers(*(float(kept[i][p]) for i in (3, 4, 5, 6))) for p in range(12)}
+    numbers = {p: Numbers(*(float(kept[i][p]) for i in (3, 4, 5, 6))) for p in range(24)}
     last, score = kept.b.copy(), kept.score.copy()
     log_price, step = float(kept.price[crawling.LOG_PRICE]), float(kept.price[crawling.STEP])
     crawling.crawl_until(crawling.plain(kept), crawling.plain(crawl.belief), learn_bit, 300)
-    for place in range(12, 300):
+    for place in range(24, 300):
         now = float(kept.slots[place])
-        head = sorted(range(12), key=lambda p: (score[p], p))[: candidates(1)]
+        head = sorted(range(24), key=lambda p: (score[p], p))[: candidates(1)]
         ranks = {p: rank(now - last[p], numbers[p].a + numbers[p].s * log_price, *numbers[p][1:]) for p in head if score[p] < math.inf}
         best = min(ranks, key=lambda p: (-ranks[p], p))
         assert kept.pages[place] == best

@@ -9,7 +9,7 @@ import pytest
 from timed_namespace import TimedNamespace, name_of, new_page, page_of
 
 from optimal_frontier.scheduling.numbers import Numbers, deadline
-from optimal_frontier.scheduling.price_law import FURTHER
+from optimal_frontier.scheduling.price_law import candidates
 from optimal_frontier.state.rows import TIMED
 
 
@@ -32,13 +32,13 @@ def loss(ago: float, numbers: Numbers, log_price: float) -> float:
     return 2.0 * late / (ago - late)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_of_all_that_is_due_those_go_first_that_lose_most(space: TimedNamespace, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "wanted"), [(seed, wanted) for seed in range(6) for wanted in (1, 10)])
+def test_of_all_that_is_due_those_go_first_that_lose_most(space: TimedNamespace, seed: int, wanted: int) -> None:
     rng = random.Random(seed)
     log_price = rng.uniform(-3.0, 3.0)
     space.set_price(log_price)
     pages = {}
-    for i in range(10 + FURTHER):
+    for i in range(candidates(wanted)):
         wait, slope = rng.uniform(5.0, 50.0), rng.choice([0.0, rng.uniform(1.0, 30.0)])
         wait, longest = float(round(wait)), rng.choice([1e9, 20.5])
         numbers = Numbers(wait - slope * log_price, slope, 1.0, longest)
@@ -46,9 +46,9 @@ def test_of_all_that_is_due_those_go_first_that_lose_most(space: TimedNamespace,
     queue(space, pages)
     space.write_state(space.state()._replace(step=0.0))
     expected = sorted(pages, key=lambda name: -loss(*pages[name], log_price))
-    told = space.names(10)
+    told = space.names(wanted)
     values = [loss(*pages[name], log_price) for name in told]
-    assert values == pytest.approx([loss(*pages[name], log_price) for name in expected[:10]], rel=1e-3)
+    assert values == pytest.approx([loss(*pages[name], log_price) for name in expected[:wanted]], rel=1e-3)
 
 
 @pytest.mark.parametrize(("flags", "first"), [(TIMED, "h/daily"), (0, "h/late")])

@@ -47,7 +47,7 @@ end
 -- Pages of the queue, in its order; those in `ready` may go out. Columns, as a table of each page costs more than all the rest.
 local row, id, score_of, key_of, due, gain, leased, keeps, ready = nil, new_list(), new_list(), new_list(), new_list(), {}, {}, {}, new_list()
 local PLACES, wait, queue, kept, over, from, last = 1024, want > 0 and FAR or 0, new_list(), 0, 0, 0, FAR
-local looks = max(${MOST_LOOKED_AT} + 1 - 2 * want, want + ${SPARE} + 1) -- twice what is wanted at least
+local reach = max(want + ${SPARE}, ${FEWEST}); local looks = max(${MOST_LOOKED_AT} + 1 - 2 * want, reach + 1) -- twice what is wanted at least
 local function put(list, name, score) list[#list + 1], list[#list + 2] = format('%d', score), name end
 local function put_off(page, host, score, is_kept)
   local open = max(host[${OPENS}], now + 10000); local at = max(host[${T_TURN}], open)
@@ -56,7 +56,7 @@ local function put_off(page, host, score, is_kept)
   wait = min(wait, open - now)
 end
 while #ready - over < want and looks > 0 and from < 256 do
-  local told = call('ZRANGE', P .. 'q', format('%d', from), format('%d', from + want + ${SPARE} - 1), 'WITHSCORES')
+  local told = call('ZRANGE', P .. 'q', format('%d', from), format('%d', from + reach - 1), 'WITHSCORES')
   for k = 1, #told, 2 do id[from + (k + 1) / 2] = told[k] end
   local rows = #told > 0 and call('HMGET', P .. 'pages', unpack(id, from + 1)) or {}
   if from == 0 then row = rows else for k = 1, #rows do row[from + k] = rows[k] end end
@@ -97,7 +97,7 @@ while #ready - over < want and looks > 0 and from < 256 do
       end
     end
   end
-  from = #rows < want + ${SPARE} and FAR or from + want + ${SPARE}
+  from = #rows < reach and FAR or from + reach
 end
 if #ready - over < want and looks <= 0 and last <= now then wait = 0 end -- what is due behind those of shut hosts is next
 table.sort(ready)
