@@ -35,7 +35,7 @@ RESIDUE: Final = 0.5
 MEMORY: Final = 0.9
 #: Evidence at which the recent posterior takes over from one that knows no more than so many changes.
 ALARM: Final = 4.0
-KNOWN: Final = 10.0
+KNOWN: Final = 20.0
 #: Smallest probability whose logarithm is taken.
 _LEAST: Final = 1e-300
 _LOG_LEAST: Final = math.log(_LEAST)
