@@ -104,7 +104,7 @@ def _of_host(namespace: Namespace, hosts: Mapping[int, Mapping[int, str]]) -> tu
         pages += len(known)
         asked = batches([page for page, _ in known])
         memories = [raw for part in asked for raw in namespace.command("HMGET", namespace.key("memory", k), *part, partition=k)]
-        noisy = [(*one, kept) for one, raw in zip(known, memories, strict=True) if (kept := noise_of_memory(Memory.unpack(raw)))]
+        noisy = [(*one, kept) for one, raw in zip(known, memories, strict=True) if (kept := noise_of_memory(Memory.readable(raw)))]
         urls = read_urls(namespace, [page for page, _, _ in noisy], [name for _, name, _ in noisy], k)
         found += [_Kept(url, kept, noise_of(kept.history)) for url, (_, _, kept) in zip(urls, noisy, strict=True) if url]
     return found, pages

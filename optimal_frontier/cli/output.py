@@ -128,8 +128,11 @@ def size(count: int) -> str:
 
 
 def moment(epoch_s: float | None) -> str:
-    """Return a time of day, local, with its date."""
-    return NOTHING if epoch_s is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(epoch_s))
+    """Return a time of day, local, with its date; of a number that is none nothing, as what is stored may be anything."""
+    try:
+        return NOTHING if epoch_s is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(epoch_s))
+    except (OverflowError, ValueError, OSError):
+        return NOTHING
 
 
 def _show(table: Table) -> None:

@@ -145,7 +145,7 @@ def _yielded(namespace: Namespace, table: StoredPages, settings: FrontierSetting
     for part in batches(np.flatnonzero(table.heads["flags"] & HUB > 0).tolist()):
         pages_ = [table.pages[at].tobytes() for at in part]
         memories = namespace.command("HMGET", namespace.key("memory", table.partition), *pages_, partition=table.partition)
-        found[part] = [worth_of(Memory.unpack(raw), settings) for raw in memories]
+        found[part] = [worth_of(Memory.readable(raw), settings) for raw in memories]
     return found
 
 
@@ -160,7 +160,7 @@ def _timed_intervals(namespace: Namespace, table: StoredPages, hosts: dict[int, 
         for at, url, raw in zip(part, urls, memories, strict=True):
             timetable = terms.settings.rules.of(url).update_times
             if timetable is not None:
-                yield at, interval_of_timed(republished(timetable, Memory.unpack(raw)), Row._make(heads[at].item()), terms)
+                yield at, interval_of_timed(republished(timetable, Memory.readable(raw)), Row._make(heads[at].item()), terms)
 
 
 def _rows(namespace: Namespace, part: _Part, places: Sequence[int]) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +47,7 @@ def last_changes(namespace: Namespace, limit: int) -> list[FeedEntry]:
     found = []
     for k in range(namespace.partitions):
         rows = namespace.command("XREVRANGE", namespace.key("changes", k), "+", "-", "COUNT", limit, partition=k)
-        found += [_entry(k, *row) for row in rows]
+        found += _entries(k, rows)
     return sorted(found, key=_order)[-limit:]
 
 
@@ -56,8 +57,8 @@ def changes_after(namespace: Namespace, places: Places, limit: int = 1000) -> li
     for k in range(namespace.partitions):
         rows = namespace.command("XRANGE", namespace.key("changes", k), f"({places[k]}", "+", "COUNT", limit, partition=k)
         if rows:
-            found += [_entry(k, *row) for row in rows]
-            places[k] = found[-1].id
+            found += _entries(k, rows)
+            places[k] = rows[-1][0].decode()
     return sorted(found, key=_order)
 
 
@@ -73,6 +74,15 @@ def feed_ends(namespace: Namespace) -> Places:
 def _order(entry: FeedEntry) -> tuple[int, int, int]:
     millis, _, number = entry.id.partition("-")
     return int(millis), int(number), entry.partition
+
+
+def _entries(partition: int, rows: Any) -> list[FeedEntry]:
+    """Read entries; those that somebody else has written, or that are damaged, are passed over."""
+    found = []
+    for row in rows:
+        with contextlib.suppress(KeyError, ValueError):
+            found.append(_entry(partition, *row))
+    return found
 
 
 def _entry(partition: int, entry_id: bytes, fields: Any) -> FeedEntry:

@@ -11,7 +11,7 @@ import numpy as np
 from redis.exceptions import WatchError
 
 from optimal_frontier.state.inventory import Inventory, read_inventory, whole_counts
-from optimal_frontier.state.mending import damages, wrong_types
+from optimal_frontier.state.mending import damages, unnamed_hosts, wrong_types
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.put_aside import COUNTER
 from optimal_frontier.state.reading import read_now
@@ -185,8 +185,9 @@ def _check_rows(s: Inventory) -> Iterator[Finding]:
     nameless = numbers[~np.isin(numbers, np.fromiter(s.hosts, np.int64, len(s.hosts)))]
     at_nameless = np.flatnonzero(np.isin(heads["host"], nameless)).tolist()
     yield from _of_pages(s, "hosts", (names[at] for at in at_nameless), "is of a host without a name")
+    unnamed = unnamed_hosts(s.numbers, s.hosts)  # `damages` tells of these, with what puts them right
     for name, number in s.numbers.items():
-        if s.hosts.get(number) != name:
+        if s.hosts.get(number) != name and name not in unnamed:
             yield Finding(s.partition, "hosts", f"host {name}", f"has the number {number}, which is another's")
 
 
@@ -224,7 +225,7 @@ def _check_queues(s: Inventory) -> Iterator[Finding]:
     yield from _of_pages(s, "queue", strangers, "is queued, and not known", lambda page: ("ZREM", "@q", page))
     for page, score in s.queue.items():
         where = f"page {page.hex()}"
-        if score != int(score) or score < 0:
+        if not score.is_integer() or score < 0:
             yield Finding(s.partition, "scores", where, f"stands at {score!r}, which is no time", (("ZADD", "@q", "XX", _NOW, page),))
         elif page in first and score % 2 == 0:
             lost = (("ZADD", "@q", "XX", _LOST, page),)

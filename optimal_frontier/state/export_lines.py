@@ -69,7 +69,7 @@ def page_line(page: bytes, value: bytes, host: str, memory: bytes | None, score:
         del fields["content"]
     line["row"] = {name: to_number(_short(value) if name in _FLOATS else value) for name, value in fields.items()}
     if row.state < RETIRED and not waits(row):
-        line["due"] = DUE_NOW if score is None or score % 2 == 1 else int(score)
+        line["due"] = DUE_NOW if score is None or not math.isfinite(score) or score % 2 == 1 else int(score)
     if memory:
         line["memory"] = to_text(memory)
     return line
@@ -115,6 +115,16 @@ def to_text(raw: bytes) -> str:
 def from_text(text: str) -> bytes:
     """Read what `to_text` made."""
     return base64.b64decode(text, validate=True)
+
+
+def escaped(raw: bytes) -> str:
+    """Return a text as JSON can have it: lone surrogates stand for bytes that are no text."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def unescaped(text: str) -> bytes:
+    """Read what `escaped` made."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def to_number(value: Any) -> Any:

@@ -5,6 +5,7 @@ What is in flight is told as due. Some hundred pages at a time are read at one m
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator
 from typing import Any, Final
@@ -12,11 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.state.export_lines import FORMAT, KIND, Line, is_whole, page_line, to_number, to_text
-from optimal_frontier.state.layouts import HostTurns, PartitionState
+from optimal_frontier.state.export_lines import FORMAT, KIND, Line, escaped, is_whole, page_line, to_number, to_text
+from optimal_frontier.state.layouts import HostTurns, PartitionState, is_sound
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import SCHEMA, Namespace
-from optimal_frontier.state.published import PRICES
+from optimal_frontier.state.published import PRICES, sound_fields
 from optimal_frontier.state.redis_failures import translated
 from optimal_frontier.state.rows import host_bytes
 from optimal_frontier.state.scanning import batches, read_host_names, scan_hash
@@ -79,10 +80,11 @@ def export_lines(namespace: Namespace) -> Iterator[Line]:
     for k in partitions:
         yield from _hosts(namespace, k)
         for name, packed in scan_hash(namespace, "sources", k):
-            yield {"source": _text(name), "learned": list(read_record(packed))}
+            yield {"source": escaped(name), "learned": list(read_record(packed))}
         flagged = namespace.command("ZRANGE", namespace.key("flagged", k), 0, -1, "WITHSCORES", partition=k)
         for name, at in _pairs(flagged):
-            yield {"flagged": _text(name), "at": float(at)}
+            if math.isfinite(float(at)):
+                yield {"flagged": escaped(name), "at": float(at)}
     pages = left_out = 0
     for k in partitions:
         for line in _pages(namespace, k):
@@ -96,8 +98,8 @@ def export_lines(namespace: Namespace) -> Iterator[Line]:
 
 def _partition(namespace: Namespace, k: int) -> Line:
     d, priors = namespace.commands([["GET", namespace.key(name, k)] for name in ("d", "priors")], partition=k)
-    line: Line = {"partition": k, "stats": _sorted(namespace.counts(k)), "plan": _sorted(namespace.hash("plan", k))}
-    if (state := PartitionState.stored(d)) is not None:
+    line: Line = {"partition": k, "stats": _sorted(namespace.counts(k)), "plan": _sorted(sound_fields(namespace.hash("plan", k)))}
+    if is_sound(state := PartitionState.stored(d)):
         line["d"] = [to_number(value) for value in state]
     if priors:
         line["priors"] = to_text(priors)
@@ -110,9 +112,7 @@ def _aliases(namespace: Namespace, k: int) -> Iterator[Line]:
         if name not in seen and len(raw) >= _ALIAS.size and len(name) == PAGE_BYTES:
             seen.add(name)
             at, page = _ALIAS.unpack_from(raw)
-            # Lone surrogates stand for bytes that are no text.
-            url = raw[_ALIAS.size :].decode("utf-8", "surrogateescape")
-            yield {"alias": name.hex(), "partition": k, "url": url, "of": page.hex(), "at": at}
+            yield {"alias": name.hex(), "partition": k, "url": escaped(raw[_ALIAS.size :]), "of": page.hex(), "at": at}
 
 
 def _hosts(namespace: Namespace, k: int) -> Iterator[Line]:
@@ -128,7 +128,7 @@ def _hosts(namespace: Namespace, k: int) -> Iterator[Line]:
             line: Line = {"host": names[number]}
             if said:
                 line["words"] = to_text(said)
-            if (turns := HostTurns.stored(free)) is not None:
+            if is_sound(turns := HostTurns.stored(free)):
                 line["opens"] = list(turns)
             if gone:
                 line["retired"] = [page.hex() for page in gone]
@@ -178,10 +178,6 @@ def _pairs(flat: Any) -> list[tuple[bytes, Any]]:
     if len(flat) % 2:
         raise StateError("Redis gave half of a pair")
     return list(zip(flat[::2], flat[1::2], strict=True))
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape")
 
 
 def _sorted(fields: dict[str, Any]) -> dict[str, Any]:

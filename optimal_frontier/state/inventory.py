@@ -21,7 +21,7 @@ from optimal_frontier.state.put_aside import PutAside, read_put_aside
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.redis_failures import translated
 from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, TAIL_BYTES, split_tail
-from optimal_frontier.state.scanning import batches, read_host_names, scan_hash, scan_zsets
+from optimal_frontier.state.scanning import batches, host_number, read_host_names, scan_hash, scan_zsets
 
 
 class FirstVisits(NamedTuple):
@@ -125,7 +125,7 @@ def read_inventory(namespace: Namespace, partition: int, now: float) -> Inventor
         _read_first_visits(namespace, waiting, {int(host) for host in standing if host.isdigit()}, partition),
         misplaced,
         hosts,
-        {name.decode("utf-8", "replace"): int(number) for name, number in scan_hash(namespace, "hosts", partition) if number.isdigit()},
+        {name.decode("utf-8", "replace"): at for name, number in scan_hash(namespace, "hosts", partition) if (at := host_number(number))},
         whole_counts(namespace, "kept", partition),
         aliases,
         remembered,

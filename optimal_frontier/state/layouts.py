@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeGuard
 
 #: Name and meaning of each double of ``d``.
 STATE_FIELDS: Final = (
@@ -61,6 +61,8 @@ class PartitionState(NamedTuple):
 
     def now(self, clock: float) -> float:
         """Return the time when the server's clock says ``clock`` (us), to somebody who knows no better; as scripts do."""
+        if not is_sound(self):
+            return clock
         since = clock - self.clock
         is_near = clock > self.at and 0 <= since < REMEMBERED_S * 1e6
         is_ahead = is_near and clock - self.at - since > BELIEVED_S * 1e6
@@ -86,7 +88,7 @@ def pack_doubles(value: PartitionState | HostTurns) -> bytes:
     return struct.pack(f"<{len(value)}d", *value)
 
 
-def is_sound(value: PartitionState | HostTurns | None) -> bool:
+def is_sound(value: PartitionState | HostTurns | None) -> TypeGuard[PartitionState | HostTurns]:
     """Tell whether a value was stored, and all of its numbers are finite."""
     return value is not None and all(map(math.isfinite, value))
 

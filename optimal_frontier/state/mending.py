@@ -6,9 +6,9 @@ of. What it stood for is learned anew: a host's turn, a counter, the price, the 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
 
 from optimal_frontier.errors import StateError, StateUnavailableError
 from optimal_frontier.state.clocks import fault_of_field
@@ -16,13 +16,10 @@ from optimal_frontier.state.keys import KEYS
 from optimal_frontier.state.layouts import HostTurns, PartitionState, is_sound
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import SCHEMA, UNFINISHED, Namespace, number_of, partitions_of
-from optimal_frontier.state.scanning import scan_hash, scan_zsets
+from optimal_frontier.state.published import is_sound_field
+from optimal_frontier.state.scanning import host_number, scan_hash, scan_zsets
 from optimal_frontier.state.visit_log import VISIT, sound_visits
 
-#: Fields of the last plan that are texts.
-_TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores", "planner"})
-#: Fields of it that may not be infinite.
-_FINITE: Final = frozenset({"number", "time", "first_time", "pages", "fetched", "extra_fetches", "measured_fetches", "exploration_bits"})
 #: Words by which a script says that a value was damaged, and not, for one, that a permission is missing.
 _DAMAGE: Final = (
     "not an integer",
@@ -40,6 +37,9 @@ _SCHEMA_DIGITS: Final = 5
 #: Entries of a stream that one call reads, and keys whose types one asks for.
 _ENTRIES: Final = 200
 _ASKED: Final = 1000
+
+#: Of a host, decoded or as it is stored.
+Name = TypeVar("Name", str, bytes)
 
 
 class Damage(NamedTuple):
@@ -66,8 +66,8 @@ def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
     yield from _of_hosts(namespace, partition)
     yield from _of_clocks(namespace, partition)
     for field, value in _fields(namespace, partition, "plan"):
-        if _text(field) not in _TEXTS and not _is_number(value, endless=_text(field) not in _FINITE):
-            yield Damage(f"plan {_text(field)}", f"is {_text(value)!r}, which is no number", ("HDEL", "@plan", field))
+        if not is_sound_field(_text(field), value):
+            yield Damage(f"plan {_text(field)}", f"is {_text(value)!r}, which no plan publishes there", ("HDEL", "@plan", field))
     try:
         for _, member, _ in scan_zsets(namespace, ["f"], partition):
             if not member.isdigit() or len(member) > 10:
@@ -153,13 +153,33 @@ def _of_meta(namespace: Namespace) -> Iterator[Damage]:
             yield Damage(f"meta {_text(name)}", f"is {_text(meta[name])!r}, which is no number", ("HDEL", "@meta", name))
 
 
+def unnamed_hosts(numbers: Mapping[Name, int], names: Mapping[int, Name]) -> set[Name]:
+    """Return the hosts whose numbers have lost their names, so that they can have them back.
+
+    Requests go to the host that its number names. So a number that names another host gets its name back only where it is the number of
+    one host alone, which no number names: else it may be ``hosts`` that is damaged.
+
+    Parameters
+    ----------
+    numbers : mapping of str or bytes to int
+        The hash ``hosts``.
+    names : mapping of int to str or bytes
+        The hash ``hosts:names``.
+    """
+    owners, named = Counter(numbers.values()), set(names.values())
+    return {name for name, number in numbers.items() if number not in names or (owners[number] == 1 and name not in named)}
+
+
 def _of_hosts(namespace: Namespace, partition: int) -> Iterator[Damage]:
-    names = {number: name for number, name in _fields(namespace, partition, "hosts:names") if number.isdigit()}
+    names = {host_number(number): name for number, name in _fields(namespace, partition, "hosts:names")}
+    numbers: dict[bytes, int] = {}
     for name, number in _fields(namespace, partition, "hosts"):
-        if not number.isdigit() or not 0 < int(number) < 2**32:
+        if at := host_number(number):
+            numbers[name] = at
+        else:
             yield Damage(f"host {_text(name)}", f"has the number {_text(number)!r}, which is none", ("HDEL", "@hosts", name))
-        elif number not in names:
-            yield Damage(f"host {_text(name)}", "is not named by its number", ("HSET", "@hosts:names", number, name))
+    for name in sorted(unnamed_hosts(numbers, names)):
+        yield Damage(f"host {_text(name)}", "is not named by its number", ("HSET", "@hosts:names", numbers[name], name))
 
 
 def _of_clocks(namespace: Namespace, partition: int) -> Iterator[Damage]:
@@ -202,14 +222,6 @@ def _is_whole(value: bytes) -> bool:
         return -(2**63) <= int(value) < 2**63 and value.strip() == value and not value.startswith(b"+")
     except ValueError:
         return False
-
-
-def _is_number(value: bytes, *, endless: bool) -> bool:
-    try:
-        number = float(value)
-    except ValueError:
-        return False
-    return math.isfinite(number) or (endless and not math.isnan(number))
 
 
 def _text(value: bytes) -> str:

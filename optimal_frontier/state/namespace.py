@@ -162,7 +162,7 @@ class Namespace:
                 f"namespace {self.name!r} holds {shown}; this version of optimal_frontier reads schema {SCHEMA!r}. Nothing was "
                 "changed. Run `optimal-frontier migrate`, choose another OPTIMAL_FRONTIER_NAMESPACE, or the version that wrote it"
             )
-        self.partitions = partitions_of(stored) or max(self._counted(), partitions or 1)
+        self.partitions = partitions_of(stored) or max(self.count_partitions(), partitions or 1)
         if partitions is not None and partitions != self.partitions:
             raise ConfigurationError(
                 f"OPTIMAL_FRONTIER_PARTITIONS = {partitions}: expected {self.partitions}, which namespace {self.name!r} was made with; "
@@ -173,16 +173,15 @@ class Namespace:
         if create and not number_of(run):
             self.command("HSETNX" if run is None else "HSET", meta, "run", 1 + secrets.randbelow(2**52))
             run = self.command("HGET", meta, "run")
-        self.run_id = number_of(run)
-        if spider is None:
-            return
-        self.command("HSETNX", meta, "spider", spider)
-        owner = self.command("HGET", meta, "spider").decode("utf-8", "backslashreplace")
-        if owner != spider:
-            raise SchemaMismatchError(
-                f"namespace {self.name!r} belongs to the spider {owner!r}, this one is {spider!r}; "
-                "give it an OPTIMAL_FRONTIER_NAMESPACE of its own"
-            )
+        if spider is not None:
+            self.command("HSETNX", meta, "spider", spider)
+            owner = self.command("HGET", meta, "spider").decode("utf-8", "backslashreplace")
+            if owner != spider:
+                raise SchemaMismatchError(
+                    f"namespace {self.name!r} belongs to the spider {owner!r}, this one is {spider!r}; "
+                    "give it an OPTIMAL_FRONTIER_NAMESPACE of its own"
+                )
+        self.run_id = number_of(run)  # not of one that was refused: `is_there` would take it for ours
 
     def is_there(self) -> bool:
         """Tell whether it is still the namespace that was opened: a server that was wiped, or another one, has none or another."""
@@ -203,7 +202,7 @@ class Namespace:
                 )
         return found
 
-    def _counted(self) -> int:
+    def count_partitions(self) -> int:
         """Return the number of partitions of which there is anything, 1 at least: for a namespace that has lost what it was made with."""
         if self.connection.spec.cluster:
             return max((k for k in range(MOST_PARTITIONS) if self.command("EXISTS", *self._of(k), partition=k)), default=0) + 1
@@ -393,6 +392,20 @@ def partitions_of(stored: bytes | None) -> int:
     return count if count <= MOST_PARTITIONS else 0
 
 
+def count_of(stored: bytes | None) -> int:
+    """Return a counter that is stored; 0: there is none, or something else.
+
+    Examples
+    --------
+    >>> [count_of(stored) for stored in (b"12", b"nan", None)]
+    [12, 0, 0]
+    """
+    try:
+        return int(stored or 0)
+    except ValueError:
+        return 0
+
+
 def number_of(stored: bytes | str | None) -> float:
     """Return a number above 0 that is stored as text; 0: it is none, or not finite.
 
@@ -422,5 +435,8 @@ def namespaces_of(connection: Connection, bot_name: str) -> list[str]:
     escaped = bot_name.replace("\\", "\\\\")
     with connection.translated():
         client = connection.client_of(ending.decode())
-        found = {key.removesuffix(ending).decode() for key in client.scan_iter(match=f"{escaped}*{ending.decode()}", count=_SCAN_COUNT)}
+        found = {
+            key.removesuffix(ending).decode("utf-8", "backslashreplace")
+            for key in client.scan_iter(match=f"{escaped}*{ending.decode()}", count=_SCAN_COUNT)
+        }
     return sorted(name for name in found if name == bot_name or (name.startswith(f"{bot_name}:") and not name.endswith(BESIDE)))

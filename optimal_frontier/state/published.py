@@ -16,6 +16,13 @@ from optimal_frontier.scheduling.exploration import Exploring
 PRIORS: Final = np.dtype([("pattern", "<u4"), ("shape", "<f4"), ("time", "<f4"), ("siblings", "<u4")])
 #: What a host at its limit adds to the log price.
 PRICES: Final = np.dtype([("host", "<u4"), ("extra", "<f4")])
+#: Fields of the last plan that are texts.
+_TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores", "planner"})
+#: Those that are whole numbers; the number of the plan and times. All others are numbers, and infinite where there is no limit.
+_COUNTS: Final = frozenset({"pages", "fetched", "extra_fetches", "measured_fetches", "exploration_bits", "exploration_number"})
+_TIMES: Final = frozenset({"number", "time", "first_time", "measured_at", "prior_time"})
+#: The largest count, and the largest time in seconds: beyond it doubles do not tell neighbours apart, and no calendar has the time.
+_LARGEST: Final = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,7 @@ class Published:
     @classmethod
     def parse(cls, fields: Mapping[str, str], priors: bytes | None, prices: bytes | None) -> Published:
         """Read what is stored; what cannot be read counts as not there."""
+        fields = sound_fields(fields)
         taught = np.frombuffer(priors or b"", PRIORS) if len(priors or b"") % PRIORS.itemsize == 0 else np.zeros(0, PRIORS)
         extra = np.frombuffer(prices or b"", PRICES) if len(prices or b"") % PRICES.itemsize == 0 else np.zeros(0, PRICES)
         taught = taught[np.isfinite(taught["shape"]) & (taught["shape"] >= 0) & np.isfinite(taught["time"]) & (taught["time"] >= 0)]
@@ -122,6 +130,28 @@ class Published:
         if taught is not None:
             return taught
         return (1.0, self.prior_time) if self.prior_time > 0 else None
+
+
+def sound_fields(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields of a plan that can be read; `mending` removes the others."""
+    return {name: value for name, value in fields.items() if is_sound_field(name, value)}
+
+
+def is_sound_field(name: str, value: str | bytes) -> bool:
+    """Tell whether a field of a plan is what plans publish under its name.
+
+    Examples
+    --------
+    >>> is_sound_field("share", "inf"), is_sound_field("time", "inf"), is_sound_field("pages", "1.5"), is_sound_field("policy", "x")
+    (True, False, False, True)
+    """
+    if name in _TEXTS:
+        return True
+    try:
+        number = float(int(value) if name in _COUNTS else value)
+    except (ValueError, OverflowError):
+        return False
+    return abs(number) <= _LARGEST if name in _COUNTS | _TIMES else not math.isnan(number)
 
 
 def _float(fields: Mapping[str, str], name: str, default: float = 0.0) -> float:

@@ -5,6 +5,8 @@ What is read is given as it is stored; judging it (change rates, deadlines) is t
 
 from __future__ import annotations
 
+import contextlib
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +25,7 @@ from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.published import PRIORS, Published
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import HEAD_BYTES, TAIL_BYTES, Row, host_bytes, split_tail
-from optimal_frontier.state.scanning import scan_hash
+from optimal_frontier.state.scanning import host_number, scan_hash
 from optimal_frontier.state.source_lessons import Record
 from optimal_frontier.state.source_records import read_sources
 
@@ -193,7 +195,7 @@ def _read_partition(namespace: Namespace, k: int) -> PartitionReading:
     )
     now, log_price = _time_and_price(clock, d)
     due = namespace.command("ZCOUNT", key("q"), "-inf", f"({now * 1e6 + 1:.0f}", partition=k)
-    words = {int(number): HostWords.unpack(raw) for number, raw in scan_hash(namespace, "hosts:words", k) if number.isdigit()}
+    words = {at: HostWords.unpack(raw) for number, raw in scan_hash(namespace, "hosts:words", k) if (at := host_number(number))}
     names = namespace.command("HMGET", key("hosts:names"), *words, partition=k) if words else []
     return PartitionReading(
         now,
@@ -202,10 +204,19 @@ def _read_partition(namespace: Namespace, k: int) -> PartitionReading:
         int(due),
         int(hosts),
         tuple(flagged),
-        np.array([float(value) for text in lateness for value in text.split()][:_LATENESS]),
+        _numbers(lateness),
         Published.parse(namespace.hash("plan", k), None, prices),
         {name.decode("utf-8", "replace"): said for name, said in zip(names, words.values(), strict=True) if name is not None},
     )
+
+
+def _numbers(texts: Sequence[bytes]) -> np.ndarray:
+    """Return the numbers in texts; a damaged one is passed over."""
+    found: list[float] = []
+    for value in (value for text in texts for value in text.split()):
+        with contextlib.suppress(ValueError):
+            found.append(float(value))
+    return np.array([value for value in found if math.isfinite(value)][:_LATENESS])
 
 
 def read_now(namespace: Namespace, partition: int = 0) -> float:

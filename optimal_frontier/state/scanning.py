@@ -18,6 +18,8 @@ from optimal_frontier.state.rows import HEAD_BYTES, LAYOUT, TAIL_BYTES
 
 #: Elements that a scan asks for, and commands of one round trip.
 BATCH: Final = 1000
+#: The number of a host has 32 bits.
+_HOST_DIGITS: Final = 10
 #: Identity of a page in an array.
 PAGE: Final = np.dtype(f"V{PAGE_BYTES}")
 #: What is kept of a stored value.
@@ -87,9 +89,21 @@ def read_host_names(namespace: Namespace, partition: int) -> dict[int, str]:
     """Return the names of a partition's hosts by their numbers."""
     names: dict[int, str] = {}
     for number, name in scan_hash(namespace, "hosts:names", partition):
-        if number.isdigit():
-            names[int(number)] = name.decode("utf-8", "replace")
+        if of_host := host_number(number):
+            names[of_host] = name.decode("utf-8", "replace")
     return names
+
+
+def host_number(stored: bytes) -> int:
+    """Return the number of a host that is stored as text; 0: it is none.
+
+    Examples
+    --------
+    >>> host_number(b"12"), host_number(b"-1"), host_number(b"9" * 5000)
+    (12, 0, 0)
+    """
+    number = int(stored) if stored.isdigit() and len(stored) <= _HOST_DIGITS else 0
+    return number if number < 2**32 else 0
 
 
 def batches(values: Sequence[Any], size: int = BATCH) -> Iterator[Sequence[Any]]:

@@ -270,7 +270,17 @@ def test_rows_are_plausible(stored, message, fields):
 def test_hosts_have_names(stored):
     command(stored, "HDEL", "hosts:names", host(stored, SEEN))
     assert ("hosts", page(stored, SEEN)) in found(stored)
-    assert ("hosts", "host a.example") in found(stored)
+    assert ("values", "host a.example") in found(stored)
+    check_state(stored.namespace, repair=True, sleep=lambda _: None)
+    assert not found(stored)
+
+
+def test_a_number_of_two_hosts_is_for_a_person_to_look_at(stored):
+    """Nothing says which of the two it is of."""
+    command(stored, "HSET", "hosts", "b.example", host(stored, SEEN))
+    assert ("hosts", "host b.example") in found(stored)
+    check_state(stored.namespace, repair=True, sleep=lambda _: None)
+    assert ("hosts", "host b.example") in found(stored)
 
 
 def test_records_and_rows_can_be_read(stored):

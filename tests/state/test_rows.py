@@ -151,8 +151,8 @@ def test_words_that_cannot_be_read_are_none(raw: bytes | None) -> None:
 def test_tables_of_a_plan_come_back(priors: dict[int, tuple[float, float]], prices: dict[int, float], log_price: float) -> None:
     taught = np.array([(pattern, shape, time, 1) for pattern, (shape, time) in priors.items()], PRIORS)
     extra = np.array(list(prices.items()), PRICES)
-    read = Published.parse({"number": "3", "log_price": repr(log_price), "prior_time": "9", "x": "y"}, taught.tobytes(), extra.tobytes())
-    assert (read.number, read.log_price, read.priors, read.host_prices, read.fields["x"]) == (3, log_price, priors, prices, "y")
+    read = Published.parse({"number": "3", "log_price": repr(log_price), "prior_time": "9", "x": "5"}, taught.tobytes(), extra.tobytes())
+    assert (read.number, read.log_price, read.priors, read.host_prices, read.fields["x"]) == (3, log_price, priors, prices, "5")
     assert read.prior_of(2**32) == (1.0, 9.0)
 
 

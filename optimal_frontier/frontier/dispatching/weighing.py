@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 from optimal_frontier.frontier.dispatching.revising import DONE_NOW, ONCE_ONLY, UNKNOWN, UNREADABLE, revise_pages
@@ -26,7 +27,9 @@ def weigh_pages(namespace: Namespace, partition: int, stated: Mapping[bytes, flo
     numbers = sorted({row.host for row in rows if row is not None})
     if numbers:
         stored = namespace.command("HMGET", namespace.key("hosts:names", partition), *numbers, partition=partition)
-        names = {number: name.decode() for number, name in zip(numbers, stored, strict=True) if name is not None}
+        for number, name in zip(numbers, stored, strict=True):
+            with contextlib.suppress(UnicodeDecodeError):  # a damaged name would make another host of it
+                names |= {} if name is None else {number: name.decode()}
     for page, value, row in zip(pages, values, rows, strict=True):
         if value is None:
             told.setdefault(UNKNOWN, []).append(page)

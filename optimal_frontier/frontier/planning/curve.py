@@ -20,6 +20,7 @@ from optimal_frontier.optimization import changes_periodic
 from optimal_frontier.scheduling.budget_curve import BudgetCurve, CurvePoint
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.published import sound_fields
 from optimal_frontier.state.rows import RETIRED
 
 #: Relative accuracy of a budget that leaves a given rest for revisits.
@@ -222,7 +223,7 @@ def read_crawl_curve(namespace: Namespace, settings: FrontierSettings) -> CrawlC
     StateError
         There is no plan yet, or no page to plan.
     """
-    published = namespace.hash("plan")
+    published = sound_fields(namespace.hash("plan"))
     if "budget" not in published:
         raise StateError("there is no plan yet, so nothing is known of this crawl's budget: run a crawl, or `optimal-frontier plan --once`")
     crawl = CrawlPages(namespace, settings)

@@ -31,9 +31,9 @@ from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.optimization.sweeps import in_order
 from optimal_frontier.scheduling.price_law import is_as_planned, lasting_log_price, log_price_towards, price_step
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.namespace import Call, Namespace, texts
+from optimal_frontier.state.namespace import Call, Namespace, count_of, texts
 from optimal_frontier.state.partition import BATCH
-from optimal_frontier.state.published import Published
+from optimal_frontier.state.published import Published, sound_fields
 from optimal_frontier.state.rows import pack_numbers
 
 logger = logging.getLogger(__name__)
@@ -125,7 +125,8 @@ class Planner:
         wait RESOLVE_INTERVAL for what it has learned.
         """
         plan, fetched, self._asked_at = self._ask()
-        self.is_incumbent = plan.get("planner", self.lock.owner) == self.lock.owner
+        # Of a plan whose time is damaged nobody knows when the next one is due, so nobody is waited for.
+        self.is_incumbent = "time" not in plan or plan.get("planner", self.lock.owner) == self.lock.owner
         if "time" not in plan:
             return 0.0 if fetched > 0 else None
         last = float(plan["time"])
@@ -475,8 +476,8 @@ class Planner:
                 continue
             if first is None:
                 *told, plan, clock, state = told
-                first = texts(plan), namespace.time_of(at, clock, state)
-            fetched += sum(int(count or 0) for count in told)
+                first = sound_fields(texts(plan)), namespace.time_of(at, clock, state)
+            fetched += sum(map(count_of, told))
         if first is None:
             raise lost
         return first[0], fetched, first[1]

@@ -55,7 +55,7 @@ def test_a_thread_that_was_not_started_can_be_stopped(crawl: Crawl) -> None:
     PlannerThread(Planner(crawl.namespace, parse())).stop()
 
 
-@pytest.mark.parametrize("damage", [{"multiplier": "abc"}, {"fetched": "many"}, {"time": "nan"}])
+@pytest.mark.parametrize("damage", [{"multiplier": "abc"}, {"fetched": "many"}, {"time": "nan"}, {"time": "9" * 23}])
 def test_a_damaged_plan_is_mended_and_the_next_one_made(crawl: Crawl, damage: dict[str, str]) -> None:
     """Whatever stands there: it does not end the planner, which no crawl is without."""
     crawl.crawled(20)
