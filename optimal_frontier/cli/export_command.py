@@ -26,7 +26,7 @@ from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.state.export_lines import Line
 from optimal_frontier.state.exporting import export_lines
-from optimal_frontier.state.importing import Imported, Writer, begin, check_header, finish, read_lines
+from optimal_frontier.state.importing import Imported, Writer, begin, check_header, read_lines
 from optimal_frontier.state.merging import Merger
 
 #: Bytes that a file is looked at for a header.
@@ -47,28 +47,32 @@ def export(options: Options, file: Path) -> None:
     """
     workplace = find_workplace(options)
     is_stdout = str(file) == "-"
-    if not is_stdout and not file.parent.is_dir():
-        raise ConfigurationError(f"{file}: there is no directory {file.parent}")
-    part = file.with_name(file.name + ".part")
+    # A pipe or a device would be no more, if a file took its name.
+    is_stream = is_stdout or (file.exists() and not file.is_file())
+    # Nor is a link replaced: it goes on to lead to the file.
+    target = file if is_stream else file.resolve()
+    if not target.parent.is_dir():
+        raise ConfigurationError(f"{file}: there is no directory {target.parent}")
+    part = target.with_name(target.name + ".part")
     began = time.monotonic()
     with opened_namespace(workplace) as namespace, Interruption() as interruption:
         lines = export_lines(namespace)
         header = next(lines)
         try:
-            with _opened(sys.stdout.buffer if is_stdout else part, file.suffix == ".gz") as stream:
+            with _opened(sys.stdout.buffer if is_stdout else file if is_stream else part, file.suffix == ".gz") as stream:
                 written = _write(stream, header, lines, interruption)
-            if not is_stdout and written is not None:
-                part.replace(file)
+            if not is_stream and written is not None:
+                part.replace(target)
         except OSError as error:
             raise ConfigurationError(f"{file}: cannot be written ({error.strerror or error})") from error
         finally:
-            if not is_stdout:
+            if not is_stream:
                 part.unlink(missing_ok=True)
     if written is None:
-        raise StateError("stopped: nothing was written" if not is_stdout else "stopped: what was written is a part")
-    if not is_stdout:
+        raise StateError("stopped: nothing was written" if not is_stream else "stopped: what was written is a part")
+    if not is_stream:
         took = duration(time.monotonic() - began)
-        click.echo(f"{number(written['end'])} pages, {size(file.stat().st_size)} in {took}: {file}")
+        click.echo(f"{number(written['end'])} pages, {size(target.stat().st_size)} in {took}: {file}")
     if written["left_out"]:
         click.echo(f"{number(written['left_out'])} rows cannot be read, and were left out; see `optimal-frontier check`", err=True)
         click.get_current_context().exit(1)
@@ -140,7 +144,7 @@ class ExportFile(NamedTuple):
             for at, raw in enumerate(self.stream, 1):
                 try:
                     line = json.loads(raw)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise StateError(f"{self.name}:{at}: expected a line of an export ({error})") from error
                 if not isinstance(line, dict):
                     raise StateError(f"{self.name}:{at}: expected a line of an export")
@@ -153,7 +157,7 @@ def import_export(ctx: click.Context, workplace: Workplace, file: ExportFile, me
     """Bring an export into a new namespace, or with ``merge`` what is new into one that is there."""
     lines = file.lines()
     header = next(lines)
-    check_header(header)
+    check_header(header, file.name)
     began = time.monotonic()
     if merge:
         with opened_namespace(workplace) as namespace:
@@ -162,11 +166,11 @@ def import_export(ctx: click.Context, workplace: Workplace, file: ExportFile, me
         report = merger.report
     else:
         with connected_namespace(workplace, create=True) as namespace:
-            begin(namespace, header, workplace.settings.partitions or header["partitions"])
-            writer = Writer(namespace, host_of)
+            turn = begin(namespace, header, workplace.settings.partitions or header["partitions"])
+            writer = Writer(turn, host_of)
             is_whole = _fill(writer, header, lines, file.name)
             if is_whole:
-                finish(namespace)
+                turn.finish()
         report = writer.report
     _tell(report, duration(time.monotonic() - began), as_json)
     if not is_whole:
@@ -187,7 +191,7 @@ def _fill(writer: Writer | Merger, header: Line, lines: Iterator[Line], name: st
 
     with Interruption() as interruption, progress_bar("importing", int(header["pages"])) as advance:
         try:
-            is_whole = read_lines(counted(), writer.take, advance, lambda: interruption.happened)
+            is_whole = read_lines(counted(), writer.take, advance, lambda: interruption.happened, name)
             writer.end()
         except (KeyError, ValueError, TypeError, AttributeError, OverflowError, struct.error) as error:
             raise StateError(f"{name}:{at}: no line of an export, or one of the lines before it ({error!r})") from error

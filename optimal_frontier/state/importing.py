@@ -1,18 +1,20 @@
 """From the lines of an export to a namespace: a new one, which holds the same afterwards, or one that gets what it does not know.
 
-A new namespace cannot be opened before all of it is there: until then ``meta`` says that an import has not ended.
+A new namespace cannot be opened before all of it is there: until then ``meta`` says that an import has not ended, and which one fills it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import secrets
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+from redis.exceptions import WatchError
 
 from optimal_frontier.errors import SchemaMismatchError, StateError
 from optimal_frontier.state.export_lines import (
@@ -24,12 +26,14 @@ from optimal_frontier.state.export_lines import (
     page_of_text,
     record_of_line,
     to_text,
+    unescaped,
     waits,
 )
 from optimal_frontier.state.layouts import HostTurns, PartitionState, pack_doubles
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.namespace import SCHEMA, UNFINISHED, Namespace
+from optimal_frontier.state.namespace import MOST_PARTITIONS, SCHEMA, UNFINISHED, Namespace, partitions_of
 from optimal_frontier.state.published import PRICES, PRIORS
+from optimal_frontier.state.redis_failures import translated
 from optimal_frontier.state.rows import ACTIVE, HELD, RANK_AT, RETIRED, TRANSIENT, Row, host_bytes, pack_tail
 from optimal_frontier.state.source_lessons import pack_record, record_of
 from optimal_frontier.state.source_records import partition_of_source
@@ -39,6 +43,8 @@ _BATCH: Final = 500
 _RANK: Final = struct.Struct("<d")
 _ALIAS: Final = struct.Struct("<I")
 _ALIAS_BYTES: Final = 16
+#: Field of ``meta`` while an import fills the namespace: a random word, by which one that goes on knows whether it is still its turn.
+_TURN: Final = "import"
 #: Counters that the pages themselves say.
 _COUNTED: Final = ("pages", "pending", "fetched", "retired", "held", "lost_callback", "lost_item")
 #: Keys of one UNLINK.
@@ -82,28 +88,114 @@ class Names:
         return raw if names == memory.aliases else memory._replace(aliases=names).pack()
 
 
-def check_header(line: Line) -> None:
-    """Check that an export can be read here.
+def check_header(line: Line, name: str) -> None:
+    """Check that an export can be read here; ``name`` is what messages call it.
 
     Raises
     ------
     SchemaMismatchError
         It was made by another version.
+    StateError
+        The line is damaged.
     """
     if line.get("format") != FORMAT or line.get("schema") != SCHEMA:
         raise SchemaMismatchError(
-            f"this export has form {line.get('format')!r} and schema {line.get('schema')!r}; this version of optimal_frontier reads "
-            f"form {FORMAT} and schema {SCHEMA!r}"
+            f"{name}: this export has form {line.get('format')!r} and schema {line.get('schema')!r}; this version of optimal_frontier "
+            f"reads form {FORMAT} and schema {SCHEMA!r}"
         )
+    for entry, least, most in (("pages", 0, 2**53), ("partitions", 1, MOST_PARTITIONS)):
+        if type(line.get(entry)) is not int or not least <= line[entry] <= most:
+            raise StateError(f"{name}: the header of this export is damaged: expected {least} to {most} as {entry!r}")
+    meta = line.get("meta")
+    if not isinstance(meta, dict) or not all(map(_is_text, (word for pair in meta.items() for word in pair))):
+        raise StateError(f"{name}: the header of this export is damaged: expected texts by name as 'meta'")
 
 
-def erase(namespace: Namespace, partitions: int, but: frozenset[str] = frozenset()) -> None:
-    """Remove the keys of partitions, found by their prefix, but for some names."""
+def _is_text(value: object) -> bool:
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:  # a lone surrogate, which Redis cannot have
+        return False
+
+
+class Turn:
+    """The right to fill a namespace, which the import has that began last.
+
+    Parameters
+    ----------
+    namespace : Namespace
+        Connected, not opened.
+    told : mapping of str to str
+        What ``meta`` is to say beside what is said of the turn.
+    partitions : int
+        Of the new namespace.
+
+    Attributes
+    ----------
+    before : bytes or None
+        The number of partitions of an import that did not end; None where there was none.
+    """
+
+    def __init__(self, namespace: Namespace, told: Mapping[str, str], partitions: int) -> None:
+        self.namespace, self.before = namespace, None
+        self._token = secrets.token_hex(8).encode()
+        meta = {**told, "schema": UNFINISHED, "partitions": partitions, _TURN: self._token}
+        words = [word for pair in meta.items() for word in pair]
+        while not self._change(self._look, [["DEL", self._meta], ["HSET", self._meta, *words]]):
+            pass
+
+    def check(self) -> None:
+        """See that it has not ended.
+
+        Raises
+        ------
+        StateError
+            Another import into this namespace has begun since, which removes what this one has written.
+        """
+        if self.namespace.command("HGET", self._meta, _TURN) != self._token:
+            raise StateError(f"another import into namespace {self.namespace.name!r} has begun, and goes on; this one ends here")
+
+    def finish(self) -> None:
+        """Let the namespace be opened, unless the turn has ended, see `check`."""
+        while not self._change(self.check, [["HDEL", self._meta, _TURN], ["HSET", self._meta, "schema", SCHEMA]]):
+            pass
+
+    @property
+    def _meta(self) -> str:
+        return self.namespace.key("meta")
+
+    def _look(self) -> None:
+        schema, self.before = self.namespace.command("HMGET", self._meta, "schema", "partitions")
+        if schema is not None and schema != UNFINISHED.encode():
+            raise StateError(
+                f"namespace {self.namespace.name!r} is not empty, and nothing was imported: --merge adds the pages that it does not know, "
+                "--namespace names another one"
+            )
+
+    def _change(self, look: Callable[[], None], commands: list[list[Any]]) -> bool:
+        """Change ``meta`` if nobody else does between the look at it and that; return whether it was."""
+        connection = self.namespace.connection
+        with translated(connection.spec), connection.client_of(self._meta).pipeline() as pipe:
+            pipe.watch(self._meta)
+            look()
+            pipe.multi()
+            for command in commands:
+                pipe.execute_command(*command)
+            try:
+                pipe.execute()
+            except WatchError:
+                return False
+        return True
+
+
+def erase(namespace: Namespace, partitions: int, but: frozenset[str] = frozenset(), check: Callable[[], None] = lambda: None) -> None:
+    """Remove the keys of partitions, found by their prefix, but for some names; ``check`` is called before any of them go."""
     for k in range(partitions):
         kept = {namespace.key(name, k).encode() for name in but}
         for keys in _scan_keys(namespace, k):
             doomed = [key for key in keys if key not in kept]
             if doomed:
+                check()
                 namespace.command("UNLINK", *doomed, partition=k)
 
 
@@ -127,32 +219,19 @@ def _scan_keys(namespace: Namespace, k: int) -> Iterator[list[bytes]]:
             return
 
 
-def begin(namespace: Namespace, header: Line, partitions: int) -> None:
-    """Begin a new namespace, which cannot be opened before `finish`; what an import that did not end left there is removed.
+def begin(namespace: Namespace, header: Line, partitions: int) -> Turn:
+    """Begin a new namespace, which cannot be opened before `Turn.finish`; what an import that did not end left there is removed.
 
     Raises
     ------
     StateError
-        Something else is there.
+        Something else is there, or another import begins meanwhile.
     """
-    meta = namespace.key("meta")
-    schema, before = namespace.command("HMGET", meta, "schema", "partitions")
-    if schema is not None and schema.decode() != UNFINISHED:
-        raise StateError(
-            f"namespace {namespace.name!r} is not empty, and nothing was imported: --merge adds the pages that it does not know, "
-            "--namespace names another one"
-        )
-    if before is not None:
-        erase(namespace, int(before), frozenset({"meta"}))
+    turn = Turn(namespace, header["meta"], partitions)
+    if turn.before is not None:
+        erase(namespace, partitions_of(turn.before) or namespace.count_partitions(), frozenset({"meta"}), turn.check)
     namespace.partitions = partitions
-    told = [word for name, value in header["meta"].items() for word in (name, value)]
-    namespace.command("DEL", meta)
-    namespace.command("HSET", meta, "schema", UNFINISHED, "partitions", partitions, *told)
-
-
-def finish(namespace: Namespace) -> None:
-    """Let the namespace be opened."""
-    namespace.command("HSET", namespace.key("meta"), "schema", SCHEMA)
+    return turn
 
 
 class Writer:
@@ -160,16 +239,17 @@ class Writer:
 
     Parameters
     ----------
-    namespace : Namespace
-        Begun.
+    turn : Turn
+        From `begin`. What is written after it has ended would spoil what another import writes, so it is looked at right before.
     host_of : callable
         From a URL to the name of its host.
     """
 
-    def __init__(self, namespace: Namespace, host_of: Callable[[str], str]) -> None:
-        self.namespace = namespace
+    def __init__(self, turn: Turn, host_of: Callable[[str], str]) -> None:
+        self.namespace = turn.namespace
         self.report = Imported()
         self._host_of = host_of
+        self._turn = turn
         self._names = Names()
         self._partitions: dict[int, Line] = {}
         self._hosts: list[Line] = []
@@ -179,6 +259,7 @@ class Writer:
         self._counts: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._first: dict[int, dict[int, float]] = defaultdict(dict)
         self._waiting: dict[int, list[tuple[bytes, Line]]] = defaultdict(list)
+        self._commands: dict[int, list[list[Any]]] = defaultdict(list)
 
     def take(self, line: Line) -> None:
         """Take a line, and write when there are many."""
@@ -198,12 +279,12 @@ class Writer:
         elif "source" in line:
             k = partition_of_source(self.namespace, line["source"])
             packed = pack_record(record_of(line["learned"]))
-            self.namespace.command("HSET", self.namespace.key("sources", k), _raw(line["source"]), packed, partition=k)
+            self._later(k, ["HSET", self._key("sources", k), unescaped(line["source"]), packed])
         elif "announcer" in line:
             pass  # an export of an earlier version: what it knew of sources was of another kind
         elif "flagged" in line:
             k = self.namespace.partition_of(line["flagged"].rpartition(" ")[0])
-            self.namespace.command("ZADD", self.namespace.key("flagged", k), repr(line["at"]), _raw(line["flagged"]), partition=k)
+            self._later(k, ["ZADD", self._key("flagged", k), repr(line["at"]), unescaped(line["flagged"])])
         elif "end" in line:
             self.report.left_out = int(line["left_out"])
         else:
@@ -218,16 +299,14 @@ class Writer:
         for line in self._hosts:
             k = self.namespace.partition_of(line["host"])
             number = self._number(k, line["host"])
-            commands: list[list[Any]] = []
             if "words" in line:
-                commands.append(["HSET", self._key("hosts:words", k), number, from_text(line["words"])])
+                self._later(k, ["HSET", self._key("hosts:words", k), number, from_text(line["words"])])
             if "opens" in line:
-                commands.append(["HSET", self._key("opens", k), host_bytes(number), pack_doubles(HostTurns(*line["opens"]))])
+                self._later(k, ["HSET", self._key("opens", k), host_bytes(number), pack_doubles(HostTurns(*line["opens"]))])
             if "retired" in line:
-                commands.append(["RPUSH", self._key(f"retired:{number}", k), *map(page_of_text, line["retired"])])
+                self._later(k, ["RPUSH", self._key(f"retired:{number}", k), *map(page_of_text, line["retired"])])
             if "price" in line:
                 prices[k].append((number, from_number(line["price"])))
-            self.namespace.commands(commands, partition=k)
         for k in range(self.namespace.partitions):
             self._write_partition(k, np.array(prices[k], PRICES).tobytes())
 
@@ -257,7 +336,7 @@ class Writer:
         commands += [["HSET", self._key("memory", k), *memories]] if memories else []
         commands += [["ZADD", self._key(f"f:{number}", k), *members] for number, members in first.items()]
         commands += self._new_hosts(k)
-        self.namespace.commands(commands, partition=k)
+        self._send(k, commands)
         self.report.new += len(some)
 
     def _count(self, k: int, row: Row) -> None:
@@ -292,10 +371,10 @@ class Writer:
                 at = self.namespace.partition_of(self._host_of(names.of[target][0]))
             else:
                 continue
-            by_partition[self.namespace.partition_of(self._host_of(url))] += (name, _ALIAS.pack(at) + target + _raw(url))
+            by_partition[self.namespace.partition_of(self._host_of(url))] += (name, _ALIAS.pack(at) + target + unescaped(url))
         for k, pairs in by_partition.items():
             for at in range(0, len(pairs), 2 * _BATCH):
-                self.namespace.command("HSET", self._key("aliases", k), *pairs[at : at + 2 * _BATCH], partition=k)
+                self._send(k, [["HSET", self._key("aliases", k), *pairs[at : at + 2 * _BATCH]]])
 
     def _write_partition(self, k: int, prices: bytes) -> None:
         told = self._partitions
@@ -308,7 +387,7 @@ class Writer:
         over = stats.get("dispatched", 0) - stats.get("leases_expired", 0)
         if stats.get("dispatched") and (over or "ended" in stats):
             stats["ended"] = over
-        commands = self._new_hosts(k)
+        commands = self._new_hosts(k) + self._commands.pop(k, [])
         for name, fields in (("stats", stats), ("plan", line["plan"]), ("kept", self._kept[k])):
             if fields:
                 commands.append(["HSET", self._key(name, k), *(word for field in fields.items() for word in field)])
@@ -322,6 +401,16 @@ class Writer:
             commands.append(
                 ["ZADD", self._key("f", k), *(word for number, rank in self._first[k].items() for word in (repr(rank), number))]
             )
+        self._send(k, commands)
+
+    def _later(self, k: int, command: list[Any]) -> None:
+        """Send a command with others, at the end at the latest."""
+        self._commands[k].append(command)
+        if len(self._commands[k]) >= _BATCH:
+            self._send(k, self._commands.pop(k))
+
+    def _send(self, k: int, commands: list[list[Any]]) -> None:
+        self._turn.check()
         self.namespace.commands(commands, partition=k)
 
     def _key(self, name: str, k: int) -> str:
@@ -356,8 +445,10 @@ def _shared(told: dict[int, Line], partitions: int, k: int) -> Line:
     return shared
 
 
-def read_lines(lines: Iterator[Line], take: Callable[[Line], None], advance: Callable[[int], None], stopped: Callable[[], bool]) -> bool:
-    """Give lines to a writer until they end; return False where somebody stopped that.
+def read_lines(
+    lines: Iterator[Line], take: Callable[[Line], None], advance: Callable[[int], None], stopped: Callable[[], bool], name: str
+) -> bool:
+    """Give lines to a writer until they end; return False where somebody stopped that. ``name`` is what messages call the export.
 
     Raises
     ------
@@ -372,7 +463,7 @@ def read_lines(lines: Iterator[Line], take: Callable[[Line], None], advance: Cal
             advance(1)
         if "end" in line:
             return True
-    raise StateError("the export is not whole: its last line is missing")
+    raise StateError(f"{name}: the export is not whole: its last line is missing")
 
 
 def lost_in(memory: bytes) -> list[str]:
@@ -382,10 +473,6 @@ def lost_in(memory: bytes) -> list[str]:
         with contextlib.suppress(ValueError):
             lost = Memory.unpack(memory).lost
     return [] if lost is None else [f"lost_{lost.cause}"]
-
-
-def _raw(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
 
 
 def _literally(text: str) -> str:

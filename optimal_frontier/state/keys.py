@@ -17,7 +17,13 @@ class Key(NamedTuple):
 
 #: Of each partition.
 KEYS: Final = (
-    Key("meta", "hash", "schema, spider, identity, partitions, opened (s), run: a random number of this namespace", "fixed", "open"),
+    Key(
+        "meta",
+        "hash",
+        "schema, spider, identity, partitions, opened (s), run: a random number of this namespace; import: which import fills it",
+        "fixed",
+        "open",
+    ),
     Key(
         "pages",
         "hash",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from optimal_frontier.errors import StateError
-from optimal_frontier.state.export_lines import Line, from_text, head_of_line, page_of_text, record_of_line, waits
+from optimal_frontier.state.export_lines import Line, from_text, head_of_line, page_of_text, record_of_line, unescaped, waits
 from optimal_frontier.state.importing import Imported, Names, lost_in
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Call, Namespace
@@ -72,10 +72,11 @@ class Merger:
             self._words.append(line)
         elif "source" in line:
             k = partition_of_source(self.namespace, line["source"])
-            self.namespace.command("HSETNX", key("sources", k), line["source"], pack_record(record_of(line["learned"])), partition=k)
+            packed = pack_record(record_of(line["learned"]))
+            self.namespace.command("HSETNX", key("sources", k), unescaped(line["source"]), packed, partition=k)
         elif "flagged" in line:
             k = partition_of(line["flagged"].rpartition(" ")[0])
-            self.namespace.command("ZADD", key("flagged", k), "NX", repr(line["at"]), line["flagged"], partition=k)
+            self.namespace.command("ZADD", key("flagged", k), "NX", repr(line["at"]), unescaped(line["flagged"]), partition=k)
         elif "end" in line:
             self.report.left_out = int(line["left_out"])
 
@@ -125,5 +126,5 @@ class Merger:
         at = self._names.partitions.get(target)
         if at is None or self.namespace.command("HEXISTS", self.namespace.key("pages", k), name, partition=k):
             return
-        packed = at.to_bytes(4, "little") + target + url.encode("utf-8", "surrogateescape")
+        packed = at.to_bytes(4, "little") + target + unescaped(url)
         self.namespace.command("HSETNX", self.namespace.key("aliases", k), name, packed, partition=k)

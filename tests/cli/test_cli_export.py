@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from copy import copy as copy_of
 from pathlib import Path
 
@@ -249,7 +250,7 @@ def test_a_part_of_an_export_makes_no_namespace(run, rich, other):
     Path("part.jsonl").write_bytes(whole[: whole.rindex(b'{"end"')])
     result = other.run("import", "part.jsonl")
     assert result.exit_code == 1
-    assert "is not whole" in result.stderr
+    assert "part.jsonl: the export is not whole" in result.stderr
     refused = other.run("status")
     assert refused.exit_code == 1
     assert "has not ended" in refused.stderr
@@ -295,6 +296,47 @@ def test_where_nothing_can_be_written(run, rich):
     result = run("export", "no/such/state.jsonl")
     assert result.exit_code == 2
     assert "there is no directory" in result.stderr
+
+
+def test_a_link_stays_one_and_its_file_is_written(run, crawl, nowhere):
+    """Also where there is no file yet at its end."""
+    Path("there").mkdir()
+    for target in ("there/old.jsonl", "there/new.jsonl"):
+        link = Path(f"{Path(target).stem}.link")
+        link.symlink_to(target)
+        if "old" in target:
+            Path(target).write_text("old")
+        assert run("export", str(link)).exit_code == 0
+        assert link.is_symlink()
+        assert Path(target).read_text().startswith('{"optimal_frontier"')
+    assert sorted(path.name for path in Path("there").iterdir()) == ["new.jsonl", "old.jsonl"]
+    Path("astray.link").symlink_to("no/such/state.jsonl")
+    assert "there is no directory" in run("export", "astray.link").stderr
+
+
+def test_a_pipe_is_written_to_and_stays_one(run, crawl, nowhere):
+    """Nothing else is said on standard output, which the pipe may be."""
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    result = run("export", "pipe")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert json.loads(os.read(reader, 1 << 16).splitlines()[-1])["end"] == 4
+    os.close(reader)
+    assert Path("pipe").is_fifo()
+    assert [path.name for path in nowhere.iterdir()] == ["pipe"]
+
+
+def test_a_damaged_header_is_told_with_its_file(run, crawl, other):
+    """Of an import and of a merge, before anything is changed."""
+    run("export", "state.jsonl")
+    header, _, rest = Path("state.jsonl").read_text().partition("\n")
+    for name, value in (("pages", "many"), ("partitions", 0), ("meta", None), ("format", 9)):
+        Path("broken.jsonl").write_text(json.dumps({**json.loads(header), name: value}) + "\n" + rest)
+        for result in (other.run("import", "broken.jsonl"), run("import", "--merge", "broken.jsonl")):
+            assert result.exit_code == 1
+            (line,) = result.stderr.splitlines()
+            assert line.startswith("optimal-frontier: broken.jsonl: ")
+    assert not crawl.namespace.connection.client.exists(f"{other.name}:{{0}}:meta")
 
 
 def test_every_key_is_exported_or_left_out_on_purpose():

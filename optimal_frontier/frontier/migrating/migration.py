@@ -13,8 +13,8 @@ from optimal_frontier.errors import SchemaMismatchError
 from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.migrating.schema_3 import export_schema_3
 from optimal_frontier.state.export_lines import Line
-from optimal_frontier.state.importing import Writer, begin, erase, finish, read_lines, rename
-from optimal_frontier.state.namespace import BESIDE, SCHEMA, Namespace
+from optimal_frontier.state.importing import Writer, begin, erase, read_lines, rename
+from optimal_frontier.state.namespace import BESIDE, SCHEMA, Namespace, partitions_of
 
 #: Schema -> what was learned, as lines.
 READERS: Final[dict[str, Callable[[Namespace], Iterator[Line]]]] = {"3": export_schema_3}
@@ -46,7 +46,7 @@ class Migration:
         self._partitions = partitions
         self._beside = Namespace(namespace.connection, namespace.name + BESIDE)
         stored = namespace.command("HGET", namespace.key("meta"), "schema")
-        self.schema = "" if stored is None else stored.decode()
+        self.schema = "" if stored is None else stored.decode("utf-8", "backslashreplace")
 
     @property
     def is_done(self) -> bool:
@@ -61,7 +61,7 @@ class Migration:
         SchemaMismatchError
             There is no way from the schema that is stored.
         """
-        if self.schema.startswith((_EMPTYING, _RENAMING)):
+        if self._stage[1]:
             return None, iter(())
         if self.schema not in READERS:
             known = ", ".join(READERS)
@@ -75,27 +75,33 @@ class Migration:
     def take_over(self, header: Line, lines: Iterator[Line], advance: Callable[[int], None], stopped: Callable[[], bool]) -> bool:
         """Write beside the old keys; return False where it was stopped, with the old ones as they were."""
         if self._beside.command("HGET", self._beside.key("meta"), "schema") is not None:
-            erase(self._beside, int(self._beside.command("HGET", self._beside.key("meta"), "partitions") or 1))
-        begin(self._beside, header, self._partitions)
-        writer = Writer(self._beside, host_of)
-        if not read_lines(lines, writer.take, advance, stopped):
+            before = partitions_of(self._beside.command("HGET", self._beside.key("meta"), "partitions"))
+            erase(self._beside, before or self._beside.count_partitions())
+        turn = begin(self._beside, header, self._partitions)
+        writer = Writer(turn, host_of)
+        if not read_lines(lines, writer.take, advance, stopped, self.namespace.name):
             return False
         writer.end()
-        finish(self._beside)
+        turn.finish()
         self.pages = writer.report.new
         self._note(f"{_EMPTYING} {self._partitions}")
         return True
 
     def settle(self) -> None:
         """Remove the old keys, and give their names to the new ones; from here on there is no way back."""
-        stage, _, count = self.schema.rpartition(" ")
-        partitions = int(count)
+        stage, partitions = self._stage
         if stage == _EMPTYING:
             erase(self.namespace, 1, frozenset({"meta"}))
             self._note(f"{_RENAMING} {partitions}")
         for k in reversed(range(partitions)):
             rename(self._beside, self.namespace, k)
         self.schema = SCHEMA
+
+    @property
+    def _stage(self) -> tuple[str, int]:
+        """What settling is at, and the number of partitions of the new namespace; 0: it has not begun."""
+        stage, _, count = self.schema.rpartition(" ")
+        return stage, partitions_of(count.encode()) if stage in (_EMPTYING, _RENAMING) else 0
 
     def _note(self, stage: str) -> None:
         self.namespace.command("HSET", self.namespace.key("meta"), "schema", stage)
