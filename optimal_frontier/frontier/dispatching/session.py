@@ -123,6 +123,7 @@ class Session:
         before = self.namespace.run_id
         for tries in range(_JOINS):
             mend(self.namespace, find=misfits)  # what is left there may be damaged, and would be taken for another program's
+            self._put_back(spider)
             try:
                 self.namespace.open(spider=spider, partitions=self.namespace.partitions)
                 break
@@ -135,6 +136,16 @@ class Session:
         claim_identity(self.namespace, identity)
         if self.namespace.run_id != before:
             self.planner.planner = type(self.planner.planner)(self.namespace, self.settings)
+
+    def _put_back(self, spider: str) -> None:
+        """Put the spider's name back into a namespace that this crawler has opened before: it was its own, and still is."""
+        meta = self.namespace.key("meta")
+        owner = self.namespace.command("HGET", meta, "spider")
+        if owner is not None and owner != spider.encode() and self.namespace.is_there():
+            self.namespace.command("HSET", meta, "spider", spider)
+            logger.error(
+                "put right: meta spider was %r in the namespace of this crawler, %r", owner.decode("utf-8", "backslashreplace"), spider
+            )
 
     def _bring_back(self) -> None:
         if self._returning is not None and self._returning.look():

@@ -37,6 +37,26 @@ def test_another_number_of_partitions_is_refused(redis_socket, namespace):
         Session(settings_of(**settings), Path(), "first", lambda: None)
 
 
+@pytest.mark.parametrize("is_new", [False, True])
+def test_another_name_in_a_namespace_ends_a_crawler_only_if_it_is_a_new_one(redis_socket, redis_client, namespace, is_new, caplog):
+    """What somebody has written over the name of the spider is put right; a namespace that another spider has begun since is its own."""
+    settings = settings_of(REDIS_URL=f"unix://{redis_socket}", NAMESPACE=namespace, CRAWL_RATE=10)
+    first = Session(settings, Path(), "first", lambda: None)
+    meta = first.namespace.key("meta")
+    redis_client.hset(meta, mapping={"spider": "other"} | ({"run": 12345} if is_new else {}))
+    try:
+        if is_new:
+            with pytest.raises(SchemaMismatchError, match="belongs to the spider 'other'"):
+                first.dispatcher.join()
+        else:
+            first.dispatcher.join()
+    finally:
+        first.close()
+    assert redis_client.hget(meta, "spider") == (b"other" if is_new else b"first")
+    told = [record.message for record in caplog.records if "meta spider was 'other'" in record.message]
+    assert len(told) == (0 if is_new else 1)
+
+
 def test_damage_done_while_a_crawler_joins_an_emptied_server_ends_nothing(redis_socket, redis_client, namespace, monkeypatch):
     settings = settings_of(REDIS_URL=f"unix://{redis_socket}", NAMESPACE=namespace, CRAWL_RATE=10)
     first = Session(settings, Path(), "first", lambda: None)
