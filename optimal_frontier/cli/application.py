@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +17,8 @@ from optimal_frontier.errors import ConfigurationError, OptimalFrontierError, St
 
 #: Exit codes: the answer is bad, wrong usage, Redis not reachable.
 BAD_ANSWER, WRONG_USAGE, UNREACHABLE = 1, 2, 3
-
+#: What standard output says that takes no more.
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 #: Command -> its module, its name there, and what it does.
 _COMMANDS: Final = {
@@ -55,7 +59,22 @@ class _Application(NamedCommands):
 
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             click.echo(printable(f"optimal-frontier: {' | '.join(lines)}"), err=True)
+            _drop_output()
             ctx.exit(_exit_code(error))
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            click.echo(f"optimal-frontier: the answer cannot be written: {error.strerror or error}", err=True)
+            _drop_output()
+            ctx.exit(BAD_ANSWER)
+
+
+def _drop_output() -> None:
+    """Let go of what standard output does not take, as Python would try it again at exit, with a traceback."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _exit_code(error: OptimalFrontierError) -> int:

@@ -14,6 +14,8 @@ from optimal_frontier.cli.output import moment, printable, show_json_line
 from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.state.change_feed import FeedEntry, changes_after, feed_ends, last_changes
 
+#: Entries that can be asked for: more than all partitions of a crawl keep.
+_MOST: Final = 10**9
 #: Seconds between two looks.
 _PAUSE_S: Final = 0.5
 #: Digits of a fingerprint that tell two apart at a glance.
@@ -21,7 +23,7 @@ _SHOWN: Final = 8
 
 
 @click.command()
-@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many of those so far.")
+@click.option("--limit", type=click.IntRange(0, _MOST), default=10, show_default=True, help="How many of those so far.")
 @click.option("--follow", is_flag=True, help="Go on with what changes from now on, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, one object a line, with whole fingerprints.")
 @click.pass_obj

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import IO, Any, Final
 
 import click
@@ -14,7 +15,7 @@ from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import number, printable, show_facts, show_json
 from optimal_frontier.cli.page_identity import Identify, claimed_in, identified_at, identity
 from optimal_frontier.cli.page_lists import ListedPage, RejectedLineError, read_rows
-from optimal_frontier.cli.project import Workplace, find_workplace, opened_namespace
+from optimal_frontier.cli.project import Workplace, connected_namespace, find_workplace, opened_namespace
 from optimal_frontier.cli.search_log import WeighedPages, weigh_pages
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.dispatching import weighing
@@ -89,8 +90,14 @@ def _import_list(ctx: click.Context, workplace: Workplace, file: IO[bytes], show
             else:
                 yield row
 
-    with opened_namespace(workplace, create=True) as namespace:
-        add_rows(namespace, workplace.settings, accepted(), report, claimed_in(namespace, workplace))
+    rows = accepted()
+    first = next(rows, None)
+    if first is None:  # it begins no namespace, but one that could not be used is told all the same
+        with connected_namespace(workplace, create=True) as namespace:
+            namespace.open(create=False)
+    else:
+        with opened_namespace(workplace, create=True) as namespace:
+            add_rows(namespace, workplace.settings, chain([first], rows), report, claimed_in(namespace, workplace))
     if as_json:
         show_json(asdict(report))
     else:

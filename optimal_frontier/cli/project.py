@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -62,6 +63,8 @@ def find_workplace(options: Options) -> Workplace:
     """
     if options.namespace is not None and options.spider is not None:
         raise ConfigurationError("--namespace and --spider exclude each other: a namespace belongs to one spider")
+    if options.spider is not None and re.search(r"[\ud800-\udfff]", options.spider):
+        raise ConfigurationError(f"--spider {options.spider!r}: expected the name of a spider, in UTF-8")
     values, project_dir = _project_settings(options.project)
     if values is None:
         values = {}

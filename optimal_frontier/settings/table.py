@@ -90,7 +90,7 @@ def _redis_url(name: str, value: object) -> str:
 
 
 def _namespace(name: str, value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"[^\s{}*?\[\]]{1,200}", value):
+    if not isinstance(value, str) or not re.fullmatch(r"[^\s{}*?\[\]\ud800-\udfff]{1,200}", value):
         raise fail(name, value, "1 to 200 characters without white space, braces, brackets, * and ? (it is the prefix of Redis keys)")
     return value
 

@@ -43,6 +43,15 @@ _EXPECTED = (
 )
 _ENCODE = "'/', '?', '#' and '@' in a user name or password must be percent-encoded"
 
+#: Options of redis-py that say how this program talks to it, or are no text.
+_OURS = {"command_packer", "credential_provider", "decode_responses", "encoding_errors", "event_dispatcher", "protocol"} | {
+    "redis_connect_func",
+    "retry",
+}
+_TIMEOUTS = ("socket_timeout", "socket_connect_timeout")
+#: Seconds; what a socket takes ends some way above.
+_LONGEST_TIMEOUT_S = 1e9
+
 #: Options of redis-py that name a file or a folder for TLS.
 _FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
 
@@ -151,15 +160,17 @@ def client_options(url: str) -> dict[str, Any]:
     """Options of redis-py for a URL; what the URL says of timeouts wins over our defaults."""
     try:
         given = parse_url(url)
-        if given.keys() & {"decode_responses", "protocol"}:
-            raise _unusable("sets decode_responses or protocol, which are ours to set")
+        if ours := sorted(given.keys() & _OURS):
+            raise _unusable(f"sets {', '.join(ours)}, which is ours to set")
+        if any(not 0.0 < given.get(name, READ_TIMEOUT_S) <= _LONGEST_TIMEOUT_S for name in _TIMEOUTS):
+            raise _unusable(f"sets {' or '.join(_TIMEOUTS)} to something else than seconds, above 0 and up to {_LONGEST_TIMEOUT_S:g}")
         options: dict[str, Any] = {**DEFAULTS, **given}
         username, password = options.pop("username", None), options.pop("password", None)
         if username or password:
             # The pool's repr of some versions of redis-py shows a plain password.
             options["credential_provider"] = UsernamePasswordCredentialProvider(username, password)
         redis.ConnectionPool(**options).make_connection()  # connects to nothing, but refuses unknown options
-    except (TypeError, ValueError, redis_errors.RedisError):
+    except (TypeError, ValueError, AttributeError, OverflowError, redis_errors.RedisError):
         raise _unusable("has an unknown or unusable option after its '?'") from None
     for name in _FILES:
         if name in given and not os.access(str(given[name]), os.R_OK):

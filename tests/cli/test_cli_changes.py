@@ -50,6 +50,12 @@ def test_wrong_usage(run, crawl, arguments):
     assert run("changes", *arguments).exit_code == 2
 
 
+def test_a_limit_beyond_all_counting_is_refused_by_its_name(run, crawl):
+    result = run("changes", "--limit", "9" * 23)
+    assert result.exit_code == 2
+    assert "Invalid value for '--limit'" in result.stderr
+
+
 def test_following_tells_what_comes_until_it_is_stopped(run, crawl):
     """As ``tail -f``: those so far, then each new one."""
 

@@ -125,6 +125,13 @@ def test_an_empty_namespace_may_begin_with_an_import(run, namespace, redis_clien
     assert redis_client.hget(f"{namespace}:{{0}}:meta", "spider") is None
 
 
+@pytest.mark.parametrize(("text", "code"), [("", 0), ("url,importance\n", 0), ("nonsense\n", 1)])
+def test_a_list_without_a_page_begins_no_namespace(run, namespace, redis_client, text, code):
+    result = run("import", "-", input=text)
+    assert (result.exit_code, result.stdout) == (code, f"0 new, 0 known, {code} rejected\n")
+    assert not redis_client.exists(f"{namespace}:{{0}}:meta")
+
+
 def test_a_file_that_is_not_there_is_wrong_usage(run):
     assert run("import", "nowhere.csv").exit_code == 2
 

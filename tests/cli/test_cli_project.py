@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import uuid
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,9 @@ from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.project import find_workplace
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings import TABLE
-from optimal_frontier.state.namespace import SCHEMA
+from optimal_frontier.state.connection import connect
+from optimal_frontier.state.namespace import SCHEMA, Namespace
+from optimal_frontier.state.redis_url import parse_redis_url
 
 from .stored_crawl import HOT
 
@@ -42,6 +46,29 @@ def only_line(result) -> str:
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
     return line
+
+
+@pytest.mark.parametrize("option", ["--namespace", "--spider"])
+def test_a_name_that_is_no_text_is_refused(nowhere, redis_socket, option):
+    """As a terminal of another encoding gives it."""
+    line = only_line(invoke("--redis-url", f"unix://{redis_socket}", option, "a\udcff", "status"))
+    assert ("--spider" if option == "--spider" else "OPTIMAL_FRONTIER_NAMESPACE") in line
+    assert "expected" in line
+
+
+def test_an_answer_that_cannot_be_written_ends_in_one_line(nowhere, redis_socket, namespace, redis_client):
+    """As on a full disk, here by a limit on the size of files."""
+    Namespace(connect(parse_redis_url(f"unix://{redis_socket}", nowhere)), namespace).open(spider="x")
+    redis_client.hset(f"{namespace}:{{0}}:stats", "pages", 1)
+    command = [sys.executable, "-B", "-m", "optimal_frontier.cli", "--redis-url", f"unix://{redis_socket}", "--namespace", namespace]
+    for arguments in (["status"], ["export", "-"]):
+        with Path("full").open("wb") as full:
+            limited = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (0, 0))
+            done = subprocess.run([*command, *arguments], stdout=full, stderr=subprocess.PIPE, preexec_fn=limited, timeout=60, check=False)
+        (line,) = done.stderr.decode().splitlines()
+        assert line.startswith("optimal-frontier: ")
+        assert "cannot be written" in line
+        assert done.returncode in (1, 2)
 
 
 def test_settings_come_from_the_project_around_the_working_directory(tmp_path, monkeypatch):

@@ -69,6 +69,14 @@ def test_embedded_urls_name_a_data_dir(tmp_path: Path) -> None:
         "redis://host?decode_responses=True",
         "redis://host?protocol=3",
         "rediss://host?ssl_cert_reqs=maybe",
+        *(f"redis://host?{name}={value}" for name in ("socket_timeout", "socket_connect_timeout") for value in ("-1", "0", "nan", "inf")),
+        f"unix:///run/redis.sock?socket_timeout={'9' * 400}",
+        "redis+cluster://host?socket_timeout=-1",
+        "redis://host?socket_read_size=" + "9" * 30,
+        *(
+            f"redis://host?{name}=3"
+            for name in ("retry", "credential_provider", "encoding_errors", "redis_connect_func", "event_dispatcher")
+        ),
         None,
     ],
 )
