@@ -29,7 +29,8 @@ def weigh_pages(namespace: Namespace, partition: int, stated: Mapping[bytes, flo
         stored = namespace.command("HMGET", namespace.key("hosts:names", partition), *numbers, partition=partition)
         for number, name in zip(numbers, stored, strict=True):
             with contextlib.suppress(UnicodeDecodeError):  # a damaged name would make another host of it
-                names |= {} if name is None else {number: name.decode()}
+                if name is not None:
+                    names[number] = name.decode()
     for page, value, row in zip(pages, values, rows, strict=True):
         if value is None:
             told.setdefault(UNKNOWN, []).append(page)

@@ -30,6 +30,7 @@ from optimal_frontier.integrations.frontera.requests import (
 from optimal_frontier.integrations.frontera.url_identity import DOMAIN, URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import Handout, NewPage
+from optimal_frontier.state.records import REQUEST
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
@@ -126,7 +127,7 @@ class RequestPages:
             record_of(request, without=self._spared(request)),
             kind=kind,
             importance=importance,
-            priority=float((request.meta.get(b"scrapy_request") or {}).get("priority", 0)),
+            priority=float((request.meta.get(REQUEST) or {}).get("priority", 0)),
             lastmod=lastmod,
             announcement=request.meta.get(ANNOUNCEMENT),
             is_link=is_link,

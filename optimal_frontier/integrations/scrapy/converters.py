@@ -16,7 +16,7 @@ from optimal_frontier.integrations.scrapy.callbacks import Callbacks
 from optimal_frontier.integrations.scrapy.crawl_rules import RULE, is_of_rules, key_of_request, rule_now
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, GATE, LEASE, LOCAL, META
 from optimal_frontier.integrations.scrapy.request_classes import build_request, class_parts, find_class
-from optimal_frontier.state.records import REQUEST_CLASS, is_class
+from optimal_frontier.state.records import REQUEST, REQUEST_CLASS, is_class
 
 #: What is of one process in meta.
 _OF_THIS_PROCESS: Final = frozenset({LEASE, LOCAL, META, ANNOUNCED, GATE})
@@ -106,7 +106,7 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
             rest[RULE] = rule
         rest |= class_parts(scrapy_request)
         if rest:
-            meta[b"scrapy_request"] = rest
+            meta[REQUEST] = rest
         meta[b"origin_is_frontier"] = True
         meta[FINGERPRINT] = self._fingerprint(scrapy_request)
         if kind is not None:
@@ -141,7 +141,7 @@ class OptimalRequestConverter(RequestConverter):  # type: ignore[misc]  # fronte
         for name, key in _FUNCTIONS:
             stored = meta.get(key)
             functions[name] = self._method(to_unicode(stored)) if stored else None
-        rest = meta.get(b"scrapy_request") or {}
+        rest = meta.get(REQUEST) or {}
         # What is of this process is never stored: somebody else has written it.
         plain = {k: v for k, v in (meta.get(b"scrapy_meta") or {}).items() if k not in _OF_THIS_PROCESS}
         if is_of_rules(self.spider, plain, functions["callback"]):
