@@ -392,20 +392,6 @@ def partitions_of(stored: bytes | None) -> int:
     return count if count <= MOST_PARTITIONS else 0
 
 
-def count_of(stored: bytes | None) -> int:
-    """Return a counter that is stored; 0: there is none, or something else.
-
-    Examples
-    --------
-    >>> [count_of(stored) for stored in (b"12", b"nan", None)]
-    [12, 0, 0]
-    """
-    try:
-        return int(stored or 0)
-    except ValueError:
-        return 0
-
-
 def number_of(stored: bytes | str | None) -> float:
     """Return a number above 0 that is stored as text; 0: it is none, or not finite.
 

@@ -31,7 +31,7 @@ from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.optimization.sweeps import in_order
 from optimal_frontier.scheduling.price_law import is_as_planned, lasting_log_price, log_price_towards, price_step
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.namespace import Call, Namespace, count_of, texts
+from optimal_frontier.state.namespace import Call, Namespace, number_of, texts
 from optimal_frontier.state.partition import BATCH
 from optimal_frontier.state.published import Published, sound_fields
 from optimal_frontier.state.rows import pack_numbers
@@ -477,7 +477,7 @@ class Planner:
             if first is None:
                 *told, plan, clock, state = told
                 first = sound_fields(texts(plan)), namespace.time_of(at, clock, state)
-            fetched += sum(map(count_of, told))
+            fetched += int(sum(map(number_of, told)))
         if first is None:
             raise lost
         return first[0], fetched, first[1]
