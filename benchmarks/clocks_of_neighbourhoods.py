@@ -30,12 +30,13 @@ class Watched(SharedClocks):
 
     looks, open_groups, open_rhythms = 0, 0.0, 0.0
 
-    def look(self, now: float) -> None:
+    def look(self, now: float) -> bool:
         """Look, and count."""
-        super().look(now)
+        has_moved = super().look(now)
         self.looks += 1
         self.open_groups += float(self.neighbourhoods.gates.is_open.mean())
         self.open_rhythms += float(self.neighbourhoods.rhythm_gates.is_open.mean())
+        return has_moved
 
 
 def freshness(world: Realised, policy: str, learner: str, seed: int, days: float) -> tuple[float, float, float]:

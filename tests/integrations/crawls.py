@@ -50,7 +50,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 _PROGRAM = '''
-import json, logging, os, sys, warnings
+import json, logging, os, socket, sys, warnings
 import scrapy
 from scrapy import Request, Spider, signals
 from scrapy.crawler import CrawlerProcess
@@ -58,6 +58,16 @@ from scrapy.exceptions import IgnoreRequest, ScrapyDeprecationWarning
 
 # Where there is no network Scrapy's cookies log a traceback, the first time on a machine: it could not fetch the list of public suffixes.
 logging.getLogger("tldextract").setLevel(logging.ERROR)
+
+def known(look_up):
+    """Answer for names that are never anybody's (RFC 6761): a resolver that does not answer at all would be waited for, 10 s a name."""
+    def look(host, *more, **named):
+        if str(host).endswith(".invalid"):
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return look_up(host, *more, **named)
+    return look
+
+socket.gethostbyname, socket.getaddrinfo = known(socket.gethostbyname), known(socket.getaddrinfo)
 
 class Recorded:
     """Keeps a record of what callbacks saw, and of the stats at the end."""

@@ -118,9 +118,10 @@ def test_the_next_batch_gathers_while_the_worker_listens(worker: Start, plain_st
     frontera.spider_feed_partitioning, frontera.stats = "fingerprint", {"pushed_since_start": 0}
     first = frontera.new_batch()
     give_up = time.monotonic() + 20
-    while plain_state.in_flight < first + 12:
+    while len(backend.session.courier.ready) < 12:
         assert time.monotonic() < give_up
         time.sleep(0.05)
+    assert plain_state.in_flight == first + 12
     assert frontera.new_batch() == 12
     assert len({DECODER.decode_request(message).url for message in sent}) == first + 12
 
