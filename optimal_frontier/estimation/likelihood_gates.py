@@ -3,10 +3,10 @@
 Notes
 -----
 For each host the logarithm D of the likelihood ratio of the two models is summed over visits. It is kept within `LEAST` and `MOST`. The
-gate opens above `OPENS` and closes below `CLOSES`. If the rival is right, exp(D) without the bounds is a martingale of mean 1, so it
-passes 100 with a chance of 1% (Ville's inequality). The lower bound lets a model that was wrong for long be tried again. The upper one is
-little above the threshold: what a model owes to a prior that was wrong at first is no evidence for long, and a model that goes on being
-right has it again at once.
+gate opens above `OPENS` and closes below `CLOSES`. If the rival is right, exp(D) without the bounds is a martingale of mean 1, so it ever
+passes 10,000 with a chance of 1 in 10,000 (Ville's inequality). The lower bound lets a model that was wrong for long be tried again. The
+upper one is little above the threshold: what a model owes to a prior that was wrong at first is no evidence for long, and a model that goes
+on being right has it again at once.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Ints = NDArray[np.int64]
 
 #: D is kept within these bounds ...
 LEAST: Final = -7.0
-MOST: Final = 6.0
-#: ... the gate opens above the one, the logarithm of 100, and closes below the other.
-OPENS: Final = 4.6
-CLOSES: Final = 2.5
+MOST: Final = 10.6
+#: ... the gate opens above the one, the logarithm of 10,000, and closes below the other.
+OPENS: Final = 9.2
+CLOSES: Final = 7.1
 #: Least probability of a bit: one visit says no more than its logarithm.
 _LEAST_CHANCE: Final = 1e-9
 _MOST_HAZARD: Final = -math.log(_LEAST_CHANCE)

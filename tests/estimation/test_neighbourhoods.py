@@ -237,13 +237,13 @@ def test_what_is_no_group_or_no_power_of_two_is_refused() -> None:
 
 def test_a_host_is_packed_with_its_gates_and_its_rhythm() -> None:
     made = clocks()
-    made.gates.set(1, 5.0)
+    made.gates.set(1, 10.0)
     made.rhythm_gates.set(1, -3.0)
     made.rhythms.attributed[1, 9], made.rhythms.expected[1, :] = 30.0, 10.0
     other = clocks()
     other.unpack_host(0, made.pack_host(1))
     assert other.gates.is_open.tolist() == [True, False]
-    assert other.gates.evidence[0] == 5.0
+    assert other.gates.evidence[0] == 10.0
     assert not other.rhythm_gates.is_open.any()
     assert other.rhythm_gates.evidence[0] == -3.0
     assert other.rhythms.profile[0].argmax() == 9

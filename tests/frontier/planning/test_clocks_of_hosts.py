@@ -48,7 +48,7 @@ def test_pages_are_told_whose_clocks_run(crawl: Crawl) -> None:
     assert made is not None
     made.grow(0, 1)
     shut = made.pack_host(0)
-    made.gates.set(0, 5.0)
+    made.gates.set(0, 10.0)
     space.run(store_calls(0, fence, "", {}, {5: made.pack_host(0), 6: shut}, []))
     clocks.load(100.0)
     assert clocks.running(pages_of([5, 5, 5, 6, 9])) == 0.6
