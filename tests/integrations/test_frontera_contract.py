@@ -151,6 +151,8 @@ UNSTORABLE = [
     lambda: Request("http://a.example/header", headers={b"X": [object()]}),
     lambda: Request("http://a.example/importance", meta={b"importance": float("nan")}),
     lambda: Request("http://a.example/raise"),
+    lambda: Request(""),
+    lambda: Request("http://a.example/method", method="NO METHOD"),
 ]
 
 

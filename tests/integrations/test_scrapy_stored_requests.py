@@ -118,6 +118,25 @@ def test_a_callback_gets_its_named_fields_and_defaults(crawl: Crawler, state: St
     assert "Traceback" not in running.log
 
 
+def test_what_would_be_put_aside_as_damaged_stays_in_memory(crawl: Crawler, state: State) -> None:
+    """A name of Scrapy's meta with a value of another type than Scrapy's, and a priority that is True: Scrapy fetches them."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/static/0", priority=True)
+                yield Request(SITE + "/static/1", meta={"redirect_urls": "none"})
+                yield Request(SITE + "/static/2", meta={"retry_times": 1.0})
+                yield Request(SITE + "/static/3", cookies=[])
+    """
+    with crawl(spider) as running:
+        running.until(lambda: len({line["url"] for line in running.record}) == 4)
+        running.stop()
+    assert running.log.count("cannot be stored (its scrapy_request priority is of type bool)") == 1
+    assert "is put aside" not in running.log
+    assert running.stats["optimal_frontier/unstorable"] == 3
+    assert state.counts["pages"] == 1
+
+
 @pytest.mark.parametrize("made", ["str(crc32(request.url.encode())).encode()[-4:]", "b'fingerprint of ' + request.url.encode()"])
 def test_a_fingerprinter_may_return_anything(crawl: Crawler, site: MisbehavingSite, state: State, made: str) -> None:
     """A few bytes, or a text whose first bytes say nothing: no request is lost, and none is fetched twice."""

@@ -13,8 +13,9 @@ from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.frontier.admitting.addresses import refusal_of
 from optimal_frontier.frontier.admitting.known_pages import KnownPages
 from optimal_frontier.frontier.admitting.pages import new_page
+from optimal_frontier.frontier.admitting.stored_requests import fault_of_record
 from optimal_frontier.frontier.admitting.traps import REASONS, is_trap
-from optimal_frontier.frontier.hosts import SeenHosts
+from optimal_frontier.frontier.hosts import SeenHosts, host_of
 from optimal_frontier.integrations.frontera.requests import (
     ANNOUNCEMENT,
     FINGERPRINT,
@@ -120,11 +121,16 @@ class RequestPages:
             if kind != TRANSIENT:
                 self.known.note(identity, parent, said)
             return None
+        record = record_of(request, without=self._spared(request))
+        # What no crawler would take out of the store again must not go in: it would be put aside there, and never fetched.
+        fault = fault_of_record(record, host_of(request.url), self._settings.schemes)
+        if fault:
+            raise ValueError(fault)
         new = new_page(
             self._settings,
             identity,
             request.url,
-            record_of(request, without=self._spared(request)),
+            record,
             kind=kind,
             importance=importance,
             priority=float((request.meta.get(REQUEST) or {}).get("priority", 0)),
