@@ -135,7 +135,8 @@ class ChangeDetectionMiddleware:
     def _respond(self, request: Any, response: Any) -> Any:
         lease: Lease | None = request.meta.get(LEASE)
         local: Local | None = request.meta.get(LOCAL)
-        if self.scheduler is None:
+        if self.scheduler is None:  # `scrapy parse`, `check` and `shell` have Scrapy's own, and callbacks that read this run there, too
+            request.meta[META] = dict(NOTHING_KNOWN)
             return response
         if local is not None and local.request is request:
             if local.is_repeated:
