@@ -193,8 +193,11 @@ def _is_usable(client: Any, socket_path: str | None) -> bool:
 def _check_version(client: Any, spec: ConnectionSpec) -> None:
     try:
         info = client.info("server")
-    except redis_errors.NoPermissionError:
-        return  # a careful administrator may forbid INFO; then the scripts will tell
+    except redis_errors.ResponseError as error:
+        # A careful administrator may forbid INFO, by a right or by `rename-command`; then the scripts will tell.
+        if isinstance(error, redis_errors.NoPermissionError) or "unknown command" in str(error).lower():
+            return
+        raise
     if "valkey_version" in info:
         return
     version = str(info.get("redis_version", "unknown"))

@@ -181,6 +181,21 @@ def test_an_old_server_is_refused(spec: ConnectionSpec, info: dict[str, str], is
             module._check_version(client, spec)
 
 
+def test_a_server_without_info_is_taken(spec: ConnectionSpec) -> None:
+    """It may be forbidden by a right, or renamed; any other refusal is one."""
+
+    def refused(error: Exception) -> SimpleNamespace:
+        def info(section: str) -> None:
+            raise error
+
+        return SimpleNamespace(info=info)
+
+    module._check_version(refused(redis_errors.NoPermissionError("this user has no permissions to run the 'info' command")), spec)
+    module._check_version(refused(redis_errors.ResponseError("unknown command 'INFO', with args beginning with: 'server' ")), spec)
+    with pytest.raises(redis_errors.ResponseError):
+        module._check_version(refused(redis_errors.ResponseError("DB index is out of range")), spec)
+
+
 # ---- the embedded server
 
 
