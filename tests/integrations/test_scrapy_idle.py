@@ -76,6 +76,24 @@ def test_crawl_that_is_complete_ends_though_its_pages_go_on_yielding_links_that_
     assert all(len(site.of(f"/slow/0.{n}")) >= 3 for n in (1, 2, 3))
 
 
+def test_crawl_that_is_complete_ends_though_each_visit_asks_for_more_than_fits_between_two(crawl: Crawler, site: MisbehavingSite) -> None:
+    """What was asked for at the visits that the end waits for is fetched before; what comes later holds its page, and not the end."""
+    spider = """
+        class Tester(Base):
+            paths = ["/counter/0"]
+            def parse(self, response):
+                yield Request(SITE + "/slow/0.7", callback=self.then, dont_filter=True)
+            def then(self, response):
+                yield Request(SITE + "/slow/0.3", callback=self.last, dont_filter=True)
+            def last(self, response):
+                note(last=response.url)
+    """
+    with crawl(spider, of_CLOSE_AFTER=2, of_MIN_INTERVAL=0.1, of_MAX_INTERVAL=0.2) as running:
+        assert running.wait() == 0
+    assert running.stats["reason"] == "finished"
+    assert site.count("/slow/0.7") == site.count("/slow/0.3") == len(running.record) >= 2
+
+
 NOTHING = "has yielded no request that became a page, and namespace"
 
 

@@ -77,7 +77,7 @@ class IncomingRequests:
     def __init__(self, crawler: Any, manager: Any, converter: OptimalRequestConverter, local: LocalRequests, is_cached: bool) -> None:
         self._fingerprint, self._stats = crawler.request_fingerprinter.fingerprint, crawler.stats
         self._manager, self._requests, self._local = manager, converter, local
-        self._allowed = AllowedLinks(manager.backend.settings)
+        self._allowed, self._close_after = AllowedLinks(manager.backend.settings), manager.backend.settings.close_after
         self._added = frozenset({"dont_cache"} if is_cached else ())
         self._found: dict[Lease | None, list[Any]] = {}
         self._parents: WeakKeyDictionary[Any, FoundOn] = WeakKeyDictionary()
@@ -119,7 +119,8 @@ class IncomingRequests:
         parent = self._parents.get(request)
         if self._is_refused(request, "" if parent is None else parent.url):
             return False
-        if self._is_gated(request, parent) or request.method != "GET":
+        kind = kind_of(request, start=start)
+        if self._is_gated(request, parent) or request.method != "GET" or (kind == TRANSIENT and self._is_beyond(parent)):
             return self._add_local(request, again=request.dont_filter and not start)
         importance = request.meta.get("importance", 1.0)
         if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance < float("inf"):
@@ -134,13 +135,13 @@ class IncomingRequests:
         identity = self._fingerprint(request) if start and request.dont_filter else b""
         # Only once a run. A start request that comes again is a page like others: the server may have lost it.
         is_wanted = bool(identity) and identity not in self._wanted
-        if identity and not is_wanted and kind_of(request, start=start) == TRANSIENT:
+        if identity and not is_wanted and kind == TRANSIENT:
             return False
         if is_wanted:
             self._wanted.add(identity)
             self._awaited.add(identity)
             self._awaited_until = time.monotonic() + AWAITED_S
-        frontier_request = self._requests.to_frontier(request, kind_of(request, start=start))
+        frontier_request = self._requests.to_frontier(request, kind)
         if is_wanted:
             frontier_request.meta[IS_WANTED] = True
         lease = parent.lease if parent is not None else None
@@ -177,6 +178,15 @@ class IncomingRequests:
         if parent is not None and parent.is_gated:
             request.meta.setdefault(GATE, True)
         return bool(request.meta.get(GATE))
+
+    def _is_beyond(self, parent: FoundOn | None) -> bool:
+        """Tell whether a page has the visits that the end of the crawl waits for.
+
+        What is fetched at each of its visits is not waited for then: where that takes longer than the page is away there would be no end.
+        From memory it holds the page, so that one is under way at a time.
+        """
+        lease = parent.waiting if parent is not None else None
+        return self._close_after is not None and lease is not None and lease.handout.row.attempts >= self._close_after
 
     def _add_local(self, request: Any, *, again: bool) -> bool:
         added = self._added - request.meta.keys()
