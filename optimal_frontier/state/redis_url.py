@@ -44,7 +44,13 @@ _EXPECTED = (
 _ENCODE = "'/', '?', '#' and '@' in a user name or password must be percent-encoded"
 
 #: Options of redis-py that say how this program talks to it, or are no text.
-_OURS = {"command_packer", "credential_provider", "decode_responses", "encoding_errors", "event_dispatcher", "protocol"} | {
+_OURS = {
+    "command_packer",
+    "credential_provider",
+    "decode_responses",
+    "encoding_errors",
+    "event_dispatcher",
+    "protocol",
     "redis_connect_func",
     "retry",
 }

@@ -77,7 +77,8 @@ class IncomingRequests:
     def __init__(self, crawler: Any, manager: Any, converter: OptimalRequestConverter, local: LocalRequests, is_cached: bool) -> None:
         self._fingerprint, self._stats = crawler.request_fingerprinter.fingerprint, crawler.stats
         self._manager, self._requests, self._local = manager, converter, local
-        self._allowed, self._close_after = AllowedLinks(manager.backend.settings), manager.backend.settings.close_after
+        self._allowed = AllowedLinks(manager.backend.settings)
+        self._close_after = manager.backend.settings.close_after
         self._added = frozenset({"dont_cache"} if is_cached else ())
         self._found: dict[Lease | None, list[Any]] = {}
         self._parents: WeakKeyDictionary[Any, FoundOn] = WeakKeyDictionary()
