@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.visits.partition import PartitionVisits
 from benchmarks.visits.server import Server
-from optimal_frontier.frontier.admitting.announcing import take_in
+from optimal_frontier.frontier.dispatching.word_taking import take_in
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.judge import Context, judge, told
 from optimal_frontier.frontier.judging.recent import Recent

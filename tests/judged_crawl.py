@@ -13,7 +13,7 @@ from typing import Any
 
 from quick_client import make_quick
 
-from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.judge import Context, judge
 from optimal_frontier.frontier.judging.recent import Recent

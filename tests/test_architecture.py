@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -124,6 +125,30 @@ def test_imports_point_one_way():
         assert used <= allowed, path
         if "papers" not in allowed | {part}:  # not by the back door either
             assert not names & reexported(), path
+
+
+def rooms() -> list[str]:
+    """Folders of the package in the order of docs/architecture.md, from the top of its table."""
+    page = (ROOT.parent / "docs" / "architecture.md").read_text()
+    return [f"optimal_frontier.{room.rstrip('/').replace('/', '.')}." for room in re.findall(r"^\| `([\w/]+/)` \|", page, re.MULTILINE)]
+
+
+def test_a_room_imports_only_rooms_above_it():
+    """As the page of rooms says; each module but the package's own stands in one of them."""
+    order = rooms()
+
+    def place(name: str) -> int | None:
+        return next((at for at, room in enumerate(order) if f"{name}.".startswith(room)), None)
+
+    for path in MODULES:
+        name = ".".join((ROOT.name, *path.relative_to(ROOT).with_suffix("").parts))
+        own = place(name)
+        if path.name == "__init__.py" and (own is None or path.parent.name in REEXPORTING):
+            continue
+        assert own is not None or path.parent == ROOT, f"{name} has no room"
+        found = {other: at for other in imported(path) if (at := place(other)) is not None}
+        beneath = {other for other, at in found.items() if own is not None and at > own}
+        assert not {other for other in beneath if not (is_of_the_command(path) and other.startswith("optimal_frontier.cli."))}, name
 
 
 def test_frameworks_are_known_to_integrations_only():

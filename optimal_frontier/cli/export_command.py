@@ -23,7 +23,7 @@ from optimal_frontier.cli.output import duration, number, show_json, size
 from optimal_frontier.cli.progress_bar import progress_bar
 from optimal_frontier.cli.project import Workplace, connected_namespace, find_workplace, opened_namespace
 from optimal_frontier.errors import ConfigurationError, StateError
-from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.state.export_lines import Line
 from optimal_frontier.state.exporting import export_lines
 from optimal_frontier.state.importing import Imported, Writer, begin, check_header, read_lines

@@ -20,8 +20,8 @@ from optimal_frontier.cli.template_facts import shared_sections, template_change
 from optimal_frontier.detection.noisy_sections import Noise, differs_on_every_visit, differs_within_seconds, join_places, noise_of
 from optimal_frontier.detection.sections import OWN_TEXT, REST, WHOLE
 from optimal_frontier.errors import ConfigurationError, StateError
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.admitting.patterns import pattern_of
-from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory

@@ -18,7 +18,7 @@ from optimal_frontier.cli.page_reasons import moment_of, new_pages, why
 from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.cli.template_facts import template_changes, template_line
 from optimal_frontier.errors import StateError
-from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
 from optimal_frontier.state.messages import page_of
 from optimal_frontier.state.reading import read_page

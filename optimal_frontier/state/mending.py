@@ -6,11 +6,13 @@ of. What it stood for is learned anew: a host's turn, a counter, the price, the 
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any, Final, NamedTuple, TypeVar
 
-from optimal_frontier.errors import StateError, StateUnavailableError
+from optimal_frontier.errors import OptimalFrontierError, StateError, StateUnavailableError
 from optimal_frontier.state.clocks import fault_of_field
 from optimal_frontier.state.keys import KEYS
 from optimal_frontier.state.layouts import HostTurns, PartitionState, is_sound
@@ -20,6 +22,11 @@ from optimal_frontier.state.published import is_sound_field
 from optimal_frontier.state.scanning import host_number, scan_hash, scan_zsets
 from optimal_frontier.state.visit_log import VISIT, sound_visits
 
+logger = logging.getLogger(__name__)
+
+#: Lines of the log about damage, of one process.
+_MOST_LINES: Final = 100
+_lines = count(1)
 #: Words by which a script says that a value was damaged, and not, for one, that a permission is missing.
 _DAMAGE: Final = (
     "not an integer",
@@ -102,6 +109,31 @@ def mend(namespace: Namespace, partitions: range | None = None, find: Callable[[
 def is_damage(error: StateError) -> bool:
     """Tell whether an error of Redis may come of a damaged value."""
     return not isinstance(error, StateUnavailableError) and any(word in str(error) for word in _DAMAGE)
+
+
+def can_go_on(namespace: Namespace, error: Exception) -> bool:
+    """Tell whether what was tried may have failed at what is stored; shared values that are damaged are put right, and said to be."""
+    is_of_data = is_damage(error) if isinstance(error, StateError) else not isinstance(error, OptimalFrontierError)
+    if isinstance(error, StateUnavailableError) or not is_of_data:
+        return False
+    tell("what is stored made an exchange fail: %r", error)
+    try:
+        for line in mend(namespace):
+            tell("put right: %s", line)
+    except StateUnavailableError:
+        raise
+    except StateError as other:
+        tell("what is stored cannot be put right: %s", other)
+    return True
+
+
+def tell(message: str, *arguments: object) -> None:
+    """Log damage; of a process that meets much of it the first lines only."""
+    number = next(_lines)
+    if number <= _MOST_LINES:
+        logger.error(message, *arguments)
+    if number == _MOST_LINES:
+        logger.error("further damage is not logged; `optimal-frontier check` names it all")
 
 
 def wrong_types(namespace: Namespace, partition: int) -> Iterator[Damage]:

@@ -8,7 +8,7 @@ from judged_crawl import JudgedCrawl
 
 from optimal_frontier.cli.page_facts import page_facts
 from optimal_frontier.cli.page_reasons import why
-from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.reading import read_page
 

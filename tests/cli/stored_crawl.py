@@ -8,9 +8,9 @@ from typing import Any
 
 from judged_crawl import SETTINGS, JudgedCrawl, scrapys
 
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.admitting.pages import move_of
 from optimal_frontier.frontier.dispatching.moving import carry_out
-from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from each_value import each
 
 from optimal_frontier.cli import main
-from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.state import checking
 from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.namespace import Namespace

@@ -8,7 +8,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
-from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
 from optimal_frontier.state.messages import PAGE_BYTES, Handout
 from optimal_frontier.state.rows import Row

@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, TextResponse
 from scrapy.utils.request import fingerprint
 
-from optimal_frontier.integrations.canonical_links import canonical_url, other_page
+from optimal_frontier.integrations.frontera.canonical_links import canonical_url, other_page
 
 PAGE = "http://a.example/list/x?sort=up"
 

@@ -14,7 +14,7 @@ from crawler import crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 
-from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.judging.backoff import backoff_s
 from optimal_frontier.frontier.judging.outcomes import CAUSES
 from optimal_frontier.state.messages import PAGE_BYTES

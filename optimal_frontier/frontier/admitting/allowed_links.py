@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from optimal_frontier.frontier.admitting.addresses import PRIVATE, reach_of, refusal_of
-from optimal_frontier.frontier.hosts import names_of
+from optimal_frontier.frontier.admitting.hosts import names_of
 from optimal_frontier.settings import FrontierSettings
 
 #: Private hosts of start requests that are remembered.

@@ -8,9 +8,9 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
+from optimal_frontier.frontier.admitting.hosts import host_of, names_of
 from optimal_frontier.frontier.admitting.patterns import pattern_of
-from optimal_frontier.frontier.hosts import host_of, names_of
-from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.messages import PAGE_BYTES, Announcement, Handout, Move, NewPage, Observation, page_of
 from optimal_frontier.state.records import pack_record
 from optimal_frontier.state.rows import ACTIVE, FAR_S, LEAST_IMPORTANCE, MOST_IMPORTANCE, ONCE, TIMED, TRANSIENT, Row
@@ -85,6 +85,11 @@ def stored_importance(value: float) -> float:
     return min(max(number, LEAST_IMPORTANCE), MOST_IMPORTANCE)
 
 
+def importance_of(stated: float, rule: PageRule) -> float:
+    """Return the importance of a stored page: what was stated of it (0: nothing was), else what RULES say, else 1; within its bounds."""
+    return min(max(stated or rule.importance or 1.0, LEAST_IMPORTANCE), MOST_IMPORTANCE)
+
+
 def new_page(
     settings: FrontierSettings,
     fingerprint: bytes,
@@ -138,7 +143,7 @@ def new_page(
     row = Row(
         state=kind,
         flags=0 if rule.update_times is None else TIMED,
-        importance=stored_importance(stated or rule.importance or 1.0),
+        importance=importance_of(stated, rule),
         min_interval=min(shortest, FAR_S),
         max_interval=min(longest, FAR_S),
         pattern=pattern_number(host, url),

@@ -8,13 +8,14 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from optimal_frontier.frontier.admitting.addresses import shown
-from optimal_frontier.frontier.admitting.announcing import CLOCKS_S
-from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.state.messages import Announcement, NewPage, page_of
 from optimal_frontier.state.pings import RawPing
 from optimal_frontier.state.rows import Row
 from optimal_frontier.state.source_lessons import BY_HAND, PING
 
+#: Seconds by which the clock of a site, or of who pings, may differ from ours.
+CLOCKS_S: Final = 2.0
 #: Longest field of an entry, bytes; and what the name of a source may be.
 MOST_BYTES: Final = 8192
 _SOURCE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")

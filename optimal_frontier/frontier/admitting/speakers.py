@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from optimal_frontier.frontier.admitting.addresses import PRIVATE, reach_of
-from optimal_frontier.frontier.hosts import names_of
+from optimal_frontier.frontier.admitting.hosts import names_of
 from optimal_frontier.settings import FrontierSettings
 
 if TYPE_CHECKING:

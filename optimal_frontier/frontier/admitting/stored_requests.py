@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from optimal_frontier.frontier.admitting.addresses import refusal_of
-from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.state.records import REQUEST, REQUEST_CLASS, is_class
 
 _METHOD: Final = re.compile(r"[A-Za-z][A-Za-z-]{0,19}")

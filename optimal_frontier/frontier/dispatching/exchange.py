@@ -20,7 +20,7 @@ from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.dispatching.ask_terms import AskTerms, KnownPartition
 from optimal_frontier.frontier.dispatching.following_up import FollowUp
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch, local_clock
-from optimal_frontier.frontier.dispatching.setting_aside import can_go_on, fault_of_handout, in_pieces
+from optimal_frontier.frontier.dispatching.setting_aside import fault_of_handout, in_pieces
 from optimal_frontier.frontier.dispatching.starts import add_starts
 from optimal_frontier.frontier.dispatching.work import Ended, Exchange, Lease, Moving, Outcome, SlotRoom, Start, Turn, grouped
 from optimal_frontier.frontier.judging.judge import Context
@@ -30,6 +30,7 @@ from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.settings.frontier_settings import check_served
 from optimal_frontier.state.downloader_limits import tell_limits
 from optimal_frontier.state.flagged import flag_calls
+from optimal_frontier.state.mending import can_go_on
 from optimal_frontier.state.messages import RELEASE, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import (

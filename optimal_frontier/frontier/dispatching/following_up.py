@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from optimal_frontier.frontier.admitting.announcing import take_in
 from optimal_frontier.frontier.admitting.revival import revived
 from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
 from optimal_frontier.frontier.dispatching.moving import carry_out
 from optimal_frontier.frontier.dispatching.moving_back import give_back, has_former_name
 from optimal_frontier.frontier.dispatching.revising import bring_back, force_wanted
 from optimal_frontier.frontier.dispatching.setting_aside import forget_memories, set_aside
+from optimal_frontier.frontier.dispatching.word_taking import take_in
 from optimal_frontier.frontier.dispatching.work import Exchange, Outcome, grouped
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.waits import Terms

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
-from itertools import count
 
-from optimal_frontier.errors import OptimalFrontierError, StateError, StateUnavailableError
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.admitting.stored_requests import fault_of_record
 from optimal_frontier.frontier.dispatching.revising import forget_pages
 from optimal_frontier.frontier.dispatching.work import Exchange
-from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.mending import is_damage, mend
+from optimal_frontier.state.mending import tell
 from optimal_frontier.state.messages import Handout, NewPage
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import add_calls, count_calls
@@ -22,12 +19,6 @@ from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, ONCE, TAIL_BYTES, Row, split_tail
 from optimal_frontier.state.scanning import read_host_names
 from optimal_frontier.state.soundness import fault_of
-
-logger = logging.getLogger(__name__)
-
-#: Lines of the log about damage, of one process.
-_MOST_LINES = 100
-_lines = count(1)
 
 
 def fault_of_handout(handout: Handout, settings: FrontierSettings) -> str:
@@ -43,7 +34,7 @@ def set_aside(namespace: Namespace, partition: int, reasons: Mapping[bytes, str]
     if not reasons:
         return
     for page, reason in reasons.items():
-        _tell("the page %s is put aside: %s", page.hex(), reason)
+        tell("the page %s is put aside: %s", page.hex(), reason)
     forget_pages(namespace, partition, list(reasons), reasons)
 
 
@@ -51,24 +42,8 @@ def forget_memories(namespace: Namespace, partition: int, pages: list[bytes]) ->
     """Forget memories that cannot be read; their pages go on without them."""
     if pages:
         for page in pages:
-            _tell("what was remembered of the page %s cannot be read, and is forgotten", page.hex())
+            tell("what was remembered of the page %s cannot be read, and is forgotten", page.hex())
         namespace.command("HDEL", namespace.key("memory", partition), *pages, partition=partition)
-
-
-def can_go_on(namespace: Namespace, error: Exception) -> bool:
-    """Tell whether an exchange may have failed at what is stored; shared values that are damaged are put right, and said to be."""
-    is_of_data = is_damage(error) if isinstance(error, StateError) else not isinstance(error, OptimalFrontierError)
-    if isinstance(error, StateUnavailableError) or not is_of_data:
-        return False
-    _tell("what is stored made an exchange fail: %r", error)
-    try:
-        for line in mend(namespace):
-            _tell("put right: %s", line)
-    except StateUnavailableError:
-        raise
-    except StateError as other:
-        _tell("what is stored cannot be put right: %s", other)
-    return True
 
 
 def in_pieces(work: Exchange) -> Iterator[Exchange]:
@@ -118,11 +93,3 @@ def _mended(one: PutAside, hosts: Mapping[int, str], settings: FrontierSettings)
         return new_page(settings, one.page, record["url"], record, kind=kind, importance=importance)
     except Exception:  # nothing can be made of it
         return None
-
-
-def _tell(message: str, *arguments: object) -> None:
-    number = next(_lines)
-    if number <= _MOST_LINES:
-        logger.error(message, *arguments)
-    if number == _MOST_LINES:
-        logger.error("further damage is not logged; `optimal-frontier check` names it all")

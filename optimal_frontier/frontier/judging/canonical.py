@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlsplit
 
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.admitting.traps import is_trap
 from optimal_frontier.frontier.admitting.url_folding import UrlFolding
-from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.settings import UrlLimits
 
 _INDEX: Final = UrlFolding((), ("index",))

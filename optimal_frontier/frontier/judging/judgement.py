@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from optimal_frontier.estimation.signal_sources import PlainVisit
+from optimal_frontier.frontier.admitting.pages import importance_of
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, answered, heard_of
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent
@@ -27,8 +28,6 @@ from optimal_frontier.state.rows import (
     DONE,
     FAR_S,
     HUB,
-    LEAST_IMPORTANCE,
-    MOST_IMPORTANCE,
     QUEUE,
     SIGNALLED,
     TIMED,
@@ -126,7 +125,7 @@ class Judgement:
             "state": ACTIVE if rule.revisit or handout.memory.lost is not None else DONE,
             "flags": row.flags & _KEPT,
             "b": max(float(round(at * 1e6)), row.b + 1.0),
-            "importance": min(max(handout.stated or rule.importance or 1.0, LEAST_IMPORTANCE), MOST_IMPORTANCE),
+            "importance": importance_of(handout.stated, rule),
             "min_interval": min(shortest, FAR_S),
             "max_interval": min(longest, FAR_S),
         }

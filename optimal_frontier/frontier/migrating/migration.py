@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from optimal_frontier.errors import SchemaMismatchError
-from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.migrating.schema_3 import export_schema_3
 from optimal_frontier.state.export_lines import Line
 from optimal_frontier.state.importing import Writer, begin, erase, read_lines, rename

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.errors import StateError
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.admitting.pages import directory_number, pattern_number, stored_importance
 from optimal_frontier.frontier.admitting.revival import due_at
-from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.fingerprinting import stored_tag
 from optimal_frontier.frontier.judging.outcomes import CAUSES
 from optimal_frontier.state.export_lines import FORMAT, KIND, Line, page_line, to_text

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
+from optimal_frontier.frontier.admitting.pages import importance_of
 from optimal_frontier.frontier.judging.fetched_once import is_page_again
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.update_times import numbers_of_timed, republished
@@ -27,8 +28,6 @@ from optimal_frontier.state.rows import (
     HEAD_BYTES,
     HELD,
     HUB,
-    LEAST_IMPORTANCE,
-    MOST_IMPORTANCE,
     SIGNALLED,
     TAIL_BYTES,
     TIMED,
@@ -115,7 +114,7 @@ class BoundsRevision:
             # Somebody wants another visit, or its callback is owed one: the judge sees to it afterwards.
             return None if row.flags & (UNCONDITIONAL | HELD) else row._replace(state=DONE)
         shortest, longest = settings.interval_bounds(rule)
-        importance = min(max(stated or rule.importance or 1.0, LEAST_IMPORTANCE), MOST_IMPORTANCE)
+        importance = importance_of(stated, rule)
         flags = row.flags | TIMED if rule.update_times is not None else row.flags & ~TIMED
         same = all(
             abs(old - new) <= _ROUNDING * new

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Final
 
 from optimal_frontier.errors import StateError, StateUnavailableError
-from optimal_frontier.frontier.dispatching.setting_aside import can_go_on
 from optimal_frontier.frontier.planning.clock_keeper import CATCH_UP_S
 from optimal_frontier.frontier.planning.planner import Planner
+from optimal_frontier.state.mending import can_go_on
 
 logger = logging.getLogger(__name__)
 

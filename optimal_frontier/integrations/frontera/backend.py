@@ -15,11 +15,11 @@ from scrapy.http import Headers
 
 from optimal_frontier.errors import ConfigurationError, StateUnavailableError
 from optimal_frontier.frontier.admitting.addresses import shown
+from optimal_frontier.frontier.admitting.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.admitting.pages import move_of
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
 from optimal_frontier.frontier.dispatching.pacing import hold_s
 from optimal_frontier.frontier.dispatching.session import Session
-from optimal_frontier.frontier.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
 from optimal_frontier.frontier.judging.hubs import FoundLinks, after_links
 from optimal_frontier.frontier.judging.judge import conditions_of

@@ -13,7 +13,7 @@ from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Finger
 from optimal_frontier.frontier.judging.outcomes import error_of_response
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, hashed_content, hashed_visit, not_modified_visit, visit_of
-from optimal_frontier.integrations.canonical_links import other_page
+from optimal_frontier.integrations.frontera.canonical_links import other_page
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.requests import (
     CONDITIONS,

@@ -11,11 +11,11 @@ from w3lib.util import to_bytes
 
 from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.frontier.admitting.addresses import refusal_of
+from optimal_frontier.frontier.admitting.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.admitting.known_pages import KnownPages
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.admitting.stored_requests import fault_of_record
 from optimal_frontier.frontier.admitting.traps import REASONS, is_trap
-from optimal_frontier.frontier.hosts import SeenHosts, host_of
 from optimal_frontier.integrations.frontera.requests import (
     ANNOUNCEMENT,
     FINGERPRINT,

@@ -17,7 +17,7 @@ from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM, error_of_
 from optimal_frontier.frontier.judging.safely import judged_safely
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, not_modified_visit, visit_of
-from optimal_frontier.integrations.canonical_links import other_page
+from optimal_frontier.integrations.frontera.canonical_links import other_page
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, LOCAL, META, Lease
 from optimal_frontier.integrations.scrapy.local_requests import CALLBACK_FAILED, Local

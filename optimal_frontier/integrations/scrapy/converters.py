@@ -10,7 +10,7 @@ from frontera.core.models import Response as FrontierResponse
 from scrapy import Request
 from w3lib.util import to_bytes, to_unicode
 
-from optimal_frontier.frontier.hosts import names_of
+from optimal_frontier.frontier.admitting.hosts import names_of
 from optimal_frontier.integrations.frontera.requests import ANNOUNCEMENT, FINGERPRINT, IMPORTANCE, KIND, LASTMOD
 from optimal_frontier.integrations.scrapy.callbacks import Callbacks
 from optimal_frontier.integrations.scrapy.crawl_rules import RULE, is_of_rules, key_of_request, rule_now

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
-from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.integrations.scrapy.compatibility import call_later, forget_tree
 from optimal_frontier.integrations.scrapy.lease import LOCAL, Lease
 from optimal_frontier.integrations.scrapy.request_classes import copy_request

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from scrapy.exceptions import IgnoreRequest
 
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.dispatching.courier import Courier
-from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.integrations.scrapy.compatibility import Sent, is_closing, pause
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.state.scripts import LONGEST_TURN_S

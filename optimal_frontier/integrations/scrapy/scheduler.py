@@ -20,9 +20,9 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
 from optimal_frontier.errors import OptimalFrontierError
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.dispatching.progress_line import ProgressLog
 from optimal_frontier.frontier.dispatching.session import Session
-from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import Context
 from optimal_frontier.frontier.judging.outcomes import CAUSES, DROPPED, RELEASED, error_of_dropped
 from optimal_frontier.frontier.judging.safely import aside

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from optimal_frontier.frontier.hosts import host_of
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.integrations.scrapy.compatibility import jitter_of_slot
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.settings.frontier_settings import mean_slot_period

@@ -17,8 +17,8 @@ from optimal_frontier.detection.source_entries import Entry
 from optimal_frontier.detection.source_streams import is_zipped
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.admitting.addresses import UNREADABLE, shown
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.admitting.speakers import Speaker
-from optimal_frontier.frontier.hosts import host_of
 from optimal_frontier.frontier.judging.judge import after_entries
 from optimal_frontier.integrations.scrapy.compatibility import in_thread, is_closing, pause
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, Lease

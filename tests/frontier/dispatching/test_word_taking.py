@@ -12,8 +12,9 @@ from clocked_namespace import START, ClockedNamespace, fingerprint, page_of, set
 
 from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, SignalVisit
-from optimal_frontier.frontier.admitting import announcing
-from optimal_frontier.frontier.admitting.announcing import MOST_FIRST, Told, take_in
+from optimal_frontier.frontier.dispatching import word_taking
+from optimal_frontier.frontier.dispatching.word_taking import Told, take_in
+from optimal_frontier.frontier.judging.announcing import MOST_FIRST
 from optimal_frontier.frontier.judging.source_worths import lessons_of_sources, source_of
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.scheduling.numbers import Numbers, deadline
@@ -351,7 +352,7 @@ def test_damage_of_one_page_costs_no_other_its_word(store: ClockedNamespace) -> 
 def test_no_command_carries_more_pages_than_a_batch(store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many words have gathered, as in an outage."""
     known_pages(store, 10)
-    monkeypatch.setattr(announcing, "BATCH", 4)
+    monkeypatch.setattr(word_taking, "BATCH", 4)
     sizes: list[int] = []
     run = store.commands
 

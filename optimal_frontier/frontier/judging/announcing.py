@@ -7,28 +7,20 @@ written anew only where that moves the deadline; otherwise the signal is only re
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from optimal_frontier.frontier.admitting.pinged import CLOCKS_S
 from optimal_frontier.frontier.admitting.revival import brought_back, due_at
 from optimal_frontier.frontier.judging.heard import CONVINCING, KnownOf, heard_of
 from optimal_frontier.frontier.judging.hubs import worth_of as worth_of_hub
-from optimal_frontier.frontier.judging.source_worths import Source, source_of
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbers_of
 from optimal_frontier.scheduling.numbers import Numbers, deadline
-from optimal_frontier.state.memory import MOST_SOURCES, NOTHING_REMEMBERED, Lastmod, Memory, Signals
+from optimal_frontier.state.memory import MOST_SOURCES, Lastmod, Memory, Signals
 from optimal_frontier.state.messages import NewPage
-from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.partition import count_calls, revise_calls
 from optimal_frontier.state.rows import ACTIVE, CHECKED, HELD, HUB, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row
-from optimal_frontier.state.scanning import BATCH
-from optimal_frontier.state.soundness import sound_rows
-from optimal_frontier.state.source_lessons import NOTHING_KNOWN, Record, is_ping
-from optimal_frontier.state.source_records import read_sources
+from optimal_frontier.state.source_lessons import is_ping
 
-#: Seconds by which the site's clock may differ from ours.
-CLOCKS_S: Final = 2.0
 #: A time whose resolution is longer may mean any moment in it, seconds.
 ROUGH_S: Final = 60.0
 #: A row is written anew where its deadline moves by more than this share of its wait.
@@ -44,9 +36,6 @@ _SETTLED: Final = UNCONDITIONAL | CHECKED | HELD
 #: Change rate of a page of which nothing is believed: what a source is worth to it does not depend on it.
 _ANY_RATE: Final = 1.0
 
-#: Partition -> what its deadlines go by.
-TermsOf = Callable[[int], Terms]
-
 
 class Word(NamedTuple):
     """What a source's word means for a page.
@@ -61,24 +50,6 @@ class Word(NamedTuple):
 
     memory: Memory
     is_signal: bool
-
-
-class Told(NamedTuple):
-    """What became of words.
-
-    Attributes
-    ----------
-    again : list of NewPage
-        Pages that are being fetched: it is to be said again when that is over.
-    unknown : list of NewPage
-        Pages that are not known there, or whose row is damaged.
-    moved : int
-        Deadlines that were moved.
-    """
-
-    again: list[NewPage]
-    unknown: list[NewPage]
-    moved: int
 
 
 def hear(row: Row, memory: Memory, new: NewPage, now: float) -> Word:
@@ -187,6 +158,32 @@ def after_signal(
     return moved if abs(due - was) > MOVED * (was - row.b / 1e6) and not is_due_already else None
 
 
+def consequences(
+    heard: Mapping[bytes, tuple[Row, Memory, Memory]], spoken: Mapping[bytes, Any], now: float, terms: Terms, known_of: KnownOf
+) -> tuple[list[tuple[bytes, float, Row, Memory | None]], list[Any]]:
+    """Return the rows that signals move, as `revise_calls` takes them, and pages with what is only remembered of them."""
+    revisions: list[tuple[bytes, float, Row, Memory | None]] = []
+    noted: list[Any] = []
+    first = 0
+    for page, (row, before, memory) in heard.items():
+        moved = after_signal(row, page, memory, now, terms, known_of, may_go_first=first < MOST_FIRST) if page in spoken else None
+        if moved is not None:
+            first += moved.e == moved.l
+            revisions.append((page, row.b, moved, memory))
+        elif memory != before:
+            noted += (page, memory.pack())
+    return revisions, noted
+
+
+def credit_source(new: NewPage, row: Row, terms: Terms, known_of: KnownOf) -> None:
+    """Count a word that has moved a page for the source that it was read in: what that is visited for."""
+    if new.found_on is not None and new.announcement is not None:
+        rate = change_rate_of(row, terms.published) or _ANY_RATE
+        is_true = known_of(new.announcement.source).believed.precision(rate)
+        new.found_on.told += is_true
+        new.found_on.told_importance += row.importance * is_true
+
+
 def _is_convinced(row: Row, memory: Memory, rate: float | None, known_of: KnownOf, may_go_first: bool) -> bool:
     """Tell whether the page is due whatever its doubt: by a ping, and by any source where there is no doubt to add to."""
     goes_by_doubt = row.state != RETIRED and not row.flags & TIMED and rate is not None
@@ -202,116 +199,3 @@ def _is_convinced(row: Row, memory: Memory, rate: float | None, known_of: KnownO
 
 def _deadline_of(row: Row, terms: Terms) -> float:
     return deadline(row.b / 1e6, Numbers(row.a, row.s, row.e, row.l), terms.log_price)
-
-
-def take_in(namespace: Namespace, pages: Mapping[int, Sequence[NewPage]], terms_of: TermsOf) -> Told:
-    """Take in what sources say of pages that were added, or known.
-
-    Parameters
-    ----------
-    namespace : Namespace
-        Opened.
-    pages : mapping of int to sequence of NewPage
-        By partition; with ``lastmod``.
-    terms_of : callable
-        Partition -> what its deadlines go by.
-    """
-    sources = {new.announcement.source for some in pages.values() for new in some if new.announcement is not None}
-    known = read_sources(namespace, sources) if sources else {}
-    counted: Counter[str] = Counter()
-    told = Told([], [], 0)
-    for partition, some in pages.items():
-        for at in range(0, len(some), BATCH):
-            _take_in(namespace, partition, some[at : at + BATCH], terms_of(partition), known, (told, counted))
-    namespace.run(count_calls(0, counted))
-    return told._replace(moved=counted["signals_moved"])
-
-
-def _take_in(
-    namespace: Namespace,
-    partition: int,
-    pages: Sequence[NewPage],
-    terms: Terms,
-    known: Mapping[str, Record],
-    into: tuple[Told, Counter[str]],
-) -> None:
-    told, counted = into
-    key, ids = namespace.key, list(dict.fromkeys(new.page for new in pages))
-    values, memories, scores = namespace.commands(
-        [
-            ["HMGET", key("pages", partition), *ids],
-            ["HMGET", key("memory", partition), *ids],
-            ["ZMSCORE", key("q", partition), *ids],
-        ],
-        partition=partition,
-    )
-    now = namespace.now(partition)
-    stored = {page: (row, _remembered(raw), score) for page, row, raw, score in zip(ids, sound_rows(values), memories, scores, strict=True)}
-    others = {one.source for _, memory, _ in stored.values() for one in memory.signals} - known.keys()
-    records = {**known, **read_sources(namespace, others)} if others else known
-    heard: dict[bytes, tuple[Row, Memory, Memory]] = {}
-    spoken: dict[bytes, list[NewPage]] = {}
-    for new in pages:
-        row, memory, score = stored[new.page]
-        if row is None:
-            told.unknown.append(new)
-            continue
-        _, before, memory = heard.get(new.page, (row, memory, memory))
-        word = hear(row, memory, new, now)
-        is_leased = score is not None and float(score) % 2 == 1
-        if is_leased and word.memory != memory:
-            # The judge writes what is remembered of it: it is said again after that, with the word that is stored now.
-            told.again.append(new)
-            continue
-        counted["signals"] += word.is_signal
-        heard[new.page] = row, before, word.memory
-        if word.is_signal:
-            spoken.setdefault(new.page, []).append(new)
-
-    def known_of(source: str) -> Source:
-        return source_of(source, records.get(source, NOTHING_KNOWN))
-
-    revisions, noted = _consequences(heard, spoken, now, terms, known_of)
-    if noted:
-        namespace.command("HSET", key("memory", partition), *noted, partition=partition)
-    calls = revise_calls(partition, revisions)
-    for (page, _, row, _), done in zip(revisions, [one for reply in namespace.run(calls) for one in reply] if calls else [], strict=True):
-        if done == 1:
-            counted["signals_moved"] += 1
-            _count_for_source(spoken[page][-1], row, terms, known_of)
-        else:  # it was visited, or handed out, since it was read
-            told.again.extend(spoken[page])
-            counted["signals"] -= len(spoken[page])
-
-
-def _remembered(raw: bytes | None) -> Memory:
-    try:
-        return Memory.unpack(raw)
-    except ValueError:  # as at its next handout, that is forgotten
-        return NOTHING_REMEMBERED
-
-
-def _count_for_source(new: NewPage, row: Row, terms: Terms, known_of: KnownOf) -> None:
-    """Count a word that has moved a page for the source that it was read in: what that is visited for."""
-    if new.found_on is not None and new.announcement is not None:
-        rate = change_rate_of(row, terms.published) or _ANY_RATE
-        is_true = known_of(new.announcement.source).believed.precision(rate)
-        new.found_on.told += is_true
-        new.found_on.told_importance += row.importance * is_true
-
-
-def _consequences(
-    heard: Mapping[bytes, tuple[Row, Memory, Memory]], spoken: Mapping[bytes, Any], now: float, terms: Terms, known_of: KnownOf
-) -> tuple[list[tuple[bytes, float, Row, Memory | None]], list[Any]]:
-    """Return the rows that signals move, as `revise_calls` takes them, and pages with what is only remembered of them."""
-    revisions: list[tuple[bytes, float, Row, Memory | None]] = []
-    noted: list[Any] = []
-    first = 0
-    for page, (row, before, memory) in heard.items():
-        moved = after_signal(row, page, memory, now, terms, known_of, may_go_first=first < MOST_FIRST) if page in spoken else None
-        if moved is not None:
-            first += moved.e == moved.l
-            revisions.append((page, row.b, moved, memory))
-        elif memory != before:
-            noted += (page, memory.pack())
-    return revisions, noted
