@@ -17,6 +17,7 @@ import numpy as np
 
 from optimal_frontier.optimization import Exponential, Pareto, QuasiDeterministic, UpdateModel, allocate_crawls
 from optimal_frontier.optimization.sweeps import cores
+from optimal_frontier.papers.wolf.allocation.allocating import Method
 
 TIMES = 8
 
@@ -27,7 +28,7 @@ def world(n: int) -> tuple[list[UpdateModel], np.ndarray]:
     rate = rng.permutation(rate * 1.5 * n / rate.sum())
     poisson, pareto = round(0.6 * n), round(0.9 * n)
     late = n - pareto
-    models = [
+    models: list[UpdateModel] = [
         Exponential(rate[:poisson]),
         Pareto(1.0 / rate[poisson:pareto], 2.0),
         QuasiDeterministic(np.sort(rng.random((late, TIMES)), axis=1), rng.random((late, TIMES))),
@@ -44,7 +45,7 @@ def objective(models: list[UpdateModel], weights: np.ndarray, crawls: np.ndarray
     return total
 
 
-def run(n: int, methods: tuple[str, ...]) -> None:
+def run(n: int, methods: tuple[Method, ...]) -> None:
     models, weights = world(n)
     start = time.perf_counter()
     models[2].decrease(0, 1.0)
@@ -66,7 +67,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="up to 100,000 pages")
     quick = parser.parse_args().quick
     print(f"{cores()} core(s); peak memory is that of the process, inputs included")
-    fast = ("auto", "frederickson-johnson")
+    fast: tuple[Method, ...] = ("auto", "frederickson-johnson")
     run(10_000, (*fast, "galil-megiddo", "greedy"))
     run(100_000, (*fast, "galil-megiddo", "greedy"))
     if not quick:

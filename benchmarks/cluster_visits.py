@@ -12,18 +12,16 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import sys
 import threading
 import time
 import uuid
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from visits.cluster import ClusterNodes
+from visits.partition import PartitionVisits
+from visits.server import Server, url_of
 
-from benchmarks.visits.cluster import ClusterNodes
-from benchmarks.visits.partition import PartitionVisits
-from benchmarks.visits.server import Server, url_of
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch

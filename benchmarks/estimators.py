@@ -85,7 +85,7 @@ def ratio(error: np.ndarray, reference: np.ndarray) -> str:
 
 def cells(rng: np.random.Generator, total: int) -> dict[tuple[str, float, int], tuple[dict[str, np.ndarray], np.ndarray]]:
     """Print bias and RMSE at fixed rates; return the estimates and which histories were all changes."""
-    kept = {}
+    kept: dict[tuple[str, float, int], tuple[dict[str, np.ndarray], np.ndarray]] = {}
     names = ("naive", "reduced", "MLE", "moment", *POSTERIORS)
     print("Relative bias and RMSE. mean and median: of the posterior from the prior Gamma(1, I); mean/2 and median/2: Gamma(1/2, I/2).")
     print(f"{'intervals':<10}{'xI':>4}{'visits':>7}{'all chg.':>9} " + "".join(f"{name:>15}" for name in names))
@@ -93,7 +93,7 @@ def cells(rng: np.random.Generator, total: int) -> dict[tuple[str, float, int], 
         for rate in SCALED_RATES:
             for visits in VISITS:
                 intervals, changed = histories(rng, spacing, np.full(max(total // visits, 100), rate), visits)
-                found, always = estimates(intervals, changed), changed.all(axis=1)
+                found, always = estimates(intervals, changed), np.all(changed, axis=1)
                 kept[spacing, rate, visits] = (found, always)
                 errors = [found[name] / rate - 1.0 for name in names]
                 row = "".join(f"{error.mean():>+8.3f}{rmse(error):>7.3f}" for error in errors)

@@ -16,9 +16,10 @@ import argparse
 import resource
 import time
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
-import lxml.html
+import lxml.html  # type: ignore[import-untyped]  # lxml ships no types
 from scrapy.http import HtmlResponse, TextResponse
 
 from optimal_frontier.detection import fingerprint
@@ -88,14 +89,14 @@ def measure(body: bytes, rounds: int) -> dict[str, list[float]]:
 
         times = {
             "parse": seconds(lambda: lxml.html.document_fromstring(body)),
-            "alone": seconds(lambda response=alone: fingerprint(response)),
-            "selector there": seconds(lambda response=there: fingerprint(response)),
-            "unchanged": seconds(lambda response=same: take(response, recipe, known)),
+            "alone": seconds(partial(fingerprint, alone)),
+            "selector there": seconds(partial(fingerprint, there)),
+            "unchanged": seconds(partial(take, same, recipe, known)),
             "selector used": seconds(fingerprint_and_use) - seconds(use),
-            "include, exclude": seconds(lambda response=chosen: fingerprint(response, include=["main"], exclude=["h2", ".price"])),
-            "near": seconds(lambda response=near: fingerprint(response, kind="near")),
-            "body": seconds(lambda response=whole: fingerprint(response, kind="body")),
-            "body, warm": seconds(lambda response=whole: fingerprint(response, kind="body")),
+            "include, exclude": seconds(partial(fingerprint, chosen, include=["main"], exclude=["h2", ".price"])),
+            "near": seconds(partial(fingerprint, near, kind="near")),
+            "body": seconds(partial(fingerprint, whole, kind="body")),
+            "body, warm": seconds(partial(fingerprint, whole, kind="body")),
         }
         for name, spent in times.items():
             found.setdefault(name, []).append(spent)
@@ -135,7 +136,7 @@ def main() -> None:
     print(f"{'hostile':<26}{'s':>8}{'MB more':>9}")
     for name, response in hostile().items():
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        spent = seconds(lambda response=response: fingerprint(response))
+        spent = seconds(partial(fingerprint, response))
         print(f"{name:<26}{spent:>8.2f}{(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024:>9.0f}")
 
 

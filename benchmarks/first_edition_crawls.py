@@ -15,14 +15,16 @@ import time
 from collections import deque
 
 import numpy as np
-from dispatch_cells import HORIZON, Case, chosen_cells
+from dispatch_cells import HORIZON, Case, Floats, chosen_cells
+from numpy.typing import NDArray
 from optimal_frontier.scheduling.index import CANDIDATES, claim, price_after_visit, visit_value
 from optimal_frontier.simulation.index_crawl import ByPrice
 
 from optimal_frontier.scheduling.exploration import Choice, choose
-from optimal_frontier.scheduling.planning import LOAD, plan_rates
+from optimal_frontier.scheduling.planning import LOAD, RatePlan, plan_rates
 from optimal_frontier.simulation.crawl import EarliestDeadline, credit_after, deadline_after, visits_of_plans
 from optimal_frontier.simulation.learners import LEARNERS
+from optimal_frontier.simulation.policies import Knowledge, Planner
 
 
 class Bounded:
@@ -31,10 +33,11 @@ class Bounded:
     def __init__(self, case: Case, known: bool) -> None:
         self.case, self.known = case, known
 
-    def __call__(self, what):
-        return self.plan(what).rates
+    def __call__(self, what: Knowledge) -> Floats:
+        rates: Floats = self.plan(what).rates
+        return rates
 
-    def plan(self, what):
+    def plan(self, what: Knowledge) -> RatePlan:
         n = len(what.importance)
         if self.known:
             rates = what.known_rates(what.now)
@@ -58,11 +61,11 @@ class Credit(EarliestDeadline):
         self._flight, self._slot = flight, 0
         self._away: deque[tuple[int, int]] = deque()
 
-    def visits(self, times):
+    def visits(self, times: Floats) -> tuple[NDArray[np.int64], Floats]:
         due, credit, rate, host = (values.tolist() for values in (self._due, self._base_credit, self._rate, self._host))
         since = [self._now] * len(rate)
         out = {page for _, page in self._away}
-        queues = [[] for _ in self._gap]
+        queues: list[list[tuple[float, int]]] = [[] for _ in self._gap]
         for page, at in enumerate(due):
             if at < math.inf and page not in out:
                 queues[host[page]].append((at, page))
@@ -99,12 +102,15 @@ class Credit(EarliestDeadline):
 class LivePrice(ByPrice):
     """The live price, with fetches in flight."""
 
+    price: float
+    _queue: list[tuple[float, int]]
+
     def __init__(self, case: Case, flight: int) -> None:
         super().__init__(len(case.world))
         self._flight, self._slot = flight, 0
         self._away: deque[tuple[int, int]] = deque()
 
-    def plan(self, planner, what, known, last) -> None:
+    def plan(self, planner: Planner, what: Knowledge, known: NDArray[np.int64], last: Floats) -> None:
         super().plan(planner, what, known, last)
         out = {page for _, page in self._away}
         if out:
@@ -116,7 +122,8 @@ class LivePrice(ByPrice):
         while self._away and self._away[0][0] <= self._slot:
             page = self._away.popleft()[1]
             heapq.heappush(self._queue, (min(self._last[page] + self._interval(page), now + self._look), page))
-        looked, best, highest, worth = [], -1, -math.inf, 0.0
+        looked: list[tuple[float, int, float]] = []
+        best, highest, worth = -1, -math.inf, 0.0
         while self._queue and len(looked) < CANDIDATES:
             key, page = heapq.heappop(self._queue)
             elapsed = now - self._last[page]

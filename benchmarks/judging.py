@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import timeit
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -35,10 +36,8 @@ def main() -> None:
     settings = FrontierSettings.parse({})
     published = Published(3, AT, 6.0, 5000.0, host_prices={2: 0.5})
     context = Context(settings, published, Recent())
-    known = {"shape": 3.0, "time": 3000.0, "visits": 4, "observations": 3, "changes": 2, "bits": 5, "tag": 7, "content": b"o" * 16}
-    row = Row(
-        host=1, b=(AT - 1000) * 1e6, e=1.0, l=2e6, max_interval=2.5e6, watch_shape=1.0, watch_time=500.0, variance=0.1, spread=0.1, **known
-    )
+    row = Row(host=1, b=(AT - 1000) * 1e6, e=1.0, l=2e6, max_interval=2.5e6, shape=3.0, time=3000.0, visits=4, observations=3, changes=2)
+    row = row._replace(bits=5, watch_shape=1.0, watch_time=500.0, variance=0.1, spread=0.1, tag=7, content=b"o" * 16)
     handout = Handout(0, b"p" * 12, 1.0, AT, 100.0, 0.5, 6.0, row, 0.0, {"url": "http://h/a"}, "h")
     visits = {
         "unchanged": Visit(101.0, fingerprint=Fingerprint(b"o" * 16, 7), sections=list, size=1000),
@@ -48,15 +47,15 @@ def main() -> None:
         "404": Visit(101.0, "404"),
     }
     for name, visit in visits.items():
-        print(f"judge, {name:12} {least_us(lambda visit=visit: judge(handout, visit, context)):6.1f}")
+        print(f"judge, {name:12} {least_us(partial(judge, handout, visit, context)):6.1f}")
     observation = judge(handout, visits["unchanged"], context)
-    print(f"told {least_us(lambda: told(handout, observation, context)):20.1f}")
+    print(f"told {least_us(partial(told, handout, observation, context)):20.1f}")
     for policy in ("periodic", "poisson"):
         terms = Terms(6.0, published, FrontierSettings.parse({"OPTIMAL_FRONTIER_POLICY": policy}))
         table = np.repeat(np.frombuffer(row.pack(), LAYOUT), PAGES)
         pages = np.frombuffer(np.random.default_rng(1).bytes(12 * PAGES), "V12")
-        print(f"numbers_of, {policy:10} {least_us(lambda terms=terms: numbers_of(row, handout.page, terms)):6.1f}")
-        many = least_us(lambda terms=terms, table=table, pages=pages: numbers_of_rows(table, pages, terms, AT), 1) / PAGES
+        print(f"numbers_of, {policy:10} {least_us(partial(numbers_of, row, handout.page, terms)):6.1f}")
+        many = least_us(partial(numbers_of_rows, table, pages, terms, AT), 1) / PAGES
         print(f"numbers_of_rows, {policy:8} {many:4.2f} a page")
 
 

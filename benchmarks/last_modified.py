@@ -30,7 +30,7 @@ from optimal_frontier.simulation.worlds import Realised, synthetic_world
 
 VISITS, HISTORIES, HORIZON = 10, 100_000, 400.0
 WORLDS = ("A", "B", "C", "A weibull", "B weibull")
-LEARNERS: dict[str, Callable[[Realised], Learner]] = {
+LEARNERS: dict[str, Callable[[Realised], Bits | Learner]] = {
     "bits only": lambda world: Bits(),
     "ages": LastModified,
     "no first ages": lambda world: LastModified(world, first_weight=0.0),
@@ -64,7 +64,7 @@ def errors() -> None:
             print(f"{spacing:10}{rate:5}" + "".join(f"{value:8.3f}" for value in found))
 
 
-def freshness(world: Realised, policy: str, learner: Learner, seed: int) -> float:
+def freshness(world: Realised, policy: str, learner: Bits | Learner, seed: int) -> float:
     """Return the freshness of the second half, as `simulate` does."""
     replan = REPLAN_ROUNDS * len(world) / world.budget
     visits = planned_visits(world, PLANNERS[policy](), learner, HORIZON, replan, np.random.default_rng([seed, 1]))
@@ -73,7 +73,8 @@ def freshness(world: Realised, policy: str, learner: Learner, seed: int) -> floa
 
 def crawls(name: str, seeds: int) -> None:
     """Print the table of one world."""
-    worlds = [synthetic_world(*name.split()).realise(HORIZON, seed) for seed in range(seeds)]
+    world_name, _, process = name.partition(" ")
+    worlds = [synthetic_world(world_name, process or "poisson").realise(HORIZON, seed) for seed in range(seeds)]
     best = np.array([freshness(world, "clairvoyant", Bits(), seed) for seed, world in enumerate(worlds)])
     print(f"\n{name}: {seeds} seeds\n{'':20}{'% of clairvoyant':>20}{'staleness cut, %':>20}{'points':>18}")
     plain = None

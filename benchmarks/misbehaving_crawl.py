@@ -144,8 +144,8 @@ def report(site: MisbehavingSite, pages: dict[tuple[str, int], TruePage], folder
                 ratios.append(posterior.median / page.rate)
         covered += inside
         said = " ".join(f"{status or 'none'}:{count}" for status, count in sorted(statuses.items()))
-        share = f"{np.mean(inside):11.0%} {np.median(ratios):13.2f}" if inside else ""
-        print(f"{host:10} {sum(statuses.values()):8} {said:40} {bits:6} {share}")
+        rates = f"{np.mean(inside):11.0%} {np.median(ratios):13.2f}" if inside else ""
+        print(f"{host:10} {sum(statuses.values()):8} {said:40} {bits:6} {rates}")
     print("counters: " + ", ".join(f"{name} {count}" for name, count in sorted(counts.items())))
     share = float(np.mean(covered)) if covered else 0.0
     worst, allowed = most_asked(site, options.seconds)

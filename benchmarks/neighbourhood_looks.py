@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from visits.partition import PartitionVisits
+from visits.server import Server
 
-from benchmarks.visits.partition import PartitionVisits
-from benchmarks.visits.server import Server
 from optimal_frontier.frontier.planning.clock_keeper import LOOKS_A_ROUND
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.settings import FrontierSettings
@@ -69,6 +66,7 @@ def main() -> None:
         visits._run([Call(0, "take_planner_lock", ["bench", 0])])
         settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_CRAWL_RATE": given.pages / 10.0, "OPTIMAL_FRONTIER_RESOLVE_INTERVAL": 60.0})
         planner = Planner(visits.namespace, settings)
+        assert planner.keeper is not None
         planner.plan()
         made = written = 0
         looks_s = server_s = packing_s = 0.0

@@ -123,7 +123,8 @@ def hand_out(socket: str, settings: FrontierSettings, stop: Any, waits: Any) -> 
 
 def measured(planner: Planner, socket: str, what: str) -> None:
     """Plan once beside a crawler, and print what it took."""
-    stop, waits = multiprocessing.Event(), multiprocessing.Queue()
+    stop = multiprocessing.Event()
+    waits: multiprocessing.Queue[list[float]] = multiprocessing.Queue()
     crawler = multiprocessing.Process(target=hand_out, args=(socket, planner.settings, stop, waits), daemon=True)
     crawler.start()
     time.sleep(0.5)

@@ -18,22 +18,22 @@ import math
 import pstats
 import resource
 import struct
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of_rows
 from optimal_frontier.frontier.planning.clock_keeper import ClockKeeper
 from optimal_frontier.frontier.planning.planner import Planner, PlanReport
 from optimal_frontier.frontier.planning.rewriting import WRITTEN
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.connection import Connection
+from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.published import Published
+from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import ACTIVE, LAYOUT
 from optimal_frontier.state.scan_ahead import Scan
 from optimal_frontier.state.visit_log import CHANGED, SAMPLED, VISIT, WELL
@@ -44,11 +44,12 @@ DAY = 86_400.0
 STATE = struct.Struct("<7d")
 
 
-class MadePages:
-    """A namespace of one partition whose pages are made as they are read; what a planner asks of a `Namespace`."""
+class MadePages(Namespace):
+    """A namespace of one partition whose pages are made as they are read; its connection is never used."""
 
     def __init__(self, pages: int, hosts: int) -> None:
-        self.pages, self.hosts, self.partitions, self.name = pages, hosts, 1, "made"
+        super().__init__(Connection(parse_redis_url("redis://nowhere", Path())), "made")
+        self.pages, self.hosts = pages, hosts
         self.at = 2_000_000_000.0
         self.spent_s = self.spent_cpu_s = 0.0
         #: Shares of the pages that were visited one round after the other, and the plan by which judges made their numbers; None: as added.
@@ -61,36 +62,24 @@ class MadePages:
 
     # What planners ask for.
 
-    def key(self, name: str, partition: int = 0) -> str:
-        return name
-
     def prefix(self, partition: int) -> str:
         return ""
 
-    def partition_of(self, host: str) -> int:
-        return 0
-
-    def now(self, partition: int = 0) -> float:
+    def time_of(self, partition: int, clock: tuple[int, int], stored: bytes | None) -> float:
         return self.at
-
-    def hash(self, name: str, partition: int = 0) -> dict[str, str]:
-        return dict(self.plan) if name == "plan" else {}
 
     def counts(self, partition: int | None = None) -> dict[str, int]:
         n = self.pages
         return {"ended": n + self.visits, "pages": n, "fetched": n, "visits": n + self.visits, "observations": self.visits}
 
-    def command(self, *arguments: Any, partition: int = 0) -> Any:
-        return self.commands([list(arguments)])[0]
-
-    def commands(self, rows: list[list[Any]], *, partition: int = 0) -> list[Any]:
+    def commands(self, rows: Iterable[Sequence[Any]], *, partition: int = 0, at: str | None = None) -> list[Any]:
         began, cpu = time.perf_counter(), time.thread_time()
         replies = [self._answer(*row) for row in rows]
         self.spent_s += time.perf_counter() - began
         self.spent_cpu_s += time.thread_time() - cpu
         return replies
 
-    def scan(self, scan: Scan, *, partition: int = 0) -> Iterator[tuple[int, list[bytes]]]:
+    def scan(self, scan: Scan, *, partition: int = 0) -> Generator[tuple[int, list[bytes]]]:
         cursor, left = scan.cursor, scan.most
         while left > 0:
             began, cpu = time.perf_counter(), time.thread_time()
@@ -102,7 +91,7 @@ class MadePages:
             if not cursor:
                 return
 
-    def run(self, calls: list[Any]) -> list[Any]:
+    def run(self, calls: Sequence[Call]) -> list[Any]:
         return [self._run(call.script, call.arguments) for call in calls]
 
     def _run(self, script: str, arguments: Any) -> int:
@@ -144,8 +133,8 @@ class MadePages:
     def _scanned(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
         part, start = divmod(cursor, PART)
         if self._part is None or self._part[0] != part or self._part[1] != len(self.rounds):
-            rows, ids = self.made(part)
-            self._part = part, len(self.rounds), rows, ids.tobytes()
+            made, pages = self.made(part)
+            self._part = part, len(self.rounds), made, pages.tobytes()
         rows, ids = self._part[2:]
         stop = min(start + count, len(rows))
         heads, size = rows[start:stop].tobytes(), LAYOUT.itemsize
@@ -283,7 +272,7 @@ def main() -> None:
     if given.limits:
         values["HOST_MAX_RATE"] = 1.15 * rate / given.hosts
     made.settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_" + name: value for name, value in values.items()})
-    planner = Planner(made, made.settings)  # type: ignore[arg-type]  # what planners ask of a namespace
+    planner = Planner(made, made.settings)
     print(json.dumps({"pages": given.pages, "hosts": given.hosts, "limits": given.limits, "start_MB": round(resident() / 1e6)}))
     measured(planner, made, "first, all numbers made anew", given.profile)
     for share in given.visited:

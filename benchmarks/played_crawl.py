@@ -26,10 +26,10 @@ from optimal_frontier.simulation import synthetic_world
 from optimal_frontier.simulation.worlds import Realised
 from optimal_frontier.state.embedded import EmbeddedServer
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / part) for part in ("", "frontier")]
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from played_crawl import Play  # noqa: E402  # tests are not installed
-from timed_namespace import START, open_namespace  # noqa: E402  # neither
+from frontier.played_crawl import Play  # tests are not installed
+from timed_namespace import START, open_namespace  # neither
 
 FACTORS = {"steady": 1.0, "half": 0.5, "double": 2.0, "outage": 1.0}
 
@@ -77,7 +77,7 @@ def played(socket: str, case: str, seed: int, options: argparse.Namespace, name:
     play.until(horizon)
     best = solve_periodic(realised.importance, rates, rate * factor).objective
     store.connection.close()
-    return tuple(play.freshness(event + later * round_s, horizon, rates) / best for later in (0.0, 1.0))
+    return play.freshness(event, horizon, rates) / best, play.freshness(event + round_s, horizon, rates) / best
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ Key = tuple[str, str, int, int]
 
 
 @contextlib.contextmanager
-def first_edition():
+def first_edition() -> Iterator[str]:
     """A tree of the first edition for as long as it is needed."""
     with tempfile.TemporaryDirectory() as folder:
         archive = subprocess.run(["git", "-C", HERE.parent, "archive", FIRST_EDITION, "optimal_frontier"], check=True, capture_output=True)
@@ -72,9 +73,10 @@ def show(found: dict[Key, dict[str, dict[int, float]]]) -> None:
         seeds = sorted(set(runs["price"]).intersection(*rivals.values()))
         if not seeds:
             continue
-        means = {name: float(np.mean([values[seed] for seed in seeds])) for name, values in {**rivals, "price": runs["price"]}.items()}
+        compared = rivals | {"price": runs["price"]}
+        means = {name: float(np.mean([values[seed] for seed in seeds])) for name, values in compared.items()}
         best = max(rivals, key=lambda name: means[name], default="price")
-        apart = np.array([runs["price"][seed] - {**rivals, **runs}[best][seed] for seed in seeds])
+        apart = np.array([runs["price"][seed] - compared[best][seed] for seed in seeds])
         error = 2.0 * apart.std(ddof=1) / np.sqrt(len(seeds)) if len(seeds) > 1 else float("nan")
         fetches = "one at a time" if flight == batch == 1 else f"{flight} in flight" if batch == 1 else f"{batch} at a time"
         cells = " ".join(f"{means[name]:7.4f}" if name in means else f"{'-':>7}" for name in ("edf", "index", "price"))

@@ -12,16 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from visits.largest_calls import LargestCalls
+from visits.server import Server
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from benchmarks.visits.largest_calls import LargestCalls
-from benchmarks.visits.server import Server
 from optimal_frontier.state.connection import connect
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.redis_url import parse_redis_url

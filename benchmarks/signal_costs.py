@@ -69,7 +69,8 @@ def compared(signals: Sequence[Signals], visit: Visit, repeats: int) -> NDArray[
     """
     plain, watched = handouts(()), handouts(signals)
     found = np.array([(visit_us(plain, visit), visit_us(watched, visit)) for _ in range(repeats)])
-    return np.median(np.column_stack([found, found[:, 1] - found[:, 0]]), axis=0)
+    medians: NDArray[np.float64] = np.median(np.column_stack([found, found[:, 1] - found[:, 0]]), axis=0)
+    return medians
 
 
 def record(visits: int) -> tuple[float, ...]:

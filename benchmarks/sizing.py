@@ -13,18 +13,14 @@ import argparse
 import json
 import multiprocessing
 import resource
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
+from plans import World, opened
+from state_visits import measure, visit
+from visits.partition import PartitionVisits
+from visits.server import Server, host_of
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from benchmarks.plans import World, opened
-from benchmarks.state_visits import measure, visit
-from benchmarks.visits.partition import PartitionVisits
-from benchmarks.visits.server import Server, host_of
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import NewPage

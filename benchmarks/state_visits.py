@@ -12,16 +12,12 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from benchmarks.visits.first_edition import FirstEditionVisits
-from benchmarks.visits.partition import BareLoop, PartitionVisits
-from benchmarks.visits.server import Server
+from visits.first_edition import FirstEditionVisits
+from visits.partition import BareLoop, PartitionVisits
+from visits.server import Server
 
 BATCHES = (16, 64, 256)
 #: Visits of one round.
@@ -105,8 +101,8 @@ def main() -> None:
             if hasattr(system, "write_plan"):
                 server.watch_calls(SLOW_S)
                 visit_under_plan(system, VISITS)
-                calls = server.slow_calls()
-                print(json.dumps({"system": name, "under_a_plan": [len(calls), max(calls, default=0.0)]}), flush=True)
+                taken = server.slow_calls()
+                print(json.dumps({"system": name, "under_a_plan": [len(taken), max(taken, default=0.0)]}), flush=True)
         for name, (server, system) in made.items():
             if name.startswith("first"):
                 continue

@@ -31,6 +31,10 @@ DEPLOYS = 5
 CHOICES = ((3, 0.75), (4, 0.5), (4, 0.75), (5, 0.75), (8, 0.75))
 
 
+#: Number of a page -> its row, and its edition and the sum of its listed prices at the last visit.
+Rows = dict[int, tuple[Row, tuple[int, int]]]
+
+
 def text_hash(*parts: object) -> int:
     return crc32(repr(parts).encode())
 
@@ -61,7 +65,8 @@ class World:
         if self.kind == "deploys":
             happenings += [((turn + 0.5) * end / DEPLOYS, 2, 0) for turn in range(DEPLOYS)]
         listed = np.zeros(pages, np.int64)
-        judge, rows = TemplateEvents(), {}
+        judge = TemplateEvents()
+        rows: Rows = {}
         for at, what, page in sorted(happenings):
             if what == 2:
                 template += 1
@@ -73,7 +78,7 @@ class World:
             else:
                 self._visit(judge, rows, at, page, template, listed[page])
 
-    def _visit(self, judge: TemplateEvents, rows: dict, at: float, page: int, template: int, listed: int) -> None:
+    def _visit(self, judge: TemplateEvents, rows: Rows, at: float, page: int, template: int, listed: int) -> None:
         number = int(self.state[page])
         own = {"stock": ("stock", number % 2), "counters": ("version", number)}.get(self.kind, (page, number))
         total = (text_hash("page", page) + text_hash(*own) + text_hash("footer", template) + int(listed)) % 2**32

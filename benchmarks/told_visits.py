@@ -17,16 +17,13 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from visits.partition import PartitionVisits
+from visits.server import Server
 
-from benchmarks.visits.partition import PartitionVisits
-from benchmarks.visits.server import Server
 from optimal_frontier.frontier.dispatching.word_taking import take_in
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.judge import Context, judge, told
@@ -196,7 +193,8 @@ def main() -> None:
             for name, figure in figures.items():
                 more = {what: round(figure[what] - figures["neither"][what], 1) for what in figure}
                 print(json.dumps({of: name, "us_a_visit": {what: round(us, 1) for what, us in figure.items()}, "more": more}))
-        print(json.dumps({"clocks": crawls["clocks"].planner.keeper.fields(0), "both": crawls["both"].planner.keeper.fields(0)}))
+        keepers = {name: crawl.planner.keeper for name, crawl in crawls.items()}
+        print(json.dumps({name: keeper.fields(0) for name, keeper in keepers.items() if keeper is not None}))
         print(json.dumps({"us_a_word_taken_in": [round(us, 1) for us in crawls["feed"].taken_in(given.pages)]}))
     finally:
         for server in servers:

@@ -11,6 +11,7 @@ mean, the lowest, and how often the two are equal.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from time import process_time
 
 import numpy as np
@@ -21,7 +22,7 @@ from optimal_frontier.optimization import Exponential, Pareto, QuasiDeterministi
 TIMES = {4: 20_000, 12: 20_000, 24: 4000, 48: 2000}
 
 
-def seconds(call, *arguments) -> float:
+def seconds(call: Callable[..., object], *arguments: object) -> float:
     begin = process_time()
     call(*arguments)
     return process_time() - begin
@@ -33,16 +34,16 @@ def costs(n: int) -> None:
     models = (Exponential(1 / mean), Weibull.from_mean(mean, rng.uniform(0.35, 0.6, n)), Pareto.from_mean(mean, rng.uniform(1.01, 4, n)))
     print(f"{n:,} pages, seconds        staleness  decrease  crawls_worth")
     for model in models:
-        times = [seconds(model.staleness, crawls, 1.0), seconds(model.decrease, crawls, 1.0), seconds(model.crawls_worth, price, 1.0)]
-        print(f"{type(model).__name__:<29}" + "".join(f"{time:9.2f} " for time in times))
+        spent = [seconds(model.staleness, crawls, 1.0), seconds(model.decrease, crawls, 1.0), seconds(model.crawls_worth, price, 1.0)]
+        print(f"{type(model).__name__:<29}" + "".join(f"{time:9.2f} " for time in spent))
     n //= 10
     print(f"\n{n:,} quasi-deterministic pages, seconds    first  next  crawl_times")
     for count in (10, 24, 50):
         times, probabilities, crawls = np.sort(rng.random((n, count)), axis=1), rng.random((n, count)), rng.integers(0, count, n)
         for method in ("greedy", "exact"):
-            model = QuasiDeterministic(times, probabilities, method=method)
-            first, after = seconds(model.staleness, crawls, 1.0), seconds(model.decrease, crawls, 1.0)
-            print(f"Q = {count}, {method:<32}{first:9.2f}{after:6.3f}{seconds(model.crawl_times, crawls, 1.0):9.2f}")
+            late = QuasiDeterministic(times, probabilities, method=method)
+            first, after = seconds(late.staleness, crawls, 1.0), seconds(late.decrease, crawls, 1.0)
+            print(f"Q = {count}, {method:<32}{first:9.2f}{after:6.3f}{seconds(late.crawl_times, crawls, 1.0):9.2f}")
 
 
 def losses() -> None:

@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 from optimal_frontier.state.connection import Connection
 
 
-class QuickClient(redis.Redis):
+class QuickClient(redis.Redis):  # type: ignore[misc]  # redis is untyped
     """As `redis.Redis`, but that pipelines send and read on a connection of their thread, and that is all."""
 
     def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Any:

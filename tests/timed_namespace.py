@@ -119,8 +119,8 @@ class TimedNamespace(Namespace):
     def add(self, *pages: NewPage, k: int = 0) -> list[Any]:
         return [one for reply in self.run(add_calls(k, pages)) for one in reply]
 
-    def ask(self, n: int = 1, *, k: int = 0, **asked: Any) -> Dispatched:
-        return parse_dispatch(k, self.run([dispatch_call(k, Ask(n, **{"lease": 1e6, **asked}))])[0])
+    def ask(self, n: int = 1, *, k: int = 0, lease: float = 1e6, **asked: Any) -> Dispatched:
+        return parse_dispatch(k, self.run([dispatch_call(k, Ask(n, lease=lease, **asked))])[0])
 
     def dispatch(self, n: int = 1, *, k: int = 0, **asked: Any) -> list[Handout]:
         return self.ask(n, k=k, **asked).handouts

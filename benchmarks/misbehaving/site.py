@@ -26,6 +26,7 @@ import threading
 import time
 from collections import Counter
 from email.utils import formatdate, parsedate_to_datetime
+from functools import partial
 from typing import Final
 
 from misbehaving.pages import TruePage
@@ -87,7 +88,7 @@ class MisbehavingSite:
         self._stop = asyncio.Event()
         servers = []
         for host in HOSTS:
-            server = await asyncio.start_server(lambda r, w, host=host: self._connection(host, r, w), "127.0.0.1", 0)
+            server = await asyncio.start_server(partial(self._connection, host), "127.0.0.1", 0)
             self.ports[host] = server.sockets[0].getsockname()[1]
             servers.append(server)
         self.began = time.time()

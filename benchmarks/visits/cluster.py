@@ -6,6 +6,7 @@ import random
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import redis
@@ -65,7 +66,7 @@ class ClusterNodes:
             process.wait()
         self.folder.cleanup()
 
-    def _wait(self, is_so) -> None:  # type: ignore[no-untyped-def]  # redis-py's clients have no types
+    def _wait(self, is_so: Callable[[redis.Redis], object]) -> None:
         end = time.monotonic() + PATIENCE_S
         for client in self.clients:
             while True:

@@ -29,7 +29,7 @@ class FirstEditionVisits:
         packed = subprocess.run(archive, check=True, capture_output=True).stdout
         with tarfile.open(fileobj=io.BytesIO(packed)) as files:
             files.extractall(self.folder.name, filter="data")
-        paths = os.pathsep.join((self.folder.name, str(here.parents[2])))
+        paths = os.pathsep.join((self.folder.name, str(here.parents[1])))
         self.process = subprocess.Popen(
             [sys.executable, str(here), server.socket, str(pages), str(hosts), str(host_delay)],
             stdin=subprocess.PIPE,
@@ -74,10 +74,10 @@ def serve(socket: str, pages: int, hosts: int, host_delay: float) -> None:
     from optimal_frontier.frontier.planner import Planner
     from optimal_frontier.state.store import Store
 
-    from benchmarks.visits.server import host_of, url_of
     from optimal_frontier.settings import FrontierSettings
     from optimal_frontier.state.connection import connect, parse_redis_url
     from optimal_frontier.state.records import NewPage, Observation, encode_record
+    from visits.server import host_of, url_of
 
     def cpu_s() -> float:
         said = client.info("cpu")
@@ -99,7 +99,8 @@ def serve(socket: str, pages: int, hosts: int, host_delay: float) -> None:
         stored = content if is_first else b""
         return [Observation(h.slot, h.token, "ok", time.monotonic(), 0, *posteriors[h.slot], stored, 0.0, 0.0) for h in handouts]
 
-    added, seen = 0.0, []
+    added = 0.0
+    seen: list[Any] = []
     for at in range(0, pages, 1000):
         new = [
             NewPage(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 import time
 from pathlib import Path
+from typing import Any
 
-from benchmarks.visits.cluster import ClusterNodes
-from benchmarks.visits.server import Server, host_of, url_of
 from optimal_frontier.state.connection import connect
 from optimal_frontier.state.messages import KEEP, Handout, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
@@ -15,6 +14,8 @@ from optimal_frontier.state.partition import BATCH, Ask, add_calls, dispatch_cal
 from optimal_frontier.state.records import pack_record
 from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import Row, pack_numbers
+from visits.cluster import ClusterNodes
+from visits.server import Server, host_of, url_of
 
 #: Visits a second that deadlines are spread over, about what one client makes.
 SPREAD = 5000
@@ -62,7 +63,7 @@ class PartitionVisits:
         self.ids.append(self.rng.randbytes(12))
         return NewPage(self.ids[-1], host, row, 0.0, pack_record({"url": url_of(i, hosts)}, host))
 
-    def _run(self, calls: list[Call]) -> list[object]:
+    def _run(self, calls: list[Call]) -> list[Any]:
         return self.namespace.run(calls)
 
     def step(self, n: int, share: float = 0.2) -> int:
@@ -72,7 +73,7 @@ class PartitionVisits:
         ended = self._ended()
         k = self.turn = (self.turn + 1) % self.namespace.partitions
         results = self._run([*ended, *(dispatch_call(k, ask) for ask in asks)])
-        self.held = [handout for reply in results[len(ended) :] for handout in parse_dispatch(k, reply).handouts]  # type: ignore[arg-type]
+        self.held = [handout for reply in results[len(ended) :] for handout in parse_dispatch(k, reply).handouts]
         self.visits[k] += len(self.held)
         return len(self.held)
 

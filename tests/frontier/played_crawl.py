@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -104,7 +105,7 @@ class Play:
 
     # Pages.
 
-    def add_page(self, name: str, shape: float = 0.0, time: float = 0.0, **values: object) -> int:
+    def add_page(self, name: str, shape: float = 0.0, time: float = 0.0, **values: Any) -> int:
         """Add a page, host and path, with what is believed of it; return its number."""
         url = f"http://{name}"
         new = new_page(self.settings, identity(name), url, {"url": url}, **values)
@@ -116,7 +117,7 @@ class Play:
         self._new.append(new)
         return len(self.names) - 1
 
-    def add(self, n: int, hosts: int = 3, name: str = "h{host}/{page}", seed: int | None = None, **values: object) -> list[int]:
+    def add(self, n: int, hosts: int = 3, name: str = "h{host}/{page}", seed: int | None = None, **values: Any) -> list[int]:
         """Add pages with random posteriors and importance."""
         rng = np.random.default_rng(n if seed is None else seed)
         return [
@@ -128,7 +129,7 @@ class Play:
             for i in range(n)
         ]
 
-    def add_known(self, importance: Sequence[float], change_rate: Sequence[float], hosts: int = 10, name: str = "h{host}/{page}") -> None:
+    def add_known(self, importance: Iterable[float], change_rate: Iterable[float], hosts: int = 10, name: str = "h{host}/{page}") -> None:
         """Add pages whose change rates are known."""
         for i, (weight, rate) in enumerate(zip(importance, change_rate, strict=True)):
             self.add_page(name.format(host=i % hosts, page=i), _KNOWN, _KNOWN / float(rate), importance=float(weight))
@@ -186,7 +187,7 @@ class Play:
         wait, rate = float(outcome.wait or 0.0), self.dispatcher.settings.crawl_rate
         if held or (outcome.handouts and (rate is None or self.is_prompt)):
             wait = _SOON_S
-        elif outcome.handouts:
+        elif outcome.handouts and rate is not None:
             # The budget has no other fetch before.
             wait = max(min(wait, 1.0 / rate), _SOON_S)
         else:
