@@ -118,6 +118,7 @@ def crawl(site: MisbehavingSite, folder: Path, pages: int, seconds: float) -> No
     with (folder / "log.txt").open("wb") as log:
         subprocess.run([sys.executable, "-m", "scrapy", "runspider", "spider.py"], cwd=folder, stdout=log, stderr=log, timeout=seconds + 60)
 
+
 #: The last call of a traceback is one of ours: its lines of code end it.
 RAISED_BY_US = re.compile(r'^  File "[^"]*/optimal_frontier/[^"]*".*\n(?:    .*\n)*(?!  )', re.MULTILINE)
 
