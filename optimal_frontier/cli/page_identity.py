@@ -7,7 +7,7 @@ from typing import Any
 
 from optimal_frontier.cli.project import Workplace, opened_namespace, project_fingerprinter
 from optimal_frontier.errors import ConfigurationError, StateError, StateUnavailableError
-from optimal_frontier.frontier.admitting.identity import FRONTERAS, SCRAPYS, claim_identity
+from optimal_frontier.frontier.admitting.claimed_identity import FRONTERAS, SCRAPYS, claim_identity
 from optimal_frontier.state.namespace import Namespace
 
 #: URL -> identity of its page, 20 bytes.

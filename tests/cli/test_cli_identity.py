@@ -11,7 +11,7 @@ import pytest
 from scrapy import Request
 
 from optimal_frontier.cli.page_identity import identity
-from optimal_frontier.frontier.admitting.identity import SCRAPYS
+from optimal_frontier.frontier.admitting.claimed_identity import SCRAPYS
 from optimal_frontier.frontier.admitting.url_folding import UrlFolding
 from optimal_frontier.integrations.frontera.url_identity import UrlIdentity
 from optimal_frontier.integrations.scrapy import CanonicalFingerprinter

@@ -10,7 +10,7 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.request import RequestFingerprinter, fingerprint
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.admitting.identity import SCRAPYS, claim_identity
+from optimal_frontier.frontier.admitting.claimed_identity import SCRAPYS, claim_identity
 from optimal_frontier.integrations.scrapy import CanonicalFingerprinter
 from optimal_frontier.integrations.scrapy.fingerprinter import describe, described
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
-from optimal_frontier.frontier.admitting.identity import SCRAPYS, claim_identity
+from optimal_frontier.frontier.admitting.claimed_identity import SCRAPYS, claim_identity
 from optimal_frontier.frontier.dispatching.completion import Completion
 from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.draining import Converted, Drain

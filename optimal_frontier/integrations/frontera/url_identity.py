@@ -11,7 +11,7 @@ from w3lib.url import canonicalize_url
 from w3lib.util import to_bytes
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.admitting.identity import FRONTERAS
+from optimal_frontier.frontier.admitting.claimed_identity import FRONTERAS
 
 #: Where Frontera's middleware puts the fingerprint of a URL, and what it knows of its domain.
 URL_FINGERPRINT: Final = b"fingerprint"

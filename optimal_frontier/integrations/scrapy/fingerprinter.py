@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter, fingerprint
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.frontier.admitting.identity import SCRAPYS
+from optimal_frontier.frontier.admitting.claimed_identity import SCRAPYS
 from optimal_frontier.frontier.admitting.url_folding import UrlFolding
 from optimal_frontier.settings import PREFIX
 from optimal_frontier.settings.urls import IGNORED, parse_folds, parse_names

@@ -8,8 +8,8 @@ import pytest
 from clocked_namespace import ClockedNamespace, fingerprint, page_of, settings_of
 
 from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.frontier.admitting.claimed_identity import claim_identity
 from optimal_frontier.frontier.admitting.hosts import host_of
-from optimal_frontier.frontier.admitting.identity import claim_identity
 from optimal_frontier.frontier.admitting.pages import new_page, pattern_number
 from optimal_frontier.frontier.admitting.revival import LONGEST_RETIREMENT_S, REVIVED_AFTER_S, revived
 from optimal_frontier.state.messages import page_of as known_by
