@@ -36,6 +36,29 @@ def test_start_requests_and_links_are_pages(crawl: Crawler, site: MisbehavingSit
     assert state.at(site.url("/static/a"))["changes"] == 0
 
 
+@pytest.mark.parametrize("limit", ["DEPTH_LIMIT", "of_MAX_DEPTH"])
+def test_front_page_that_all_pages_link_to_stays_no_link_away(limit: str, crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Else what appears on it later would be beyond the limit of depth."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/", dont_filter=True)
+            def parse(self, response):
+                note(url=response.url, depth=response.meta["depth"])
+                for link in response.css("a"):
+                    yield response.follow(link)
+    """
+    links = '<a href="/">home</a><a href="/static/{}">static</a>'
+    site.answers |= {"/": (200, links.format("old"), {}), "/static/old": (200, links.format("far"), {})}
+    with crawl(spider, **{limit: 2}) as running:
+        running.until(lambda: _visits(state, site.url("/static/old")) >= 2 and _visits(state, site.url("/")) >= 3)
+        site.answers["/"] = (200, links.format("new"), {})
+        running.until(lambda: _visits(state, site.url("/static/new")) >= 1)
+        running.stop()
+    assert {line["depth"] for line in running.record if line["url"] == site.url("/")} == {0}
+    assert {line["depth"] for line in running.record if line["url"] == site.url("/static/far")} == {2}
+
+
 ONCE = """
     class Tester(Base):
         def first(self):

@@ -16,12 +16,16 @@ class KnownPages:
     A page may be linked from several pages, each with a record of its own (another callback, other meta). The record that was yielded last
     is stored. Each of those pages that goes on saying what it said before says nothing new: so they do not overwrite one another at each
     visit, and a page that says something else than before is heard.
+
+    A page is as deep as the shortest way to it that this process has seen: a front page that all pages link to stays a front page.
     """
 
     def __init__(self) -> None:
         self._said: dict[bytes, int] = {}
         #: By page and parent: what a parent said when that was not what was stored.
         self._by_parent: dict[tuple[bytes, bytes], int] = {}
+        #: Of the first pages; kept when all else is told anew, as the next one to tell may be the deepest.
+        self._depths: dict[bytes, int] = {}
         self._generation = 0
         self._until = 0.0
 
@@ -56,6 +60,27 @@ class KnownPages:
         if self._said.get(page, said) != said:
             self._by_parent[page, parent] = said
         self._said[page] = said
+
+    def depth(self, page: bytes, found: int) -> int:
+        """Return how many links a page is away from a start request, where ``found`` is by the way that it was found now.
+
+        Examples
+        --------
+        >>> known = KnownPages()
+        >>> known.note_depth(b"page", 0)
+        >>> known.depth(b"page", 2), known.depth(b"another", 2)
+        (0, 2)
+        """
+        return min(found, self._depths.get(page, found))
+
+    def is_nearer(self, page: bytes, found: int) -> bool:
+        """Tell whether ``found`` is news of a page: all ways that are known are longer."""
+        return found < self._depths.get(page, found)
+
+    def note_depth(self, page: bytes, found: int) -> None:
+        """Remember a way to a page."""
+        if page in self._depths or len(self._depths) < MOST_PAGES:
+            self._depths[page] = self.depth(page, found)
 
     def drop(self, page: bytes) -> None:
         """Forget what was told of one page, and by requests without a parent."""

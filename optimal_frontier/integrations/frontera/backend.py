@@ -32,7 +32,7 @@ from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.guarded_manager import guard
 from optimal_frontier.integrations.frontera.plain_visits import Lent, LentRequests, plain_visit
 from optimal_frontier.integrations.frontera.request_pages import RequestPages
-from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION, SOURCE, request_of
+from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION, SOURCE, depth_of, request_of
 from optimal_frontier.integrations.frontera.url_identity import URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
 from optimal_frontier.state.downloader_limits import TELL_S, DownloaderLimits
@@ -256,6 +256,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         """Return the request of a handout; None where what is stored cannot be one, which ends its lease."""
         try:
             self._hosts.note(handout.record["url"])
+            self._pages.known.note_depth(handout.page, depth_of(handout.record.get("meta") or {}))
             if not self._attached:
                 if (turn := self.session.courier.use_turn(handout.host)) is not None:
                     self.session.courier.note_start(handout.host, turn)  # nobody tells when it is fetched

@@ -23,6 +23,7 @@ from optimal_frontier.integrations.frontera.requests import (
     IS_WANTED,
     KIND,
     LASTMOD,
+    at_depth,
     depth_of,
     importance_of,
     record_of,
@@ -30,7 +31,7 @@ from optimal_frontier.integrations.frontera.requests import (
 )
 from optimal_frontier.integrations.frontera.url_identity import DOMAIN, URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.messages import Handout, NewPage
+from optimal_frontier.state.messages import Handout, NewPage, page_of
 from optimal_frontier.state.records import REQUEST
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
@@ -113,15 +114,20 @@ class RequestPages:
         is_link, is_wanted = bool(parent) or IS_LINK in request.meta, IS_WANTED in request.meta
         said = said_by(request) if kind != TRANSIENT else 0
         lastmod = self._lastmod(request) if kind == ACTIVE else None
+        page, depth = page_of(identity), depth_of(request.meta)
+        least = self.known.depth(page, depth)
         # A sitemap's word is news also where it is the old one: the page has not changed since.
-        if kind != TRANSIENT and lastmod is None and not is_wanted and self.known.is_said(identity, parent, said):
+        is_news = kind == TRANSIENT or lastmod is not None or is_wanted or self.known.is_nearer(page, depth)
+        if not is_news and self.known.is_said(identity, parent, said):
             return None
         self._hosts.note(request.url)
-        if is_link and self._is_trapped(request):
+        if is_link and self._is_trapped(request.url, depth):
             if kind != TRANSIENT:
                 self.known.note(identity, parent, said)
             return None
         record = record_of(request, without=self._spared(request))
+        if kind != TRANSIENT and least < depth:
+            record = at_depth(record, least)
         # What no crawler would take out of the store again must not go in: it would be put aside there, and never fetched.
         fault = fault_of_record(record, host_of(request.url), self._settings.schemes)
         if fault:
@@ -141,6 +147,7 @@ class RequestPages:
         )
         if kind != TRANSIENT:
             self.known.note(identity, parent, said)  # last, as what cannot be stored is not known
+            self.known.note_depth(page, depth)
         return replace(new, is_wanted=True) if is_wanted and kind == ACTIVE else new
 
     def page_of(self, request: Any) -> NewPage:
@@ -156,12 +163,12 @@ class RequestPages:
         assert page is not None  # it is not known, and no link
         return page
 
-    def _is_trapped(self, request: Any) -> bool:
+    def _is_trapped(self, url: str, depth: int) -> bool:
         most = self._settings.max_depth
-        if most is not None and depth_of(request) > most:
-            self._trap("depth", request.url)
-        elif is_trap(request.url, self._settings.url_limits):
-            self._trap("url", request.url)
+        if most is not None and depth > most:
+            self._trap("depth", url)
+        elif is_trap(url, self._settings.url_limits):
+            self._trap("url", url)
         else:
             return False
         return True

@@ -193,6 +193,17 @@ def scrapy_response(response: Any) -> Any:
     return kind(response.url, status=int(response.status_code), headers=headers, body=body)
 
 
-def depth_of(request: Any) -> int:
-    """Return how many links a Frontera request is away from a start request, as far as Scrapy's DepthMiddleware or Frontera says so."""
-    return int((request.meta.get(_SCRAPY_META) or {}).get("depth", request.meta.get(b"depth", 0)))
+def depth_of(meta: Mapping[Any, Any]) -> int:
+    """Return how many links a Frontera request with ``meta`` is away from a start request, by Scrapy's DepthMiddleware or by Frontera."""
+    depth = (meta.get(_SCRAPY_META) or {}).get("depth", meta.get(b"depth", 0))
+    return depth if isinstance(depth, int) else 0
+
+
+def at_depth(record: dict[Any, Any], depth: int) -> dict[Any, Any]:
+    """Return a record with another depth in it; ``depth_of`` its meta is above 0."""
+    meta = dict(record["meta"])
+    if "depth" in (meta.get(_SCRAPY_META) or {}):
+        meta[_SCRAPY_META] = {**meta[_SCRAPY_META], "depth": depth}
+    else:
+        meta[b"depth"] = depth
+    return {**record, "meta": meta}

@@ -64,8 +64,10 @@ def test_what_is_remembered_has_a_bound(monkeypatch):
     for at in range(100):
         known.note(b"%d" % at, b"", 1)
         known.note(b"same", b"%d" % at, at)
+        known.note_depth(b"%d" % at, 1)
     assert len(known._said) <= 10
     assert len(known._by_parent) <= 10
+    assert list(known._depths) == [b"%d" % at for at in range(10)]
 
 
 def test_what_is_dropped_is_told_again_whoever_said_it_last():
@@ -74,3 +76,14 @@ def test_what_is_dropped_is_told_again_whoever_said_it_last():
     assert rounds(known, (b"a", 1), (b"", 2)) == 2
     known.drop(b"page")
     assert rounds(known, (b"", 2)) == 1
+
+
+def test_the_shortest_way_to_a_page_counts_also_when_all_else_is_told_anew():
+    """And one that is shorter still is news."""
+    known = KnownPages()
+    known.note_depth(b"page", 3)
+    assert (known.is_nearer(b"page", 3), known.is_nearer(b"page", 2)) == (False, True)
+    known.note_depth(b"page", 2)
+    known.note_depth(b"page", 5)
+    known.refresh(1, LASTS_S)
+    assert (known.depth(b"page", 9), known.depth(b"page", 1), known.is_nearer(b"page", 2)) == (2, 1, False)
