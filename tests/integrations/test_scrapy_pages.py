@@ -59,6 +59,34 @@ def test_front_page_that_all_pages_link_to_stays_no_link_away(limit: str, crawl:
     assert {line["depth"] for line in running.record if line["url"] == site.url("/static/far")} == {2}
 
 
+@pytest.mark.parametrize("path", ["/front", "/moved/front"])
+def test_front_page_that_links_to_itself_as_to_any_page_keeps_its_callback(
+    path: str, crawl: Crawler, site: MisbehavingSite, state: State
+) -> None:
+    """Else nobody would look for links on it after the first visit. Also where it has moved, and in the next run."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "%s", dont_filter=True, cb_kwargs={"by": "start"})
+            def parse(self, response, by):
+                note(url=response.url, by=by)
+                for link in response.css("a"):
+                    yield response.follow(link, self.page)
+            def page(self, response):
+                note(url=response.url, by="page")
+    """
+    links = '<a href="/front">front page</a><a href="/static/{}">static</a>'
+    for found in ("old", "new"):
+        site.answers["/front"] = (200, links.format(found), {})
+        with crawl(spider % path) as running:
+            visits = site.count("/front")
+            running.until(lambda visits=visits: site.count("/front") >= visits + 4)
+            site.answers["/front"] = (200, links.format(found + "er"), {})
+            running.until(lambda found=found: _visits(state, site.url(f"/static/{found}er")) >= 1)
+            running.stop()
+    assert {line["by"] for line in running.record if line["url"] == site.url("/front")} == {"start"}
+
+
 ONCE = """
     class Tester(Base):
         def first(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
@@ -15,7 +16,7 @@ from optimal_frontier.state.messages import PAGE_BYTES, Announcement, Handout, M
 from optimal_frontier.state.records import pack_record
 from optimal_frontier.state.rows import ACTIVE, FAR_S, LEAST_IMPORTANCE, MOST_IMPORTANCE, ONCE, TIMED, TRANSIENT, Row
 
-__all__ = ["directory_number", "host_of", "move_of", "names_of", "new_page", "pattern_number"]
+__all__ = ["directory_number", "host_of", "move_of", "moved_record", "names_of", "new_page", "pattern_number"]
 
 #: Headers that one site was trusted with, and another is not.
 _PRIVATE_HEADERS: Final = frozenset({"authorization", "cookie"})
@@ -168,16 +169,27 @@ def move_of(settings: FrontierSettings, observation: Observation, target: bytes,
         Where the page is now.
     """
     handout = observation.handout
-    before = str(handout.record["url"])
-    record = {**handout.record, "url": url}
-    if url.partition("://")[0] != before.partition("://")[0] or host_of(url) != host_of(before):
-        # What one site was trusted with is nothing for another.
-        record.pop("cookies", None)
-        record["headers"] = {k: v for k, v in (record.get("headers") or {}).items() if _is_shared(k)}
-        if not record["headers"]:
-            del record["headers"]
     stated = handout.stated if handout.stated > 0 else None
-    return Move(observation, new_page(settings, target, url, record, importance=stated), before)
+    page = new_page(settings, target, url, moved_record(handout.record, url), importance=stated)
+    return Move(observation, page, str(handout.record["url"]))
+
+
+def moved_record(record: Mapping[Any, Any], url: str) -> dict[Any, Any]:
+    """Return a record for another URL, without what one site was trusted with where that is of another site.
+
+    Examples
+    --------
+    >>> moved_record({"url": "http://a.example/", "cookies": {"id": 1}}, "http://b.example/")
+    {'url': 'http://b.example/'}
+    """
+    before = str(record["url"])
+    moved = {**record, "url": url}
+    if url.partition("://")[0] != before.partition("://")[0] or host_of(url) != host_of(before):
+        moved.pop("cookies", None)
+        moved["headers"] = {k: v for k, v in (record.get("headers") or {}).items() if _is_shared(k)}
+        if not moved["headers"]:
+            del moved["headers"]
+    return moved
 
 
 def _is_shared(header: Any) -> bool:

@@ -32,7 +32,7 @@ from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.guarded_manager import guard
 from optimal_frontier.integrations.frontera.plain_visits import Lent, LentRequests, plain_visit
 from optimal_frontier.integrations.frontera.request_pages import RequestPages
-from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION, SOURCE, depth_of, request_of
+from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION, SOURCE, request_of
 from optimal_frontier.integrations.frontera.url_identity import URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
 from optimal_frontier.state.downloader_limits import TELL_S, DownloaderLimits
@@ -256,7 +256,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         """Return the request of a handout; None where what is stored cannot be one, which ends its lease."""
         try:
             self._hosts.note(handout.record["url"])
-            self._pages.known.note_depth(handout.page, depth_of(handout.record.get("meta") or {}))
+            handout.record = self._pages.record_of(handout)
             if not self._attached:
                 if (turn := self.session.courier.use_turn(handout.host)) is not None:
                     self.session.courier.note_start(handout.host, turn)  # nobody tells when it is fetched
@@ -382,6 +382,12 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             self.moves += 1
         if not self._attached:
             self._settle()
+
+    def note_move(self, observation: Observation) -> None:
+        """Take note of a visit that shows its page at another URL, before what is found there comes in."""
+        move = self._move_of(observation)
+        if move is not None:
+            self._pages.note_move(observation.handout, move)
 
     def _move_of(self, observation: Observation) -> Move | None:
         """Return the move of a page to where it was found; None if it is the same page there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from w3lib.util import to_bytes
 
@@ -13,9 +13,10 @@ from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.frontier.admitting.addresses import refusal_of
 from optimal_frontier.frontier.admitting.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.admitting.known_pages import KnownPages
-from optimal_frontier.frontier.admitting.pages import new_page
+from optimal_frontier.frontier.admitting.pages import moved_record, new_page
 from optimal_frontier.frontier.admitting.stored_requests import fault_of_record
 from optimal_frontier.frontier.admitting.traps import REASONS, is_trap
+from optimal_frontier.frontier.dispatching.revising import split_alias
 from optimal_frontier.integrations.frontera.requests import (
     ANNOUNCEMENT,
     FINGERPRINT,
@@ -31,11 +32,14 @@ from optimal_frontier.integrations.frontera.requests import (
 )
 from optimal_frontier.integrations.frontera.url_identity import DOMAIN, URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.messages import Handout, NewPage, page_of
-from optimal_frontier.state.records import REQUEST
+from optimal_frontier.state.messages import Handout, Move, NewPage, page_of
+from optimal_frontier.state.records import REQUEST, callbacks_of, decode_record, encode_record
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
+
+#: Start requests that are remembered.
+_MOST_STARTS: Final = 10_000
 
 
 class RequestPages:
@@ -67,6 +71,8 @@ class RequestPages:
         self._trap = trap
         self._is_scrapys = False
         self._warned_lastmod = False
+        #: By page: the encoded records of requests that were found on no page, in this run. Callbacks may change what is in a request.
+        self._starts: dict[bytes, bytes] = {}
         self.known = KnownPages()
         self.identify: Callable[[Any], bytes] = urls.of
 
@@ -125,8 +131,9 @@ class RequestPages:
             if kind != TRANSIENT:
                 self.known.note(identity, parent, said)
             return None
-        record = record_of(request, without=self._spared(request))
-        if kind != TRANSIENT and least < depth:
+        start = self._start_against({"meta": request.meta}, page) if is_link and kind != TRANSIENT else None
+        record = start or record_of(request, without=self._spared(request))
+        if kind != TRANSIENT and least < depth_of(record.get("meta") or {}):
             record = at_depth(record, least)
         # What no crawler would take out of the store again must not go in: it would be put aside there, and never fetched.
         fault = fault_of_record(record, host_of(request.url), self._settings.schemes)
@@ -148,7 +155,40 @@ class RequestPages:
         if kind != TRANSIENT:
             self.known.note(identity, parent, said)  # last, as what cannot be stored is not known
             self.known.note_depth(page, depth)
+            if not is_link and (page in self._starts or len(self._starts) < _MOST_STARTS):
+                self._starts[page] = encode_record(record)
         return replace(new, is_wanted=True) if is_wanted and kind == ACTIVE else new
+
+    def record_of(self, handout: Handout) -> dict[Any, Any]:
+        """Return the record by which a page is fetched: that by which it was asked for, also where it had another name then."""
+        record, names = handout.record, tuple(split_alias(name)[1] for name in handout.memory.aliases)
+        start = self._start_against(record, *names)
+        if start is not None:
+            record = moved_record(start, record["url"])
+            self._starts[handout.page] = encode_record(record)
+        depth = depth_of(record.get("meta") or {})
+        least = min(self.known.depth(name, depth) for name in (handout.page, *names))
+        self.known.note_depth(handout.page, least)
+        return record if least == depth else at_depth(record, least)
+
+    def note_move(self, handout: Handout, move: Move) -> None:
+        """Let a page that is found at another URL be there what it was, before what is found on it is taken in: it may link to itself."""
+        target, depth = move.target.page, depth_of(handout.record.get("meta") or {})
+        self.known.note_depth(target, self.known.depth(handout.page, depth))
+        if handout.page in self._starts:
+            start = decode_record(self._starts[handout.page])
+            self._starts.setdefault(target, encode_record(moved_record(start, move.observation.moved)))
+
+    def _start_against(self, record: dict[Any, Any], *names: bytes) -> dict[Any, Any] | None:
+        """Return the record by which a page was asked for, by one of its names, where ``record`` names another callback; else None.
+
+        A front page mostly links to itself, with the callback of pages like all others: as one of them it would show no links any more.
+        """
+        stored = next((self._starts[name] for name in names if name in self._starts), None)
+        if stored is None:
+            return None
+        start: dict[Any, Any] = decode_record(stored)
+        return start if callbacks_of(start)[0] != callbacks_of(record)[0] else None
 
     def page_of(self, request: Any) -> NewPage:
         """Return the page of a request that is no link, whether it is known or not.

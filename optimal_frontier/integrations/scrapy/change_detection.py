@@ -156,6 +156,8 @@ class ChangeDetectionMiddleware:
         lease.visit = visit = self._visit(lease, request, response, sent)
         lease.observation = observation = judged_safely(lease.handout, visit, context)
         request.meta[META] = told(lease.handout, observation, context)
+        if observation.moved:
+            self.scheduler.backend.note_move(observation)
         if visit.is_not_modified:
             return self._not_modified(lease, request)
         if visit.error:
