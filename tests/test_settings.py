@@ -241,6 +241,14 @@ def test_rules_may_be_json():
     assert parse(RULES=tuple(MappingProxyType(rule) for rule in rules)).rules.digest() == parse(RULES=rules).rules.digest()
 
 
+@pytest.mark.parametrize("host", ["Bücher.example", "xn--bcher-kva.example", "bücher.example:8080"])
+def test_rules_of_a_host_hold_for_its_pages_in_whatever_letters(host: str) -> None:
+    """Requests of Scrapy have it in ASCII, those of plain Frontera as they were given."""
+    rules = parse(RULES=[{"host": host, "importance": 3}]).rules
+    urls = ("http://xn--bcher-kva.example:8080/a", "http://bücher.example:8080/ü")
+    assert [rules.of(url).importance for url in (*urls, "http://b.example:8080/")] == [3, 3, None]
+
+
 def test_bot_name_and_download_delay_give_defaults():
     settings = FrontierSettings.parse({"BOT_NAME": "bot", "DOWNLOAD_DELAY": "0.25"}, "spider")
     assert (settings.namespace, settings.host_delay) == ("bot:spider", 0.25)

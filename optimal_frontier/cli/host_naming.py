@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from optimal_frontier.errors import ConfigurationError, StateError
+from optimal_frontier.settings.parsing import ascii_host
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.scanning import read_host_names
 
@@ -27,12 +28,12 @@ def check_host(name: str) -> str:
 
     Examples
     --------
-    >>> check_host("A.example:8080"), check_host("[::1]:8080")
-    ('a.example:8080', '::1:8080')
+    >>> check_host("A.example:8080"), check_host("[::1]:8080"), check_host("bücher.example")
+    ('a.example:8080', '::1:8080', 'xn--bcher-kva.example')
     """
     if not name or any(character in "/?#@ " for character in name):
         raise ConfigurationError(f"{name!r} is no host; expected its name, as a.example or a.example:8080, and no URL")
-    return name.lower().replace("[", "").replace("]", "")
+    return ascii_host(name).replace("[", "").replace("]", "")
 
 
 def host_given(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:

@@ -69,3 +69,19 @@ def from_json(name: str, value: str, expected: str) -> object:
         return json.loads(value)
     except (ValueError, RecursionError) as error:
         raise fail(name, value, f"{expected} ({error})") from error
+
+
+def ascii_host(name: str) -> str:
+    """Return the name of a host as it is in the URL of a request: in lower case, and other letters than those of ASCII as IDNA has them.
+
+    Examples
+    --------
+    >>> ascii_host("Bücher.example:8080"), ascii_host("A.example")
+    ('xn--bcher-kva.example:8080', 'a.example')
+    """
+    if name.isascii():
+        return name.lower()
+    try:
+        return name.lower().encode("idna").decode("ascii")
+    except UnicodeError:  # it is the name of no host
+        return name.lower()

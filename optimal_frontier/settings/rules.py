@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.settings.contents import CONTENT_KEYS, parse_contents
-from optimal_frontier.settings.parsing import fail, number, text
+from optimal_frontier.settings.parsing import ascii_host, fail, number, text
 from optimal_frontier.settings.timetable import Timetable, parse_timetable
 
 
@@ -68,7 +68,8 @@ class Rule:
         if self.pattern is not None:
             return self.pattern.search(url) is not None
         parts = urlsplit(url)
-        return self.host in (parts.hostname, parts.netloc.rpartition("@")[2].lower())
+        names = parts.hostname or "", parts.netloc.rpartition("@")[2].lower()
+        return self.host in (names if url.isascii() else map(ascii_host, names))
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def parse_rule(name: str, at: int, entry: object) -> Rule:
             raise fail(f"{where}['pattern']", entry["pattern"], f"a regular expression ({error})") from error
         if not isinstance(pattern.pattern, str):
             raise fail(f"{where}['pattern']", entry["pattern"], "a regular expression of text, not bytes")
-    host = text(f"{where}['host']", entry["host"]).lower() if "host" in entry else None
+    host = ascii_host(text(f"{where}['host']", entry["host"])) if "host" in entry else None
     values: dict[str, Any] = {}
     for key in ("importance", "min_interval", "max_interval", "interval"):
         if key in entry:
