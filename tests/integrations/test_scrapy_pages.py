@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+from pathlib import Path
+
 import pytest
 from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 from plain_frontera import FINGERPRINTS
 from scrapy import Request
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def _visits(state: State, url: str | Request) -> int:
@@ -470,3 +476,22 @@ def test_close_after_closes_the_spider(reactor: str, crawl: Crawler, site: Misbe
     assert running.stats["reason"] == "finished"
     assert set(site.paths()) == {"/pages/30", "/status/404"} | {f"/static/{n}" for n in range(30)}
     assert state.in_flight == 0
+
+
+def test_files_of_items_are_fetched_again_by_the_pipeline_of_the_docs(crawl: Crawler, site: MisbehavingSite) -> None:
+    """One that failed at first, too: Scrapy's own pipeline remembers both for as long as the spider runs."""
+    recipe = re.search(r"```python\n(from scrapy.pipelines.files .+?)```", (DOCS / "endless_feeds.md").read_text(), re.DOTALL)
+    assert recipe is not None
+    spider = """
+        class Tester(Base):
+            paths = ["/static/page"]
+            custom_settings = {"ITEM_PIPELINES": {FreshFiles: 1}, "FILES_STORE": "files", "FILES_EXPIRES": 0}
+            async def parse(self, response):
+                yield {"file_urls": [SITE + "/counter/file", SITE + "/late"]}
+    """
+    site.answers["/late"] = (404, "", {})
+    with crawl(recipe.group(1) + textwrap.dedent(spider)) as running:
+        running.until(lambda: site.count("/counter/file") >= 3 and site.count("/late") >= 3)
+        del site.answers["/late"]
+        running.until(lambda: len(list(running.folder.glob("files/full/*"))) == 2)
+        running.stop()
