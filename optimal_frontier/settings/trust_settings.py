@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from optimal_frontier.errors import ConfigurationError
-from optimal_frontier.settings.parsing import fail, from_json, listed, number
+from optimal_frontier.settings.parsing import ascii_host, fail, from_json, listed, number
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*")
 _HOST: Final = re.compile(r"\*|(?:\*\.)?[^\s/*@]+")
@@ -102,7 +102,7 @@ def parse_callbacks(name: str, value: object) -> tuple[str, ...] | None:
 
 
 def parse_source_hosts(name: str, value: object) -> tuple[str, ...]:
-    """Return SOURCE_HOSTS: host names in lower case, ``*.name`` for all below a name, ``*`` for all.
+    """Return SOURCE_HOSTS: host names as in URLs, ``*.name`` for all below a name, ``*`` for all.
 
     Examples
     --------
@@ -113,4 +113,4 @@ def parse_source_hosts(name: str, value: object) -> tuple[str, ...]:
     hosts = listed(name, value, expected)
     if not all(isinstance(each, str) and _HOST.fullmatch(each) for each in hosts):
         raise fail(name, value, expected)
-    return tuple(each.lower() for each in hosts)
+    return tuple(map(ascii_host, hosts))

@@ -62,10 +62,11 @@ class Speaker:
 
     Examples
     --------
-    >>> settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_SOURCE_HOSTS": ["*.cdn.example"]})
+    >>> settings = FrontierSettings.parse({"OPTIMAL_FRONTIER_SOURCE_HOSTS": ["*.bücher.example"]})
     >>> speaker = Speaker(["http://www.a.example/sitemap.xml"], ["b.example"], settings)
-    >>> [speaker.refusal(f"http://{host}/") for host in ("shop.a.example", "b.example", "x.cdn.example", "c.example", "127.0.0.1")]
-    ['', '', '', 'foreign', 'private']
+    >>> hosts = ("shop.a.example", "b.example", "x.bücher.example", "x.xn--bcher-kva.example", "c.example", "127.0.0.1")
+    >>> [speaker.refusal(f"http://{host}/") for host in hosts]
+    ['', '', '', '', 'foreign', 'private']
     """
 
     def __init__(
