@@ -65,7 +65,7 @@ def test_front_page_that_all_pages_link_to_stays_no_link_away(limit: str, crawl:
     assert {line["depth"] for line in running.record if line["url"] == site.url("/static/far")} == {2}
 
 
-@pytest.mark.parametrize("path", ["/front", "/moved/front"])
+@pytest.mark.parametrize("path", ["/front", "/front/"])
 def test_front_page_that_links_to_itself_as_to_any_page_keeps_its_callback(
     path: str, crawl: Crawler, site: MisbehavingSite, state: State
 ) -> None:
@@ -82,6 +82,7 @@ def test_front_page_that_links_to_itself_as_to_any_page_keeps_its_callback(
                 note(url=response.url, by="page")
     """
     links = '<a href="/front">front page</a><a href="/static/{}">static</a>'
+    site.answers["/front/"] = (301, "", {"Location": "/front"})
     for found in ("old", "new"):
         site.answers["/front"] = (200, links.format(found), {})
         with crawl(spider % path) as running:
@@ -91,6 +92,31 @@ def test_front_page_that_links_to_itself_as_to_any_page_keeps_its_callback(
             running.until(lambda found=found: _visits(state, site.url(f"/static/{found}er")) >= 1)
             running.stop()
     assert {line["by"] for line in running.record if line["url"] == site.url("/front")} == {"start"}
+
+
+def test_start_page_that_was_sent_to_another_page_leaves_that_its_callback(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """An offer that is over leads to its category, which goes on being looked through for offers; also in the next run."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/", dont_filter=True)
+                yield Request(SITE + "/moved/category", dont_filter=True, callback=self.offer)
+            def parse(self, response):
+                yield response.follow("/category", self.category)
+            def category(self, response):
+                for link in response.css("a"):
+                    yield response.follow(link, self.offer)
+            def offer(self, response):
+                note(url=response.url)
+    """
+    site.answers |= {"/": (200, "home", {})}
+    for found in ("old", "new"):
+        site.answers["/category"] = (200, f'<a href="/static/{found}">offer</a>', {})
+        with crawl(spider) as running:
+            running.until(lambda found=found: _visits(state, site.url(f"/static/{found}")) >= 1)
+            site.answers["/category"] = (200, f'<a href="/static/{found}er">offer</a>', {})
+            running.until(lambda found=found: _visits(state, site.url(f"/static/{found}er")) >= 1)
+            running.stop()
 
 
 ONCE = """

@@ -6,8 +6,6 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
-from optimal_frontier.settings.parsing import ascii_host
-
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 #: Ports of one host name that are remembered.
 _MOST_PORTS: Final = 64
@@ -18,8 +16,8 @@ def host_of(url: str) -> str:
 
     Examples
     --------
-    >>> host_of("http://Example.org:80/a"), host_of("https://example.org:8443/"), host_of("http://bücher.example/")
-    ('example.org', 'example.org:8443', 'xn--bcher-kva.example')
+    >>> host_of("http://Example.org:80/a"), host_of("https://example.org:8443/")
+    ('example.org', 'example.org:8443')
     """
     return names_of(url)[1]
 
@@ -34,7 +32,7 @@ def names_of(url: str) -> tuple[str, str]:
 @lru_cache(maxsize=4096)
 def _names_of_origin(origin: str) -> tuple[str, str]:
     parts = urlsplit(origin)
-    name = ascii_host(parts.hostname or "")
+    name = parts.hostname or ""
     try:
         port = parts.port
     except ValueError:

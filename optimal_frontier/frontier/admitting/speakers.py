@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from optimal_frontier.frontier.admitting.addresses import PRIVATE, reach_of
 from optimal_frontier.frontier.admitting.hosts import names_of
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.settings.parsing import ascii_host
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
@@ -72,7 +73,7 @@ class Speaker:
     def __init__(
         self, urls: Iterable[str], vouched_for: Collection[str], settings: FrontierSettings, *, names_sources: bool = False
     ) -> None:
-        names = [names_of(url)[0] for url in urls]
+        names = [ascii_host(names_of(url)[0]) for url in urls]
         #: Registered domains that it speaks for.
         self.domains = frozenset([*map(domain_of, names), *vouched_for])
         self._hosts, self._is_any = settings.source_hosts, names_sources or "*" in settings.source_hosts
@@ -80,7 +81,7 @@ class Speaker:
 
     def refusal(self, url: str) -> str:
         """Return why an entry does not count, `FOREIGN` or `PRIVATE`; empty: it does."""
-        name = names_of(url)[0]
+        name = ascii_host(names_of(url)[0])
         reach = reach_of(name)
         if reach and not self._is_open and self._reaches != {reach}:
             return PRIVATE

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from w3lib.util import to_bytes
 
@@ -132,7 +133,7 @@ class RequestPages:
                 self.known.note(identity, parent, said)
             return None
         start = self._start_against({"meta": request.meta}, page) if is_link and kind != TRANSIENT else None
-        record = start or record_of(request, without=self._spared(request))
+        record = moved_record(start, request.url) if start else record_of(request, without=self._spared(request))
         if kind != TRANSIENT and least < depth_of(record.get("meta") or {}):
             record = at_depth(record, least)
         # What no crawler would take out of the store again must not go in: it would be put aside there, and never fetched.
@@ -155,17 +156,15 @@ class RequestPages:
         if kind != TRANSIENT:
             self.known.note(identity, parent, said)  # last, as what cannot be stored is not known
             self.known.note_depth(page, depth)
-            if not is_link and (page in self._starts or len(self._starts) < _MOST_STARTS):
-                self._starts[page] = encode_record(record)
+            if not is_link:
+                self._note_start(page, record)
         return replace(new, is_wanted=True) if is_wanted and kind == ACTIVE else new
 
     def record_of(self, handout: Handout) -> dict[Any, Any]:
         """Return the record by which a page is fetched: that by which it was asked for, also where it had another name then."""
-        record, names = handout.record, tuple(split_alias(name)[1] for name in handout.memory.aliases)
-        start = self._start_against(record, *names)
-        if start is not None:
-            record = moved_record(start, record["url"])
-            self._starts[handout.page] = encode_record(record)
+        names = tuple(split_alias(name)[1] for name in handout.memory.aliases)
+        is_carried = [self._carry_start(name, handout.page, handout.record["url"]) for name in names]
+        record = (any(is_carried) and self._start_against(handout.record, handout.page)) or handout.record
         depth = depth_of(record.get("meta") or {})
         least = min(self.known.depth(name, depth) for name in (handout.page, *names))
         self.known.note_depth(handout.page, least)
@@ -175,16 +174,30 @@ class RequestPages:
         """Let a page that is found at another URL be there what it was, before what is found on it is taken in: it may link to itself."""
         target, depth = move.target.page, depth_of(handout.record.get("meta") or {})
         self.known.note_depth(target, self.known.depth(handout.page, depth))
-        if handout.page in self._starts:
-            start = decode_record(self._starts[handout.page])
-            self._starts.setdefault(target, encode_record(moved_record(start, move.observation.moved)))
+        self._carry_start(handout.page, target, move.observation.moved)
 
-    def _start_against(self, record: dict[Any, Any], *names: bytes) -> dict[Any, Any] | None:
-        """Return the record by which a page was asked for, by one of its names, where ``record`` names another callback; else None.
+    def _note_start(self, page: bytes, record: dict[Any, Any]) -> None:
+        if page in self._starts or len(self._starts) < _MOST_STARTS:
+            self._starts[page] = encode_record(record)
+
+    def _carry_start(self, before: bytes, page: bytes, url: str) -> bool:
+        """Tell whether a page was asked for by another name that differs in nothing but scheme, host and a closing slash; it keeps that.
+
+        A page that is sent elsewhere becomes one with what is there, which may be a page of another kind.
+        """
+        start = decode_record(self._starts[before]) if before in self._starts else None
+        if start is None or _path_of(start["url"]) != _path_of(url):
+            return False
+        if page not in self._starts:
+            self._note_start(page, moved_record(start, url))
+        return True
+
+    def _start_against(self, record: dict[Any, Any], page: bytes) -> dict[Any, Any] | None:
+        """Return the record by which a page was asked for, where ``record`` names another callback; else None.
 
         A front page mostly links to itself, with the callback of pages like all others: as one of them it would show no links any more.
         """
-        stored = next((self._starts[name] for name in names if name in self._starts), None)
+        stored = self._starts.get(page)
         if stored is None:
             return None
         start: dict[Any, Any] = decode_record(stored)
@@ -226,3 +239,8 @@ class RequestPages:
                     "meta['lastmod'] = %r of %s: %s; it is ignored (further ones are ignored without a word)", value, request.url, error
                 )
             return None
+
+
+def _path_of(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.path.rstrip("/"), parts.query

@@ -196,7 +196,7 @@ def scrapy_response(response: Any) -> Any:
 def depth_of(meta: Mapping[Any, Any]) -> int:
     """Return how many links a Frontera request with ``meta`` is away from a start request, by Scrapy's DepthMiddleware or by Frontera."""
     depth = (meta.get(_SCRAPY_META) or {}).get("depth", meta.get(b"depth", 0))
-    return depth if isinstance(depth, int) else 0
+    return max(depth, 0) if isinstance(depth, int) else 0
 
 
 def at_depth(record: dict[Any, Any], depth: int) -> dict[Any, Any]:
