@@ -10,8 +10,8 @@ from frontera.core.models import Request
 from scrapy import Request as ScrapyRequest
 from scrapy.utils.test import get_crawler
 
+from optimal_frontier.frontier.admitting import start_pages
 from optimal_frontier.frontier.admitting.hosts import SeenHosts
-from optimal_frontier.integrations.frontera import request_pages
 from optimal_frontier.integrations.frontera.request_pages import RequestPages
 from optimal_frontier.integrations.frontera.requests import FINGERPRINT, IS_LINK
 from optimal_frontier.integrations.frontera.url_identity import UrlIdentity
@@ -86,7 +86,7 @@ def test_shorter_way_to_a_page_is_news(pages: RequestPages) -> None:
 
 def test_start_pages_that_are_remembered_are_bounded(pages: RequestPages, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where one moves on and on."""
-    monkeypatch.setattr(request_pages, "_MOST_STARTS", 3)
+    monkeypatch.setattr(start_pages, "MOST_STARTS", 3)
     for at in range(9):
         moved(pages, f"http://a{at}.example/front", f"http://a{at + 1}.example/front")
     assert len(pages._starts) == 3

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
-from urllib.parse import urlsplit
+from typing import Any
 
 from w3lib.util import to_bytes
 
@@ -15,6 +14,7 @@ from optimal_frontier.frontier.admitting.addresses import refusal_of
 from optimal_frontier.frontier.admitting.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.admitting.known_pages import KnownPages
 from optimal_frontier.frontier.admitting.pages import moved_record, new_page
+from optimal_frontier.frontier.admitting.start_pages import StartPages
 from optimal_frontier.frontier.admitting.stored_requests import fault_of_record
 from optimal_frontier.frontier.admitting.traps import REASONS, is_trap
 from optimal_frontier.frontier.dispatching.revising import split_alias
@@ -34,13 +34,10 @@ from optimal_frontier.integrations.frontera.requests import (
 from optimal_frontier.integrations.frontera.url_identity import DOMAIN, URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import Handout, Move, NewPage, page_of
-from optimal_frontier.state.records import REQUEST, callbacks_of, decode_record, encode_record
+from optimal_frontier.state.records import REQUEST
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
-
-#: Start requests that are remembered.
-_MOST_STARTS: Final = 10_000
 
 
 class RequestPages:
@@ -72,8 +69,7 @@ class RequestPages:
         self._trap = trap
         self._is_scrapys = False
         self._warned_lastmod = False
-        #: By page: the encoded records of requests that were found on no page, in this run. Callbacks may change what is in a request.
-        self._starts: dict[bytes, bytes] = {}
+        self._starts = StartPages()
         self.known = KnownPages()
         self.identify: Callable[[Any], bytes] = urls.of
 
@@ -132,7 +128,7 @@ class RequestPages:
             if kind != TRANSIENT:
                 self.known.note(identity, parent, said)
             return None
-        start = self._start_against({"meta": request.meta}, page) if is_link and kind != TRANSIENT else None
+        start = self._starts.against({"meta": request.meta}, page) if is_link and kind != TRANSIENT else None
         record = moved_record(start, request.url) if start else record_of(request, without=self._spared(request))
         if kind != TRANSIENT and least < depth_of(record.get("meta") or {}):
             record = at_depth(record, least)
@@ -157,14 +153,14 @@ class RequestPages:
             self.known.note(identity, parent, said)  # last, as what cannot be stored is not known
             self.known.note_depth(page, depth)
             if not is_link:
-                self._note_start(page, record)
+                self._starts.note(page, record)
         return replace(new, is_wanted=True) if is_wanted and kind == ACTIVE else new
 
     def record_of(self, handout: Handout) -> dict[Any, Any]:
         """Return the record by which a page is fetched: that by which it was asked for, also where it had another name then."""
         names = tuple(split_alias(name)[1] for name in handout.memory.aliases)
-        is_carried = [self._carry_start(name, handout.page, handout.record["url"]) for name in names]
-        record = (any(is_carried) and self._start_against(handout.record, handout.page)) or handout.record
+        is_carried = [self._starts.carry(name, handout.page, handout.record["url"]) for name in names]
+        record = (any(is_carried) and self._starts.against(handout.record, handout.page)) or handout.record
         depth = depth_of(record.get("meta") or {})
         least = min(self.known.depth(name, depth) for name in (handout.page, *names))
         self.known.note_depth(handout.page, least)
@@ -174,34 +170,7 @@ class RequestPages:
         """Let a page that is found at another URL be there what it was, before what is found on it is taken in: it may link to itself."""
         target, depth = move.target.page, depth_of(handout.record.get("meta") or {})
         self.known.note_depth(target, self.known.depth(handout.page, depth))
-        self._carry_start(handout.page, target, move.observation.moved)
-
-    def _note_start(self, page: bytes, record: dict[Any, Any]) -> None:
-        if page in self._starts or len(self._starts) < _MOST_STARTS:
-            self._starts[page] = encode_record(record)
-
-    def _carry_start(self, before: bytes, page: bytes, url: str) -> bool:
-        """Tell whether a page was asked for by another name that differs in nothing but scheme, host and a closing slash; it keeps that.
-
-        A page that is sent elsewhere becomes one with what is there, which may be a page of another kind.
-        """
-        start = decode_record(self._starts[before]) if before in self._starts else None
-        if start is None or _path_of(start["url"]) != _path_of(url):
-            return False
-        if page not in self._starts:
-            self._note_start(page, moved_record(start, url))
-        return True
-
-    def _start_against(self, record: dict[Any, Any], page: bytes) -> dict[Any, Any] | None:
-        """Return the record by which a page was asked for, where ``record`` names another callback; else None.
-
-        A front page mostly links to itself, with the callback of pages like all others: as one of them it would show no links any more.
-        """
-        stored = self._starts.get(page)
-        if stored is None:
-            return None
-        start: dict[Any, Any] = decode_record(stored)
-        return start if callbacks_of(start)[0] != callbacks_of(record)[0] else None
+        self._starts.carry(handout.page, target, move.observation.moved)
 
     def page_of(self, request: Any) -> NewPage:
         """Return the page of a request that is no link, whether it is known or not.
@@ -239,8 +208,3 @@ class RequestPages:
                     "meta['lastmod'] = %r of %s: %s; it is ignored (further ones are ignored without a word)", value, request.url, error
                 )
             return None
-
-
-def _path_of(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.path.rstrip("/"), parts.query
