@@ -12,7 +12,8 @@ It runs on an event loop in a thread of its own. The first part of a path says h
 ``/status/S``       answers with status S;  ``/fails-after/N`` with 503 after N times 200
 ``/moved/PATH``     sends to ``/PATH`` for ever;  ``/cut/...`` hangs up in the middle of the page
 ``/redirect/PATH``  sends to ``/PATH``;  ``/away`` to the host ``offsite.invalid``;  ``/loop`` to itself
-``/slow/SECONDS``   answers after a while;  ``/hang`` never does;  ``/drop`` hangs up
+``/slow/SECONDS``   answers after a while;  ``/hang`` never does;  ``/drop`` hangs up;  ``/drip/SECONDS`` answers at once, but
+                    for the last byte
 ``/private/...``    forbidden by robots.txt
 ``/modified/H/N``   another page at every request, whose Last-Modified was ``ages[H]`` seconds ago; to be cached for ``max_age``
                     seconds; who asks whether it still holds is told yes
@@ -172,8 +173,13 @@ class MisbehavingSite:
         payload = b"" if status == 304 else text.encode()
         head = f"HTTP/1.1 {status} X\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(payload)}\r\n{extra}\r\n"
         is_cut = first == "cut"
-        writer.write(head.encode() + (payload[:-9] if is_cut else payload))
+        writer.write(head.encode() + (payload[:-9] if is_cut else payload[:-1]))
         await writer.drain()
+        if first == "drip":
+            await asyncio.sleep(float(rest))
+        if not is_cut:
+            writer.write(payload[-1:])
+            await writer.drain()
         return not is_cut
 
     def _edition(self, path: str) -> int:

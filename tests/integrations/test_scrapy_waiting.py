@@ -76,6 +76,17 @@ def test_page_is_fetched_on_time_after_a_wait(crawl: Crawler, site: MisbehavingS
     assert max(lateness) < 0.15
 
 
+def test_how_long_a_download_takes_is_no_lateness(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """It is told to the start of the download, however slowly the page comes."""
+    spider = """
+        class Tester(Base):
+            paths = ["/drip/1"]
+    """
+    with crawl(spider, of_RULES=[{"pattern": ".", "interval": 3}], of_RESOLVE_INTERVAL=60, of_MIN_INTERVAL=1) as running:
+        (lateness,) = running.until(lambda: len(found := state.lateness) == 1 and found)
+    assert lateness < 0.5
+
+
 def test_link_found_while_waiting_is_fetched_at_once(crawl: Crawler, site: MisbehavingSite) -> None:
     """A new page does not wait for the deadline of an old one."""
     spider = """

@@ -65,7 +65,7 @@ FLAGS_S: Final = 10.0
 #: Seconds after which a partition is looked at whose requests nobody wants: whether it is the one it was, and that somebody lives.
 _WATCH_S: Final = 5.0
 #: Least seconds until a partition that had nothing is asked again.
-_SHORTEST_WAIT_S: Final = 0.01
+_SHORTEST_WAIT_S: Final = 0.002
 #: Most seconds until then: another process may have imported, forced or told something.
 LOOK_S: Final = 1.0
 #: What `add_pages` says of a page that it does not take.
@@ -447,9 +447,8 @@ class Dispatcher:
         self.terms.note_numbers(partition, handouts)
         last, got = told[-1], len(handouts)
         self._note(partition, told, outcome)
-        # Slots that are full, or became so with these handouts, are not in the wait: `ask` says when one opens.
-        is_full = bool(work.slots) or (work.per_host > 0 and got > 0)
-        known.waits_for_room = got >= want or is_full
+        # What waits behind a full slot is not in the wait: `ask` says when one opens.
+        known.waits_for_room = got >= want or work.fills_a_slot(handout for reply in told for handout in reply.handouts)
         wait = last.wait if got else max(last.wait, _SHORTEST_WAIT_S)
         if most <= got < want:
             wait, outcome.is_full = 0.0, True  # there may be more

@@ -104,19 +104,15 @@ class ChangeDetectionMiddleware:
             self.scheduler.pay(request)
 
     def response_downloaded(self, request: Any, response: Any) -> None:
-        """Take the time of the response, and of the start of its download; leave a host alone that asks for it."""
+        """Take the time of the response; leave a host alone that asks for it."""
         hold = hold_s(response.status, response.headers.get("Retry-After")) if response.status in SLOW_DOWN else None
         if hold is not None and self.scheduler is not None:
             self.scheduler.hold(request.url, hold)
         lease: Lease | None = request.meta.get(LEASE)
         if lease is None or lease.request is not request:
             return
-        first = lease.responded == 0.0
         lease.responded = time.monotonic()
         lease.status, lease.size = response.status, len(response.body)
-        if first and lease.handout.lateness is not None:
-            started = lease.responded - float(request.meta.get("download_latency", 0.0))
-            lease.lateness = lease.handout.lateness + max(0.0, started - lease.handout.received)
 
     # The spider argument is needed up to Scrapy 2.13.
     def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -41,7 +42,7 @@ class Lease:
     responded : float
         Local monotonic time of the last response, seconds.
     lateness : float or None
-        Seconds from the deadline to the start of its download.
+        Seconds from the deadline to the start of its first download.
     response : scrapy Response or None
         The final one.
     visit : Visit or None
@@ -89,6 +90,11 @@ class Lease:
     children: int = 0
     session: int = 0
     is_given_back: bool = False
+
+    def note_start(self) -> None:
+        """Note that a download begins."""
+        if self.lateness is None and self.handout.lateness is not None:
+            self.lateness = self.handout.lateness + time.monotonic() - self.handout.received
 
     @property
     def is_judged(self) -> bool:

@@ -48,6 +48,13 @@ class PacedStarts:
         IgnoreRequest
             It is not to be sent: its lease is lost, or no turn came.
         """
+        sent = await self._its_turn(request)
+        lease: Lease | None = request.meta.get(LEASE)
+        if lease is not None and lease.request is request:
+            lease.note_start()
+        return sent
+
+    async def _its_turn(self, request: Any) -> Sent | None:
         self._check(request)
         if self._courier.pause_s <= 0 or not request.url.startswith(("http://", "https://")):
             return None
