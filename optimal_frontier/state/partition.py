@@ -355,7 +355,7 @@ def renewed(token: float, lease_s: float) -> float:
     return token + max(1000, round(lease_s * 5e5)) * 2
 
 
-def revise_calls(partition: int, revisions: Sequence[tuple[bytes, float, Row, Memory | None]], counter: str = "") -> list[Call]:
+def revise_calls(partition: int, revisions: Sequence[tuple[bytes, float, Row | None, Memory | None]], counter: str = "") -> list[Call]:
     """Return the calls that rewrite heads: page, b of the head that the new one was made from, the new head, memory (None: leave it).
 
     Each yields per page 1 (done), 0 (not known, or visited since) or 2 (under way, or waiting for its first visit).
@@ -364,6 +364,6 @@ def revise_calls(partition: int, revisions: Sequence[tuple[bytes, float, Row, Me
     for at in range(0, len(revisions), HEAVY_BATCH):
         arguments: list[Any] = [counter]
         for page, b, row, memory in revisions[at : at + HEAVY_BATCH]:
-            arguments += (page + struct.pack("<d", b), row.pack(), b"" if memory is None else memory.pack() or b"-")
+            arguments += (page + struct.pack("<d", b), b"" if row is None else row.pack(), b"" if memory is None else memory.pack() or b"-")
         calls.append(Call(partition, "revise", arguments))
     return calls

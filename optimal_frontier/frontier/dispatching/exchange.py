@@ -238,12 +238,11 @@ class Dispatcher:
         outcome = Outcome()
         pipeline = _Pipeline()
         idle: list[tuple[int, bytes, bytes]] = []
-        counted: list[Observation] = []
         self._add(pipeline, work, outcome, idle)
         if self.is_cluster and work.pages:
             pipeline.run(self.namespace)  # nodes run side by side
         self._renew(pipeline, work, outcome)
-        self._observe(pipeline, work, counted)
+        self._observe(pipeline, work)
         self._tell(pipeline, work, outcome)
         asked = self._ask(pipeline, work, outcome)
         self._sent = local_clock()
@@ -255,7 +254,7 @@ class Dispatcher:
             self.terms.note_added()
         for partition in asked:
             self._read_plan(partition)
-        self._follow_up.run(work, outcome, idle, counted)
+        self._follow_up.run(work, outcome, idle)
         now = time.monotonic()
         served = [self._partitions[k] for k in self._served]
         if work.want > 0:
@@ -319,13 +318,13 @@ class Dispatcher:
 
             pipeline.add([renew_call(partition, asked[at : at + BATCH]) for at in range(0, len(asked), BATCH)], read)
 
-    def _observe(self, pipeline: _Pipeline, work: Exchange, counted: list[Observation]) -> None:
+    def _observe(self, pipeline: _Pipeline, work: Exchange) -> None:
         for partition, ended in grouped([one for one in work.ended if not one[0].aside], lambda one: one[0].handout.partition).items():
             observations = [observation for observation, _ in ended]
 
             def read(replies: list[Any], observations: list[Observation] = observations) -> None:
                 told = [value for reply in replies for value in reply]
-                counted.extend(seen for seen, is_counted in zip(observations, told, strict=True) if is_counted)
+                work.counted.extend(seen for seen, is_counted in zip(observations, told, strict=True) if is_counted)
 
             tokens, is_logged = [lease.present for _, lease in ended], self.settings.has_clocks
             pipeline.add(observe_calls(partition, observations, tokens, is_logged=is_logged), read)

@@ -50,7 +50,7 @@ class FollowUp:
         self._recent = recent
         self._terms_of = terms_of
 
-    def run(self, work: Exchange, outcome: Outcome, idle: Sequence[tuple[int, bytes, bytes]], counted: Sequence[Observation]) -> None:
+    def run(self, work: Exchange, outcome: Outcome, idle: Sequence[tuple[int, bytes, bytes]]) -> None:
         """Do all of it.
 
         Parameters
@@ -59,8 +59,6 @@ class FollowUp:
             Of the exchange.
         idle : sequence of (int, bytes, bytes)
             Partition, identity and row of retired pages that were linked to.
-        counted : sequence of Observation
-            Those that were taken.
         """
         now: dict[int, float] = {}
         damaged = outcome.damaged + [(seen.handout.partition, seen.handout.page, seen.aside) for seen, _ in work.ended if seen.aside]
@@ -83,23 +81,29 @@ class FollowUp:
             outcome.told_again = take_in(
                 self._namespace, grouped(told, lambda new: self._namespace.partition_of(new.host)), self._terms_of
             ).again
-        self._learn_sources(outcome.handouts, counted, work)
         force_wanted(self._namespace, work.pages)
-        for observation in counted:
-            if observation.brings_back:
-                bring_back(self._namespace, observation.handout.partition, observation.row.host)
-            if has_former_name(observation):
-                give_back(self._namespace, self._settings, observation)
+        while work.counted:  # where this fails, the exchange is repeated with those that are left: no visit counts twice
+            self._follow(work.counted[0])
+            del work.counted[0]
         for moving in work.moves:
-            if not carry_out(self._namespace, moving.move, moving.lease.present, at_last=work.is_last or moving.tries >= MOST_TRIES):
+            if carry_out(self._namespace, moving.move, moving.lease.present, at_last=work.is_last or moving.tries >= MOST_TRIES):
+                self._recent.sources.take(moving.move.observation.lessons)
+            else:
                 outcome.later.append(moving)
+        self._learn_sources(outcome.handouts, at_once=work.is_last)
 
-    def _learn_sources(self, handouts: Sequence[Handout], counted: Sequence[Observation], work: Exchange) -> None:
+    def _follow(self, observation: Observation) -> None:
+        """Do what follows from a visit that was counted."""
+        if observation.brings_back:
+            bring_back(self._namespace, observation.handout.partition, observation.row.host)
+        if has_former_name(observation):
+            give_back(self._namespace, self._settings, observation)
+        self._recent.sources.take(observation.lessons)
+
+    def _learn_sources(self, handouts: Sequence[Handout], *, at_once: bool) -> None:
         """Store what visits have taught of sources of signals, and read what is known of those of the pages that are visited next."""
         sources = self._recent.sources
-        ended = [*counted, *(moving.move.observation for moving in work.moves)]
-        sources.take([lesson for observation in ended for lesson in observation.lessons])
-        lessons = sources.lessons(at_once=work.is_last)
+        lessons = sources.lessons(at_once=at_once)
         if lessons:
             self._namespace.run(learn_calls(self._namespace, lessons))
         wanted = [told.source for handout in handouts for told in handout.memory.signals]

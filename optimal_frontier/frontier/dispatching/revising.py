@@ -243,5 +243,6 @@ def bring_back(namespace: Namespace, partition: int, host: int) -> int:
         failures = max(row.failures, HELD_FAILURES)
         due = row.b / 1e6 + max(row.min_interval, backoff_s(page, failures))
         revisions.append((page, row.b, due_at(row._replace(state=ACTIVE, failures=failures), due), None))
+    back: int = sum(reply.count(1) for reply in namespace.run(revise_calls(partition, revisions, "gone_held=1")))
     namespace.command("DEL", key, partition=partition)
-    return sum(reply.count(1) for reply in namespace.run(revise_calls(partition, revisions, "gone_held=1")))
+    return back

@@ -53,6 +53,8 @@ def in_pieces(work: Exchange) -> Iterator[Exchange]:
         yield Exchange(pages=[page])
     for ended in work.ended:
         yield Exchange(ended=[ended])
+    for observation in work.counted:
+        yield Exchange(counted=[observation])
     for moving in work.moves:
         yield Exchange(moves=[moving], is_last=work.is_last)
     yield Exchange(starts=work.starts, turns=work.turns)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from optimal_frontier.frontier.judging.announcing import consequences, credit_source, hear
 from optimal_frontier.frontier.judging.source_worths import Source, source_of
 from optimal_frontier.frontier.judging.waits import Terms
-from optimal_frontier.state.memory import NOTHING_REMEMBERED, Memory
+from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import count_calls, revise_calls
@@ -87,11 +87,14 @@ def _take_in(
         partition=partition,
     )
     now = namespace.now(partition)
-    stored = {page: (row, _remembered(raw), score) for page, row, raw, score in zip(ids, sound_rows(values), memories, scores, strict=True)}
+    stored = {
+        page: (row, Memory.readable(raw), score) for page, row, raw, score in zip(ids, sound_rows(values), memories, scores, strict=True)
+    }
     others = {one.source for _, memory, _ in stored.values() for one in memory.signals} - known.keys()
     records = {**known, **read_sources(namespace, others)} if others else known
     heard: dict[bytes, tuple[Row, Memory, Memory]] = {}
-    spoken: dict[bytes, list[NewPage]] = {}
+    said: dict[bytes, list[NewPage]] = {}
+    signals: dict[bytes, list[NewPage]] = {}
     for new in pages:
         row, memory, score = stored[new.page]
         if row is None:
@@ -104,29 +107,22 @@ def _take_in(
             # The judge writes what is remembered of it: it is said again after that, with the word that is stored now.
             told.again.append(new)
             continue
-        counted["signals"] += word.is_signal
         heard[new.page] = row, before, word.memory
+        if word.memory != memory:
+            said.setdefault(new.page, []).append(new)
         if word.is_signal:
-            spoken.setdefault(new.page, []).append(new)
+            signals.setdefault(new.page, []).append(new)
 
     def known_of(source: str) -> Source:
         return source_of(source, records.get(source, NOTHING_KNOWN))
 
-    revisions, noted = consequences(heard, spoken, now, terms, known_of)
-    if noted:
-        namespace.command("HSET", key("memory", partition), *noted, partition=partition)
+    revisions = consequences(heard, signals, now, terms, known_of)
     calls = revise_calls(partition, revisions)
     for (page, _, row, _), done in zip(revisions, [one for reply in namespace.run(calls) for one in reply] if calls else [], strict=True):
-        if done == 1:
+        if done != 1:  # it was visited, or handed out, since it was read
+            told.again.extend(said[page])
+            signals.pop(page, None)
+        elif row is not None:
             counted["signals_moved"] += 1
-            credit_source(spoken[page][-1], row, terms, known_of)
-        else:  # it was visited, or handed out, since it was read
-            told.again.extend(spoken[page])
-            counted["signals"] -= len(spoken[page])
-
-
-def _remembered(raw: bytes | None) -> Memory:
-    try:
-        return Memory.unpack(raw)
-    except ValueError:  # as at its next handout, that is forgotten
-        return NOTHING_REMEMBERED
+            credit_source(signals[page][-1], row, terms, known_of)
+    counted["signals"] += sum(map(len, signals.values()))

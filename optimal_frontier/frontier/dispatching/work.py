@@ -96,6 +96,8 @@ class Exchange:
     ----------
     pages : list of NewPage
     ended : list of (Observation, Lease)
+    counted : list of Observation
+        Those of them that the server took, and whose consequences are still to be carried out.
     moves : list of Moving
     renewals : list of Lease
         To be renewed.
@@ -132,6 +134,7 @@ class Exchange:
 
     pages: list[NewPage] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
+    counted: list[Observation] = field(default_factory=list)
     moves: list[Moving] = field(default_factory=list)
     renewals: list[Lease] = field(default_factory=list)
     again: list[tuple[bytes, float, float, int]] = field(default_factory=list)

@@ -7,8 +7,8 @@ written anew only where that moves the deadline; otherwise the signal is only re
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Container, Mapping
+from typing import Final, NamedTuple
 
 from optimal_frontier.frontier.admitting.pinged import CLOCKS_S
 from optimal_frontier.frontier.admitting.revival import brought_back, due_at
@@ -159,20 +159,17 @@ def after_signal(
 
 
 def consequences(
-    heard: Mapping[bytes, tuple[Row, Memory, Memory]], spoken: Mapping[bytes, Any], now: float, terms: Terms, known_of: KnownOf
-) -> tuple[list[tuple[bytes, float, Row, Memory | None]], list[Any]]:
-    """Return the rows that signals move, as `revise_calls` takes them, and pages with what is only remembered of them."""
-    revisions: list[tuple[bytes, float, Row, Memory | None]] = []
-    noted: list[Any] = []
+    heard: Mapping[bytes, tuple[Row, Memory, Memory]], signals: Container[bytes], now: float, terms: Terms, known_of: KnownOf
+) -> list[tuple[bytes, float, Row | None, Memory]]:
+    """Return what becomes of pages, as `revise_calls` takes it: the rows of those that signals move, and what is remembered of others."""
+    revisions: list[tuple[bytes, float, Row | None, Memory]] = []
     first = 0
     for page, (row, before, memory) in heard.items():
-        moved = after_signal(row, page, memory, now, terms, known_of, may_go_first=first < MOST_FIRST) if page in spoken else None
-        if moved is not None:
-            first += moved.e == moved.l
+        moved = after_signal(row, page, memory, now, terms, known_of, may_go_first=first < MOST_FIRST) if page in signals else None
+        if moved is not None or memory != before:
+            first += moved is not None and moved.e == moved.l
             revisions.append((page, row.b, moved, memory))
-        elif memory != before:
-            noted += (page, memory.pack())
-    return revisions, noted
+    return revisions
 
 
 def credit_source(new: NewPage, row: Row, terms: Terms, known_of: KnownOf) -> None:

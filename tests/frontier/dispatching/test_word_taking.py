@@ -14,7 +14,7 @@ from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.estimation.signal_sources import KINDS, SignalSource, SignalVisit
 from optimal_frontier.frontier.dispatching import word_taking
 from optimal_frontier.frontier.dispatching.word_taking import Told, take_in
-from optimal_frontier.frontier.judging.announcing import MOST_FIRST
+from optimal_frontier.frontier.judging.announcing import MOST_FIRST, consequences
 from optimal_frontier.frontier.judging.source_worths import lessons_of_sources, source_of
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.scheduling.numbers import Numbers, deadline
@@ -335,6 +335,41 @@ def test_what_is_said_of_a_page_in_flight_and_what_its_visit_stores_are_both_kep
     assert store.remembered("h/0").lastmod is not None
 
 
+@pytest.mark.parametrize("is_over", [False, True])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_word_that_a_visit_overtakes_is_said_again(
+    store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch, is_first: bool, is_over: bool
+) -> None:
+    """The page was handed out, or visited, since it was read: neither the word nor what the visit stores is lost."""
+    if is_first:
+        store.add(page_of("h/0"))
+    else:
+        known_pages(store)
+    knows(store, LYING)
+    store.advance(1000.0)
+    handouts = []
+
+    def overtaken(*arguments: Any) -> Any:
+        handouts.append(handed_out(store))
+        if is_over:
+            end(handouts[0])
+        return consequences(*arguments)
+
+    def end(handout: Handout) -> None:
+        assert store.end(handout, memory=handout.memory._replace(etag=b'"1"'), **RATE) == 1
+
+    monkeypatch.setattr(word_taking, "consequences", overtaken)
+    (again,) = tell(store, "h/0").again
+    assert store.counts().get("signals", 0) == 0
+    if not is_over:
+        end(handouts[0])
+    monkeypatch.undo()
+    assert take_in(store, {0: [again]}, lambda _: TERMS).again == []
+    remembered = store.remembered("h/0")
+    assert remembered.etag == b'"1"'
+    assert [told.source for told in remembered.signals] == [SITEMAP]
+
+
 def test_damage_of_one_page_costs_no_other_its_word(store: ClockedNamespace) -> None:
     """A row that is none is left to dispatch, which puts it aside; a memory that is none is forgotten. Pings would wait behind it."""
     known_pages(store, 4)
@@ -377,7 +412,7 @@ def test_words_are_taken_in_once_after_an_outage(store: ClockedNamespace, monkey
         raise StateUnavailableError("full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "command", refuse)
+        patch.setattr(store, "run", refuse)
         with pytest.raises(StateUnavailableError):
             take_in(store, {0: pages}, lambda _: TERMS)
     for _ in range(2):

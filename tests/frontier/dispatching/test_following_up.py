@@ -1,0 +1,83 @@
+"""What follows from visits that were counted is done once, also where the server fails in between and the exchange is repeated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from clocked_namespace import ClockedNamespace, fingerprint, page_of, settings_of
+
+from optimal_frontier.errors import StateUnavailableError
+from optimal_frontier.frontier.dispatching import following_up
+from optimal_frontier.frontier.dispatching.exchange import Dispatcher
+from optimal_frontier.frontier.dispatching.setting_aside import in_pieces
+from optimal_frontier.frontier.dispatching.work import Exchange, Lease
+from optimal_frontier.state.messages import KEEP, REST, Handout
+from optimal_frontier.state.namespace import Call
+from optimal_frontier.state.rows import ACTIVE, RETIRED
+
+LESSON = ("h feed", (1000.0, 1.0, True, 0.001, 2.0))
+
+
+def handouts_of(store: ClockedNamespace, *names: str) -> list[Handout]:
+    """Those of new pages."""
+    store.add(*map(page_of, names))
+    given = {handout.page: handout for handout in store.dispatch(100)}
+    return [given[fingerprint(name)[:12]] for name in names]
+
+
+@pytest.mark.parametrize("failing", ["LRANGE", "revise", "DEL"])
+def test_pages_come_back_whatever_part_of_that_has_to_be_repeated(
+    store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    """The visit that shows the guard to be needed was counted, so its repetition is refused."""
+    dispatcher = Dispatcher(store, settings_of())
+    gone, last = handouts_of(store, "h/0", "h/1")
+    dispatcher.exchange(Exchange(ended=[(store.seen(gone, REST, state=RETIRED, visits=1, gone=2, failures=2), Lease.of(gone))]))
+    seen = store.seen(last, KEEP, brings_back=True, visits=1, failed=1, failures=9, gone=2)
+    work = Exchange(ended=[(seen, Lease.of(last))])
+    command, run = store.command, store.run
+
+    def fail_command(*words: Any, **of: Any) -> Any:
+        if words[0] == failing:
+            raise StateUnavailableError("gone")
+        return command(*words, **of)
+
+    def fail_run(calls: list[Call]) -> Any:
+        if any(call.script == failing for call in calls):
+            raise StateUnavailableError("gone")
+        return run(calls)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "command", fail_command)
+        patch.setattr(store, "run", fail_run)
+        with pytest.raises(StateUnavailableError):
+            dispatcher.exchange(work)
+    dispatcher.exchange(work)  # as the courier does
+    assert store.row("h/0").state == ACTIVE
+    assert store.counts()["gone_held"] == 1
+    assert work.counted == []
+
+
+def test_visits_teach_once_of_sources(store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the second of two fails at what follows from it."""
+    dispatcher = Dispatcher(store, settings_of())
+    first, second = handouts_of(store, "h/0", "h/1")
+    seen = [store.seen(handout, KEEP, visits=1, lessons=[LESSON]) for handout in (first, second)]
+    work = Exchange(ended=[(one, Lease.of(one.handout)) for one in seen])
+    taught: list[Any] = []
+    monkeypatch.setattr(dispatcher.recent.sources, "take", taught.extend)
+
+    def refuse(observation: Any) -> bool:
+        if observation.handout is second:
+            raise StateUnavailableError("gone")
+        return False
+
+    with monkeypatch.context() as patch:
+        patch.setattr(following_up, "has_former_name", refuse)
+        with pytest.raises(StateUnavailableError):
+            dispatcher.exchange(work)
+    assert [one.counted for one in in_pieces(work) if one.counted] == [[seen[1]]]
+    dispatcher.exchange(work)
+    dispatcher.exchange(work)
+    assert taught == [LESSON, LESSON]
