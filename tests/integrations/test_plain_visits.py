@@ -11,6 +11,7 @@ from frontera.core.models import Request, Response
 from leased import handed_out
 from scrapy.http import HtmlResponse
 
+from optimal_frontier.frontier.judging.fetched_once import is_page
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
 from optimal_frontier.frontier.judging.judge import Context, judge
 from optimal_frontier.frontier.judging.noise import PageNoise
@@ -22,7 +23,7 @@ from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import NOTHING_REMEMBERED
 from optimal_frontier.state.messages import Handout, Observation
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, Row
+from optimal_frontier.state.rows import ACTIVE, DONE, ONCE, Row
 
 URL = "http://a.example/news"
 SETTINGS = FrontierSettings.parse({})
@@ -35,7 +36,7 @@ def plain(handout: Handout, body: bytes, status: int = 200, **redirected: Any) -
     url = handout.record["url"]
     request = Request(url, meta={b"redirect_reasons": redirected["reasons"]} if redirected else None)
     response = Response(redirected.get("url", url), status_code=status, headers=HEADERS, body=body, request=request)
-    return plain_visit(Lent(handout), response, FINGERPRINTING, SHA1, reads_canonical=False)
+    return plain_visit(Lent(handout), response, FINGERPRINTING, SHA1, is_page=is_page(handout, SETTINGS), reads_canonical=False)
 
 
 def scrapys(handout: Handout, body: bytes, status: int = 200) -> Visit:
@@ -87,6 +88,16 @@ def test_block_pages_are_seen_through() -> None:
         handout = handed_out(f"{URL}/{n}", content=b"%016d" % n, tag=FINGERPRINTING.way(URL).tag, shape=1.0, time=1e6)
         flagged.add(both(handout, b"<html><body>Checking your browser before you go on</body></html>", 200, contexts).flag)
     assert len(flagged) > 1
+
+
+def test_a_page_that_no_rule_has_fetched_once_any_more_is_seen() -> None:
+    """What it holds at the first visit is what the next one compares with; of a request that says so itself nothing is kept."""
+    body, context = b"<html><body>An article</body></html>", Context(SETTINGS, Published(), Recent())
+    handout = handed_out(URL, state=ONCE, visits=0, b=0.0)
+    seen = judge(handout, plain(handout, body), context).row
+    assert (seen.state, seen.tag, seen.content != Row().content) == (ACTIVE, FINGERPRINTING.way(URL).tag, True)
+    handout.record["meta"] = {b"revisit": False}
+    assert judge(handout, plain(handout, body), context).row.state == DONE
 
 
 def test_what_a_redirect_leads_to_has_no_validators_of_this_page() -> None:

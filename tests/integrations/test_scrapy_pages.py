@@ -13,6 +13,8 @@ from misbehaving_site import MisbehavingSite
 from plain_frontera import FINGERPRINTS
 from scrapy import Request
 
+from optimal_frontier.state.rows import ACTIVE
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -103,6 +105,26 @@ def test_once_means_once_after_a_restart_too(crawl: Crawler, site: MisbehavingSi
     assert site.count("/static/not-revisited") == 1
     assert [site.count(f"/static/{name}") for name in ("post", "unfiltered-post", "once-a-crawl")] == [2, 2, 2]
     assert state.namespace.command("HLEN", state.key("pages")) == 3, "requests that are no page pile up"
+
+
+def test_the_first_visit_to_a_page_that_no_rule_has_fetched_once_any_more_counts(
+    crawl: Crawler, site: MisbehavingSite, state: State
+) -> None:
+    """The rule is gone before the page is fetched: what it holds then is what the next visit compares with."""
+    spider = """
+        class Tester(Base):
+            paths = ["/static/0", "/static/1"]
+    """
+    once = {"of_RULES": [{"pattern": "/static/", "revisit": False}], "of_CRAWL_RATE": 0.01}
+    with crawl(spider, **once) as running:
+        running.until(lambda: sum(_visits(state, site.url(f"/static/{n}")) for n in range(2)) == 1)
+        running.stop()
+    (waiting,) = (site.url(f"/static/{n}") for n in range(2) if not _visits(state, site.url(f"/static/{n}")))
+    with crawl(spider, of_MIN_INTERVAL=600) as running:
+        running.until(lambda: _visits(state, waiting) == 1)
+        running.stop()
+    row = state.at(waiting)
+    assert (row["state"], bool(row["tag"]), bool(row["content"].strip(b"\0"))) == (ACTIVE, True, True)
 
 
 def test_start_request_with_dont_filter_is_fetched_at_every_start(crawl: Crawler, site: MisbehavingSite, state: State) -> None:

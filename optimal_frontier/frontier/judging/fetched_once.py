@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.messages import Handout
+from optimal_frontier.state.rows import DONE, ONCE, TRANSIENT
 
 
 def asks_for_one_visit(record: Mapping[Any, Any]) -> bool:
@@ -32,6 +34,13 @@ def asks_for_one_visit(record: Mapping[Any, Any]) -> bool:
     return meta.get(b"revisit", meta.get("revisit")) is False or (
         isinstance(of_scrapy, Mapping) and of_scrapy.get("revisit", True) is False
     )
+
+
+def is_page(handout: Handout, settings: FrontierSettings) -> bool:
+    """Tell whether a visit is one to a page that is revisited, at least from now on: then its content counts."""
+    if handout.row.state == ONCE:
+        return is_page_again(handout.record, settings)
+    return handout.row.state not in (TRANSIENT, DONE)
 
 
 def is_page_again(record: Mapping[Any, Any], settings: FrontierSettings) -> bool:

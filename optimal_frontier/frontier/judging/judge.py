@@ -14,7 +14,7 @@ from optimal_frontier.frontier.judging import callback_errors, update_times, val
 from optimal_frontier.frontier.judging.ages import Note, after_checks, learn_at_first, words_of
 from optimal_frontier.frontier.judging.block_pages import name_of
 from optimal_frontier.frontier.judging.canonical import refusal_of
-from optimal_frontier.frontier.judging.fetched_once import is_page_again
+from optimal_frontier.frontier.judging.fetched_once import is_page
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.gone import after_good, judge_gone
 from optimal_frontier.frontier.judging.hubs import worth_of
@@ -52,11 +52,10 @@ def judge(handout: Handout, visit: Visit, context: Context) -> Observation:
     """
     if visit.error == RELEASED:
         return Observation(handout, RELEASE, handout.row, outcome=RELEASED)
-    is_freed = handout.row.state == ONCE and is_page_again(handout.record, context.settings)
-    if handout.row.state in (ONCE, TRANSIENT, DONE) and not is_freed:
+    if not is_page(handout, context.settings):
         return _request(handout, visit)
     judgement = Judgement.of(handout, visit, context)
-    if is_freed:
+    if handout.row.state == ONCE:
         judgement.count("pages")
         judgement.count("fetched", handout.row.visits > 0)
     if handout.row.attempts == 0:

@@ -20,6 +20,7 @@ from optimal_frontier.frontier.admitting.pages import move_of
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
 from optimal_frontier.frontier.dispatching.pacing import hold_s
 from optimal_frontier.frontier.dispatching.session import Session
+from optimal_frontier.frontier.judging.fetched_once import is_page
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
 from optimal_frontier.frontier.judging.hubs import FoundLinks, after_links
 from optimal_frontier.frontier.judging.judge import conditions_of
@@ -361,7 +362,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         hold = hold_s(int(response.status_code), retry_after)
         if hold is not None:
             self.session.courier.hold(host_of(response.url), hold)
-        return plain_visit(lent, response, self.fingerprinting, self._urls, reads_canonical=self.settings.canonical_links)
+        counts, canonical = is_page(lent.handout, self.settings), self.settings.canonical_links
+        return plain_visit(lent, response, self.fingerprinting, self._urls, is_page=counts, reads_canonical=canonical)
 
     def _count_late(self, observation: Observation, more: int) -> None:
         """Put ``more`` new links, which came after their page, into what is stored of it, unless it was handed out again meanwhile."""

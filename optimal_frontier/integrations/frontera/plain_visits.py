@@ -27,7 +27,6 @@ from optimal_frontier.integrations.frontera.requests import (
 )
 from optimal_frontier.integrations.frontera.url_identity import URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.state.messages import Handout, page_of
-from optimal_frontier.state.rows import ACTIVE
 
 
 class Lent(NamedTuple):
@@ -100,7 +99,9 @@ class LentRequests:
             pass
 
 
-def plain_visit(lent: Lent, response: Any, fingerprinting: Fingerprinting, identity: UrlIdentity, *, reads_canonical: bool) -> Visit:
+def plain_visit(
+    lent: Lent, response: Any, fingerprinting: Fingerprinting, identity: UrlIdentity, *, is_page: bool, reads_canonical: bool
+) -> Visit:
     """Return the visit of a Frontera response; what was put into its meta for this fetch is taken out.
 
     Parameters
@@ -113,6 +114,8 @@ def plain_visit(lent: Lent, response: Any, fingerprinting: Fingerprinting, ident
         What counts as content.
     identity : UrlIdentity
         What pages are known by.
+    is_page : bool
+        Whether its content counts.
     reads_canonical : bool
         Whether to look for the canonical link (CANONICAL_LINKS).
     """
@@ -124,7 +127,7 @@ def plain_visit(lent: Lent, response: Any, fingerprinting: Fingerprinting, ident
         return (
             hashed_visit(status, headers, None, now, time.time()) if asked is None else not_modified_visit(headers, asked, now, time.time())
         )
-    if handout.row.state != ACTIVE:
+    if not is_page:
         return Visit(now, error_of_response(status), status)
     is_ours = taken is not None and (taken.digest or b"") == content_hash
     found: Fingerprint | None = taken if is_ours else None

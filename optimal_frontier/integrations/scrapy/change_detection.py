@@ -10,6 +10,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from optimal_frontier.frontier.dispatching.pacing import SLOW_DOWN, hold_s
 from optimal_frontier.frontier.judging.callback_errors import after_callback_error, described
+from optimal_frontier.frontier.judging.fetched_once import is_page
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Fingerprinting
 from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, conditions_of, is_news, told
 from optimal_frontier.frontier.judging.learning import change_bit
@@ -23,7 +24,6 @@ from optimal_frontier.integrations.scrapy.lease import LEASE, LOCAL, META, Lease
 from optimal_frontier.integrations.scrapy.local_requests import CALLBACK_FAILED, Local
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.integrations.scrapy.sources import ANNOUNCES, without_body
-from optimal_frontier.state.rows import ACTIVE
 
 #: Bytes of what should be a source and is none, from which on nobody looks at its content.
 _LARGE: Final = 2**20
@@ -184,7 +184,7 @@ class ChangeDetectionMiddleware:
         elif error:
             visit = Visit(responded, error, response.status)
         else:
-            if handout.row.state != ACTIVE:
+            if not is_page(handout, self._scheduler.settings):
                 return Visit(responded, status=response.status)
             visit = self._visit_of_page(lease, request, response, responded)
         visit.asked, visit.lateness = sent, lease.lateness
