@@ -99,3 +99,19 @@ def test_depth_that_is_none_counts_as_that_of_a_start_page(pages: RequestPages, 
     assert pages.new_page(start, b"") is not None
     assert stored(pages.new_page(request("http://a.example/", b"page", 2), PARENT))
     assert pages.known.depth(page_of(identity_of("http://a.example/")), 2) == 0
+
+
+@pytest.mark.parametrize("value", [0, -3, True, "5", float("inf"), float("nan"), [1]])
+@pytest.mark.parametrize("name", ["importance", b"importance"])
+def test_importance_that_is_none_is_ignored_with_a_warning(
+    pages: RequestPages, caplog: pytest.LogCaptureFixture, name: str | bytes, value: Any
+) -> None:
+    """Once a run, in plain Frontera as in Scrapy; the page is one like any other."""
+    for n in range(2):
+        new = pages.new_page(Request(f"http://a.example/{n}", meta={name: value}), b"")
+        assert new is not None
+        assert (new.stated, new.row.importance) == (0.0, 1.0)
+    (line,) = caplog.messages
+    assert line.startswith("meta['importance'] = ")
+    assert "http://a.example/0: " in line
+    assert "expected a number above 0; it is ignored" in line

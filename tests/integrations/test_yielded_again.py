@@ -9,7 +9,7 @@ from scrapy import Request, Spider
 from scrapy.http import JsonRequest
 from scrapy.utils.request import fingerprint
 
-from optimal_frontier.integrations.frontera.requests import record_of, request_of, said_by
+from optimal_frontier.integrations.frontera.requests import importance_of, record_of, request_of, said_by
 from optimal_frontier.integrations.scrapy.converters import MissingNeedError, OptimalRequestConverter
 from optimal_frontier.integrations.scrapy.request_classes import build_request, copy_request
 from optimal_frontier.state.records import decode_record, encode_record, is_class, needs_of
@@ -27,8 +27,13 @@ SHOP = Shop()
 CONVERTER = OptimalRequestConverter(SHOP, fingerprint)
 
 
+def said_of(request: Request) -> int:
+    made = CONVERTER.to_frontier(request)
+    return said_by(made, importance_of(made))
+
+
 def said(**values: Any) -> int:
-    return said_by(CONVERTER.to_frontier(Request("http://a.example/", **values)))
+    return said_of(Request("http://a.example/", **values))
 
 
 @pytest.mark.parametrize(
@@ -125,10 +130,10 @@ def test_requests_of_scrapys_classes_are_plain_ones() -> None:
 
 
 def test_another_class_or_state_is_news() -> None:
-    values = [said_by(CONVERTER.to_frontier(request)) for request in (rendered(), Request(rendered().url, callback=SHOP.item))]
+    values = [said_of(request) for request in (rendered(), Request(rendered().url, callback=SHOP.item))]
     other = rendered()
     other.script = "close()"
-    assert len({*values, said_by(CONVERTER.to_frontier(other))}) == 3
+    assert len({*values, said_of(other)}) == 3
 
 
 def test_state_from_a_stranger_replaces_nothing_that_every_request_has() -> None:

@@ -86,6 +86,27 @@ def stored_importance(value: float) -> float:
     return min(max(number, LEAST_IMPORTANCE), MOST_IMPORTANCE)
 
 
+def stated_importance(value: Any) -> float:
+    """Return an importance that somebody states of a page, within its bounds.
+
+    Raises
+    ------
+    ValueError
+        It is no number above 0.
+
+    Examples
+    --------
+    >>> stated_importance(2)
+    2.0
+    >>> stated_importance("2")
+    Traceback (most recent call last):
+    ValueError: expected a number above 0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ValueError("expected a number above 0")
+    return stored_importance(value)
+
+
 def importance_of(stated: float, rule: PageRule) -> float:
     """Return the importance of a stored page: what was stated of it (0: nothing was), else what RULES say, else 1; within its bounds."""
     return min(max(stated or rule.importance or 1.0, LEAST_IMPORTANCE), MOST_IMPORTANCE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from w3lib.util import to_bytes
 
@@ -13,7 +13,7 @@ from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.frontier.admitting.addresses import refusal_of
 from optimal_frontier.frontier.admitting.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.admitting.known_pages import KnownPages
-from optimal_frontier.frontier.admitting.pages import moved_record, new_page
+from optimal_frontier.frontier.admitting.pages import moved_record, new_page, stated_importance
 from optimal_frontier.frontier.admitting.start_pages import StartPages
 from optimal_frontier.frontier.admitting.stored_requests import fault_of_record
 from optimal_frontier.frontier.admitting.traps import REASONS, is_trap
@@ -24,10 +24,10 @@ from optimal_frontier.integrations.frontera.requests import (
     IS_LINK,
     IS_WANTED,
     KIND,
-    LASTMOD,
     at_depth,
     depth_of,
     importance_of,
+    lastmod_of,
     record_of,
     said_by,
 )
@@ -38,6 +38,8 @@ from optimal_frontier.state.records import REQUEST
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 
 class RequestPages:
@@ -68,7 +70,8 @@ class RequestPages:
         self._hosts = hosts
         self._trap = trap
         self._is_scrapys = False
-        self._warned_lastmod = False
+        #: What was said once of values in meta that are none.
+        self._warned: set[str] = set()
         self._starts = StartPages()
         self.known = KnownPages()
         self.identify: Callable[[Any], bytes] = urls.of
@@ -113,10 +116,11 @@ class RequestPages:
         if refused:
             self._trap(refused, request.url)
             raise ValueError(REASONS[refused] % "it")
-        kind, importance, identity = self._kind_of(request), importance_of(request), self.identity_of(request)
+        kind, identity = self._kind_of(request), self.identity_of(request)
+        importance = self._stated(request, "importance", importance_of(request), stated_importance)
         is_link, is_wanted = bool(parent) or IS_LINK in request.meta, IS_WANTED in request.meta
-        said = said_by(request) if kind != TRANSIENT else 0
-        lastmod = self._lastmod(request) if kind == ACTIVE else None
+        said = said_by(request, importance) if kind != TRANSIENT else 0
+        lastmod = self._stated(request, "lastmod", lastmod_of(request), parse_lastmod) if kind == ACTIVE else None
         page, depth = page_of(identity), depth_of(request.meta)
         least = self.known.depth(page, depth)
         # A sitemap's word is news also where it is the old one: the page has not changed since.
@@ -195,16 +199,13 @@ class RequestPages:
             return False
         return True
 
-    def _lastmod(self, request: Any) -> tuple[float, float] | None:
-        value = request.meta.get(LASTMOD, request.meta.get(b"lastmod", request.meta.get("lastmod")))
-        if value is None:
-            return None
+    def _stated(self, request: Any, name: str, value: Any, read: Callable[[Any], _T]) -> _T | None:
+        """Return what is read of a value that a request states in its meta; None if it states none, or one that cannot be read."""
         try:
-            return parse_lastmod(value)
+            return None if value is None else read(value)
         except ValueError as error:
-            if not self._warned_lastmod:
-                self._warned_lastmod = True
-                logger.warning(
-                    "meta['lastmod'] = %r of %s: %s; it is ignored (further ones are ignored without a word)", value, request.url, error
-                )
+            if name not in self._warned:
+                self._warned.add(name)
+                said = "meta[%r] = %r of %s: %s; it is ignored (further ones are ignored without a word)"
+                logger.warning(said, name, value, request.url, error)
             return None

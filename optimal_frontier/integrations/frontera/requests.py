@@ -128,7 +128,7 @@ def record_of(request: Any, *, without: Collection[bytes] = ()) -> dict[Any, Any
     return record
 
 
-def said_by(request: Any) -> int:
+def said_by(request: Any, importance: float | None) -> int:
     """Return a hash of what a request says of its page: callback, errback, method, headers, cookies, body, cb_kwargs, meta, importance.
 
     Not counted is what depends on the page that it was found on, or on the fetch of that: see `_VOLATILE`, the priority, the Referer.
@@ -154,7 +154,12 @@ def said_by(request: Any) -> int:
     if request.cookies:
         more += b"cookies", request.cookies
     names = (meta.get(b"scrapy_callback"), meta.get(b"scrapy_errback"))
-    return hash((names, importance_of(request), to_bytes(request.method), request.body, encode_record(more) if more else b""))
+    return hash((names, importance, to_bytes(request.method), request.body, encode_record(more) if more else b""))
+
+
+def lastmod_of(request: Any) -> Any:
+    """Return when a page was last modified by the request for it, as that states it; None where it states nothing."""
+    return request.meta.get(LASTMOD, request.meta.get(b"lastmod", request.meta.get("lastmod")))
 
 
 def importance_of(request: Any) -> Any:

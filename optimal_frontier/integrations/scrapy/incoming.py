@@ -7,7 +7,6 @@ import time
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from optimal_frontier.detection import parse_lastmod
 from optimal_frontier.frontier.admitting.allowed_links import AllowedLinks
 from optimal_frontier.integrations.frontera.requests import IS_LINK, IS_WANTED, SOURCE
 from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter
@@ -123,16 +122,6 @@ class IncomingRequests:
         kind = kind_of(request, start=start)
         if self._is_gated(request, parent) or request.method != "GET" or (kind == TRANSIENT and self._is_beyond(parent)):
             return self._add_local(request, again=request.dont_filter and not start)
-        importance = request.meta.get("importance", 1.0)
-        if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance < float("inf"):
-            self.warn_once("importance", "meta['importance'] = %r of %s: expected a number above 0; 1.0 is used", importance, request)
-            del request.meta["importance"]
-        if "lastmod" in request.meta:
-            try:
-                parse_lastmod(request.meta["lastmod"])
-            except ValueError as error:
-                self.warn_once("lastmod", "meta['lastmod'] = %r of %s: %s; it is ignored", request.meta["lastmod"], request.url, error)
-                del request.meta["lastmod"]
         identity = self._fingerprint(request) if start and request.dont_filter else b""
         # Only once a run. A start request that comes again is a page like others: the server may have lost it.
         is_wanted = bool(identity) and identity not in self._wanted
