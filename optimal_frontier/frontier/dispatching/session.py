@@ -12,11 +12,11 @@ from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
 from optimal_frontier.frontier.admitting.claimed_identity import SCRAPYS, claim_identity
 from optimal_frontier.frontier.dispatching.completion import Completion
 from optimal_frontier.frontier.dispatching.courier import Courier
-from optimal_frontier.frontier.dispatching.draining import Converted, Drain
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher
 from optimal_frontier.frontier.dispatching.held_pages import Returning
 from optimal_frontier.frontier.dispatching.ping_taking import PingTaking, Words
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
+from optimal_frontier.frontier.dispatching.url_taking import Converted, UrlTaking
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect
 from optimal_frontier.state.mending import mend, misfits
@@ -89,7 +89,7 @@ class Session:
         except BaseException:
             self.connection.close()
             raise
-        self._drain: Drain | None = None
+        self._url_taking: UrlTaking | None = None
         self._completion = Completion(self.namespace, settings.close_after or 1)
         complete_when = self.is_complete if settings.close_after is not None else None
         self.courier = Courier(self.dispatcher, wake, complete_when, longest_s=longest_s)
@@ -104,15 +104,15 @@ class Session:
         read_pings: Callable[[Sequence[RawPing]], Words],
         run_there: Callable[[Callable[[], None]], Any],
     ) -> None:
-        """Take in what is pushed into URL_KEYS from now on, if there are any, and pings; see `Drain`."""
+        """Take in what is pushed into URL_KEYS from now on, if there are any, and pings; see `UrlTaking`."""
         pings = PingTaking(self.namespace, self.courier)
-        self._drain = Drain(self.settings.url_keys, UrlKeys(self.namespace), self.courier, convert, run_there, pings, read_pings)
-        self._drain.start()
+        self._url_taking = UrlTaking(self.settings.url_keys, UrlKeys(self.namespace), self.courier, convert, run_there, pings, read_pings)
+        self._url_taking.start()
 
     def close(self) -> bool:
         """Send what is left, give back every lease, disconnect; return whether that was done in time."""
-        if self._drain is not None:
-            self._drain.stop()
+        if self._url_taking is not None:
+            self._url_taking.stop()
         self.planner.stop()
         done = self.courier.stop()
         self.connection.close()
@@ -153,6 +153,6 @@ class Session:
 
     def is_complete(self) -> bool:
         """Tell whether CLOSE_AFTER is reached: every page first visited, each that is revisited fetched that often; URL_KEYS empty."""
-        if self.settings.close_after is None or (self.settings.url_keys and (self._drain is None or not self._drain.is_empty)):
+        if self.settings.close_after is None or (self.settings.url_keys and (self._url_taking is None or not self._url_taking.is_empty)):
             return False
         return self._completion.look() and self.namespace.is_there()  # a crawl that has gone has nothing that waits, either

@@ -18,13 +18,13 @@ from optimal_frontier.frontier.admitting.addresses import shown
 from optimal_frontier.frontier.admitting.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.admitting.pages import move_of
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
-from optimal_frontier.frontier.dispatching.pacing import hold_s
 from optimal_frontier.frontier.dispatching.session import Session
 from optimal_frontier.frontier.judging.fetched_once import is_page
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
 from optimal_frontier.frontier.judging.hubs import FoundLinks, after_links
 from optimal_frontier.frontier.judging.judge import conditions_of
 from optimal_frontier.frontier.judging.outcomes import DROPPED
+from optimal_frontier.frontier.judging.retry_after import hold_s
 from optimal_frontier.frontier.judging.safely import aside, judged_safely
 from optimal_frontier.frontier.judging.visits import Visit, failed_visit
 from optimal_frontier.integrations.frontera.components import FrontierMetadata, FrontierQueue, FrontierStates

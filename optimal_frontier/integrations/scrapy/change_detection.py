@@ -8,13 +8,13 @@ from typing import Any, Final
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from optimal_frontier.frontier.dispatching.pacing import SLOW_DOWN, hold_s
 from optimal_frontier.frontier.judging.callback_errors import after_callback_error, described
 from optimal_frontier.frontier.judging.fetched_once import is_page
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Fingerprinting
 from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, conditions_of, is_news, told
 from optimal_frontier.frontier.judging.learning import change_bit
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM, error_of_exception, error_of_response
+from optimal_frontier.frontier.judging.retry_after import SLOW_DOWN, hold_s
 from optimal_frontier.frontier.judging.safely import judged_safely
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, not_modified_visit, visit_of

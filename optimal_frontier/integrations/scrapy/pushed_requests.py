@@ -10,7 +10,7 @@ from scrapy import FormRequest, Request
 
 from optimal_frontier.frontier.admitting.addresses import CREDENTIALS, refusal_of, without_passwords
 from optimal_frontier.frontier.admitting.pushed import PushedUrl, read_entry
-from optimal_frontier.frontier.dispatching.draining import Converted
+from optimal_frontier.frontier.dispatching.url_taking import Converted
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter
 from optimal_frontier.integrations.scrapy.incoming import kind_of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimal_frontier.frontier.dispatching.pacing import DEFAULT_HOLD_S, LONGEST_HOLD_S, hold_s
+from optimal_frontier.frontier.judging.retry_after import DEFAULT_HOLD_S, LONGEST_HOLD_S, hold_s
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class Converted:
     refused: dict[int, str] = field(default_factory=dict)
 
 
-class Drain:
+class UrlTaking:
     """Takes entries until it is stopped; any number of processes may run one, the lock lets one take at a time.
 
     Parameters

@@ -11,8 +11,8 @@ import pytest
 from clocked_namespace import page_of, settings_of
 
 from optimal_frontier.errors import StateUnavailableError
-from optimal_frontier.frontier.dispatching.draining import BATCH, Converted, Drain
 from optimal_frontier.frontier.dispatching.session import Session
+from optimal_frontier.frontier.dispatching.url_taking import BATCH, Converted, UrlTaking
 from optimal_frontier.state.url_keys import UrlKeys
 
 
@@ -25,8 +25,8 @@ class Drained:
         self.client, self.key = client, f"{namespace}-urls"
         self.stored: list[str] = []
 
-    def drain(self, store: UrlKeys | None = None) -> Drain:
-        return Drain([self.key], store or UrlKeys(self.session.namespace), self.session.courier, self.convert, lambda call: call())
+    def drain(self, store: UrlKeys | None = None) -> UrlTaking:
+        return UrlTaking([self.key], store or UrlKeys(self.session.namespace), self.session.courier, self.convert, lambda call: call())
 
     def convert(self, entries: Any) -> Converted:
         converted = Converted()
