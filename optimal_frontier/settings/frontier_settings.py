@@ -77,6 +77,7 @@ class FrontierSettings:
     conditional_get: bool
     callback_on: str
     item_field: str | None
+    # Checked here; `fingerprinter.folding_of` reads them, as Scrapy makes its fingerprinter before there is a scheduler.
     ignored_parameters: tuple[str, ...]
     fold_urls: tuple[str, ...]
     canonical_links: bool

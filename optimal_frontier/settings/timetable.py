@@ -40,18 +40,6 @@ class Timetable:
         pairs = (value for pair in zip(self.times, self.probabilities, strict=True) for value in pair)
         return " ".join(map(repr, (self.period, *pairs)))
 
-    @classmethod
-    def of_text(cls, text: str) -> Timetable:
-        """Read what is stored.
-
-        Examples
-        --------
-        >>> Timetable.of_text("86400.0 21600.0 0.5 64800.0 1.0")
-        Timetable(period=86400.0, times=(21600.0, 64800.0), probabilities=(0.5, 1.0))
-        """
-        period, *pairs = map(float, text.split())
-        return cls(period, tuple(pairs[::2]), tuple(pairs[1::2]))
-
 
 def parse_timetable(where: str, entry: Mapping[str, Any]) -> Timetable:
     """Return the timetable that an entry of RULES states; ``where`` names the entry."""

@@ -101,6 +101,6 @@ def _time(text: str) -> float:
 
 
 def word_of(ping: Ping, fingerprint: bytes) -> NewPage:
-    """Return what a ping says of the page with this fingerprint, as `announcing.take_in` takes it; it is never added."""
+    """Return what a ping says of the page with this fingerprint, as `word_taking.take_in` takes it; it is never added."""
     announcement = Announcement(ping.source, -1.0)
     return NewPage(page_of(fingerprint), host_of(ping.url), Row(), 0.0, b"", lastmod=(ping.at, CLOCKS_S), announcement=announcement)

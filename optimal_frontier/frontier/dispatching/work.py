@@ -248,8 +248,9 @@ class Outcome:
         self.is_other_server |= part.is_other_server
         self.is_full |= part.is_full
         self.new += part.new
-        for name in ("handouts", "trapped", "replaced", "lost", "later", "told_again", "turns", "unfetched", "never"):
-            getattr(self, name).extend(getattr(part, name))
+        for name, some in vars(self).items():
+            if isinstance(some, list):
+                some.extend(getattr(part, name))
 
 
 def grouped(values: Iterable[_T], key: Callable[[_T], int]) -> dict[int, list[_T]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import pytest
 
 from optimal_frontier.frontier.admitting.pages import directory_number
@@ -29,6 +31,12 @@ def test_deeper_directories_share_their_first_two_segments() -> None:
     assert len(set(whole)) == 4
     assert all(tops)
     assert all(whole)
+
+
+def test_no_directory_has_a_number_of_none() -> None:
+    """A half of 0 would say that there is none; the hash of this path is 0."""
+    assert blake2b(b"/d38683/", digest_size=2).digest() == bytes(2)
+    assert directory_number("http://a.example/d38683/1") == 1 << 16 | 1
 
 
 def test_a_row_without_one_gets_it_at_its_next_visit(judged) -> None:
