@@ -19,6 +19,7 @@ from optimal_frontier.frontier.judging.safely import judged_safely
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, not_modified_visit, visit_of
 from optimal_frontier.integrations.frontera.canonical_links import other_page
+from optimal_frontier.integrations.scrapy.compatibility import look_after_fetches
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, LOCAL, META, Lease
 from optimal_frontier.integrations.scrapy.local_requests import CALLBACK_FAILED, Local
@@ -47,6 +48,7 @@ class ChangeDetectionMiddleware:
         if not OptimalScheduler.is_set(crawler):
             raise NotConfigured("ChangeDetectionMiddleware needs optimal_frontier's scheduler")
         middleware = cls(crawler)
+        crawler.signals.connect(middleware.opened, signals.spider_opened)
         crawler.signals.connect(middleware.reached_downloader, signals.request_reached_downloader)
         crawler.signals.connect(middleware.response_downloaded, signals.response_downloaded)
         crawler.signals.connect(middleware.callback_failed, signals.spider_error)
@@ -248,6 +250,15 @@ class ChangeDetectionMiddleware:
             if self.scheduler is not None:
                 self.conditional.forget(lease, request)
             lease.error = error_of_exception(exception)
+
+    def opened(self) -> None:
+        """Look at what the engine gets, also where a middleware nearer to the site keeps it from this one."""
+        look_after_fetches(self.crawler.engine.downloader, self.fetched)
+
+    def fetched(self, request: Any, result: Any) -> None:
+        """Take note of what a middleware asks for instead of a request."""
+        if self.scheduler is not None and isinstance(result, Request):
+            self.scheduler.incoming.note_instead(request, result)
 
     def callback_failed(self, failure: Any, response: Any) -> None:
         """Have a page fetched again whose callback raised, or a middleware on what it yielded: its items may be lost."""

@@ -219,6 +219,20 @@ def look_before_downloads(downloader: Any, before: Callable[[Any], Coroutine[Any
     handlers.download_request = lambda request, *arguments: deferred_from_coro(look_first(request, *arguments))
 
 
+def look_after_fetches(downloader: Any, after: Callable[[Any, Any], None]) -> None:
+    """Call ``after`` with each request and what the engine gets for it: a response, a request to make instead, or a failure."""
+    fetch = downloader.fetch
+
+    def fetch_and_look(request: Any, *arguments: Any) -> Any:
+        def look(result: Any) -> Any:
+            after(request, result)
+            return result
+
+        return fetch(request, *arguments).addBoth(look)
+
+    downloader.fetch = fetch_and_look
+
+
 class _Starts:
     """Calls back when a request is sent: it asks the pool of its handler for a connection, right after it was expected."""
 

@@ -7,6 +7,8 @@ import time
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+from scrapy import Request
+
 from optimal_frontier.frontier.admitting.allowed_links import AllowedLinks
 from optimal_frontier.integrations.frontera.requests import IS_LINK, IS_WANTED, SOURCE
 from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter
@@ -162,6 +164,28 @@ class IncomingRequests:
         if lease is not None:
             lease.error = "IgnoreRequest"
         return True
+
+    def note_instead(self, request: Any, instead: Any) -> None:
+        """Take a request that a middleware made anew, to be fetched in place of ``request``, for a copy of it, as a retry is.
+
+        ``Request(url)`` has the meta of nothing: what is fetched under a lease would end without an answer, and be one more page. A request
+        for another address is one of its own.
+        """
+        local: Local | None = request.meta.get(LOCAL)
+        lease: Lease | None = request.meta.get(LEASE)
+        companion = lease if local is None else local
+        if companion is None or companion.request is not request or LEASE in instead.meta or LOCAL in instead.meta:
+            return
+        known = {self._fingerprint(request)}
+        if local is not None:
+            known.add(local.identity)
+        elif lease is not None and not lease.is_judged:
+            known.add(self._fingerprint(Request(lease.handout.record["url"])))
+        else:
+            return
+        if self._fingerprint(instead) in known:
+            instead.meta.update(dict.fromkeys(companion.added - instead.meta.keys(), True))
+            instead.meta[LEASE if local is None else LOCAL] = companion
 
     def _is_gated(self, request: Any, parent: FoundOn | None) -> bool:
         """Tell whether a request is gated: what is found by one that is inherits the gate."""

@@ -1,0 +1,50 @@
+"""A middleware makes a request anew instead of copying it: ``Request(url)``, as solvers of captchas do."""
+
+from __future__ import annotations
+
+import pytest
+from crawler import Crawler
+from crawls import State
+from misbehaving_site import MisbehavingSite
+
+SPIDER = """
+    class Solver:
+        def process_response(self, request, response, spider=None):
+            if "X-Solved" in request.headers or response.status != 200:
+                return response
+            url = request.meta.get("redirect_urls", [request.url])[0]
+            return Request(url, request.callback, request.method, {"X-Solved": "1"}, dont_filter=os.environ["AGAIN"] == "again")
+
+    class Tester(Base):
+        def first(self):
+            yield Request(SITE + "/static/gate", self.page, meta={"frontier_gate": True})
+            yield Request(SITE + "/counter/a", self.page, cb_kwargs={"known": 1})
+            yield Request(SITE + "/redirect/static/b", self.page, cb_kwargs={"known": 1})
+            yield Request(SITE + "/static/posted", self.page, method="POST")
+
+        def page(self, response, known=0):
+            note(path=response.url[len(SITE):], solved="X-Solved" in response.request.headers)
+"""
+
+
+@pytest.mark.parametrize("again", ["again", "once"])
+def test_what_is_asked_under_the_same_address_is_the_visit(
+    again: str, crawl: Crawler, site: MisbehavingSite, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is judged as the page, under its lease; the stored request stays what it was, and no log-in counts as failed."""
+    monkeypatch.setenv("AGAIN", again)
+    with crawl(SPIDER, DOWNLOADER_MIDDLEWARES={"Solver": 543}) as running:
+        running.until(lambda: all(state.at(site.url(path)).get("visits", 0) >= 3 for path in ("/counter/a", "/redirect/static/b")))
+        running.stop()
+    assert all(line["solved"] for line in running.record)
+    assert {line["path"] for line in running.record} == {"/static/gate", "/counter/a", "/static/b", "/static/posted"}
+    for path in ("/counter/a", "/redirect/static/b"):
+        row = state.at(site.url(path))
+        assert row["attempts"] == row["visits"]
+        place = state.place(site.url(path))
+        assert place is not None
+        assert b"known" in place.value
+    assert state.counts["pages"] == 2
+    assert not any(name.startswith("optimal_frontier/failed/") and not name.endswith("/released") for name in running.stats)
+    assert "frontier_gate" not in running.log
+    assert site.count("/static/posted") == 2
