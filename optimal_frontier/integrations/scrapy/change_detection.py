@@ -246,7 +246,7 @@ class ChangeDetectionMiddleware:
         local: Local | None = request.meta.get(LOCAL)
         if local is not None and local.request is request:
             local.answer(error_of_exception(exception))
-        if lease is not None:
+        if lease is not None and lease.request is request:  # or a spider's own download with a copy of the page's meta
             if self.scheduler is not None:
                 self.conditional.forget(lease, request)
             lease.error = error_of_exception(exception)
