@@ -226,6 +226,13 @@ def test_lease_ends_with(ending: str, outcome: Outcome) -> None:
     assert page["observations"] == 0
 
 
+def test_what_a_middleware_raises_is_why(outcome: Outcome) -> None:
+    """Also where it looks at a response, which Scrapy passes no `process_exception`: a page that is refused is not asked for at once."""
+    for where in ("process_request", "process_response"):
+        assert CAUSES[outcome.pages[f"IgnoreRequest in {where}"]["cause"]] == "refused"
+    assert outcome.stats["optimal_frontier/failed/ValueError"] == 2
+
+
 def test_no_lease_had_to_expire(outcome: Outcome) -> None:
     """in_flight returned to 0 while the spider ran, by what was reported and not by a timeout."""
     assert outcome.in_flight == 0

@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from twisted.python.failure import Failure
 
 from optimal_frontier.frontier.judging.callback_errors import after_callback_error, described
 from optimal_frontier.frontier.judging.fetched_once import is_page
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Fingerprinting
 from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, conditions_of, is_news, told
 from optimal_frontier.frontier.judging.learning import change_bit
-from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM, error_of_exception, error_of_response
+from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM, REDIRECTS, error_of_dropped, error_of_exception, error_of_response
 from optimal_frontier.frontier.judging.retry_after import SLOW_DOWN, hold_s
 from optimal_frontier.frontier.judging.safely import judged_safely
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
@@ -256,8 +257,16 @@ class ChangeDetectionMiddleware:
         look_after_fetches(self.crawler.engine.downloader, self.fetched)
 
     def fetched(self, request: Any, result: Any) -> None:
-        """Take note of what a middleware asks for instead of a request."""
-        if self.scheduler is not None and isinstance(result, Request):
+        """Take note of what a middleware asks for instead of a request, and of what one raises at a response."""
+        if isinstance(result, Failure):
+            lease: Lease | None = request.meta.get(LEASE)
+            local: Local | None = request.meta.get(LOCAL)
+            is_known = lease.is_judged if lease is not None else local is not None and local.is_answered
+            # Scrapy's redirects raise the same when they give up.
+            is_redirected = error_of_dropped(request.meta, self.crawler.settings.getint("REDIRECT_MAX_TIMES")) == REDIRECTS
+            if isinstance(result.value, Exception) and not is_known and not is_redirected:
+                self.process_exception(request, result.value)
+        elif self.scheduler is not None and isinstance(result, Request):
             self.scheduler.incoming.note_instead(request, result)
 
     def callback_failed(self, failure: Any, response: Any) -> None:
