@@ -7,6 +7,8 @@ import time
 from email.utils import parsedate_to_datetime
 from typing import Final
 
+from optimal_frontier.detection.modified import http_date
+
 #: Statuses with which a host asks for fewer requests.
 SLOW_DOWN: Final = frozenset({429, 503})
 #: Seconds for which a host is left alone that asks for it without saying how long.
@@ -15,7 +17,7 @@ DEFAULT_HOLD_S: Final = 5.0
 LONGEST_HOLD_S: Final = 3600.0
 
 
-def hold_s(status: int, retry_after: bytes | None, now: float | None = None) -> float | None:
+def hold_s(status: int, retry_after: bytes | None, date: bytes | None = None, now: float | None = None) -> float | None:
     """Return the seconds for which to send a host nothing more, or None if its answer does not ask for that.
 
     Parameters
@@ -24,8 +26,10 @@ def hold_s(status: int, retry_after: bytes | None, now: float | None = None) -> 
         HTTP status.
     retry_after : bytes or None
         Value of the header ``Retry-After``: seconds, or an HTTP date (RFC 9110, 10.2.3). One that is neither counts as none.
+    date : bytes or None
+        Value of the header ``Date``: only the site's clock matters then.
     now : float, optional
-        Seconds since the epoch, for a date; the local clock unless given.
+        Seconds since the epoch, for a date in an answer without ``Date``; the local clock unless given.
 
     Examples
     --------
@@ -34,7 +38,10 @@ def hold_s(status: int, retry_after: bytes | None, now: float | None = None) -> 
     """
     if status not in SLOW_DOWN:
         return None
-    seconds = _seconds(retry_after, time.time() if now is None else now) if retry_after else None
+    told = None if date is None else http_date(date.decode("latin-1"))
+    if told is None:
+        told = time.time() if now is None else now
+    seconds = _seconds(retry_after, told) if retry_after else None
     return DEFAULT_HOLD_S if seconds is None else min(max(0.0, seconds), LONGEST_HOLD_S)
 
 

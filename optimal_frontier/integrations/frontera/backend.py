@@ -358,8 +358,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
                 "responses carry neither a body nor a content hash, so no change is ever seen: put the fingerprint of the content "
                 "into meta[b'content_hash'] where it is fetched"
             )
-        retry_after = Headers(response.headers or {}).get(b"Retry-After")
-        hold = hold_s(int(response.status_code), retry_after)
+        headers = Headers(response.headers or {})
+        hold = hold_s(int(response.status_code), headers.get(b"Retry-After"), headers.get(b"Date"))
         if hold is not None:
             self.session.courier.hold(host_of(response.url), hold)
         counts, canonical = is_page(lent.handout, self.settings), self.settings.canonical_links

@@ -108,7 +108,8 @@ class ChangeDetectionMiddleware:
 
     def response_downloaded(self, request: Any, response: Any) -> None:
         """Take the time of the response; leave a host alone that asks for it."""
-        hold = hold_s(response.status, response.headers.get("Retry-After")) if response.status in SLOW_DOWN else None
+        headers = response.headers
+        hold = hold_s(response.status, headers.get("Retry-After"), headers.get("Date")) if response.status in SLOW_DOWN else None
         if hold is not None and self.scheduler is not None:
             self.scheduler.hold(request.url, hold)
         lease: Lease | None = request.meta.get(LEASE)

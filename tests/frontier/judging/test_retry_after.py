@@ -29,9 +29,17 @@ def test_seconds_dates_and_nonsense(status: int, header: bytes | None, expected:
     assert hold_s(status, header, now=10.0) == expected
 
 
-@given(st.binary(max_size=60))
-def test_no_header_breaks_it(header: bytes) -> None:
-    held = hold_s(503, header, now=1e9)
+@pytest.mark.parametrize("off_s", [-600.0, 0.0, 600.0])
+def test_a_date_is_told_by_the_clock_of_the_site(off_s: float) -> None:
+    """A crawler whose clock is fast would not wait at all, one whose clock is slow ten minutes too long."""
+    answered, again = b"Thu, 01 Jan 1970 00:20:00 GMT", b"Thu, 01 Jan 1970 00:20:30 GMT"
+    assert hold_s(429, again, answered, 1200.0 + off_s) == 30.0
+    assert hold_s(429, again, b"just now", 1200.0) == 30.0
+
+
+@given(st.binary(max_size=60), st.binary(max_size=60))
+def test_no_header_breaks_it(header: bytes, date: bytes) -> None:
+    held = hold_s(503, header, date, now=1e9)
     assert held is not None
     assert 0 <= held <= LONGEST_HOLD_S
 
@@ -39,9 +47,9 @@ def test_no_header_breaks_it(header: bytes) -> None:
 @pytest.mark.parametrize("value", [b"99999999999999999999", b"Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_absurd_holds_are_bounded(value):
     """By an hour."""
-    assert hold_s(429, value, 2e9) == LONGEST_HOLD_S
+    assert hold_s(429, value, now=2e9) == LONGEST_HOLD_S
 
 
 @pytest.mark.parametrize("value", [b"-1", b"soon", b"1e9", b"", b"\xff", b"Fri, 31 Dec 99999 23:59:59 GMT"])
 def test_what_is_no_time_counts_as_none(value):
-    assert hold_s(503, value, 2e9) == DEFAULT_HOLD_S
+    assert hold_s(503, value, now=2e9) == DEFAULT_HOLD_S
