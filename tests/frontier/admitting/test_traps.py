@@ -133,4 +133,5 @@ def test_each_reason_is_said_once_and_counted_always(caplog):
                 log.note(reason, "http://a.example/")
     assert log.counts == dict.fromkeys(REASONS, 3)
     assert len(caplog.messages) == len(REASONS)
+    assert "public" not in REASONS["private"]  # a page of 10.0.0.1 may not lead to 127.0.0.1 either
     assert all(f"trapped_{reason}" in message for reason, message in zip(REASONS, caplog.messages, strict=True))
