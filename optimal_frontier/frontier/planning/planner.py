@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 _GROWTH: Final = 1.1
 #: After a change of POLICY, OBJECTIVE, EXPLORATION, RULES or interval bounds a plan is made this many seconds after the last one.
 _SWITCH_S: Final = 1.0
-#: The price of a partition is set anew when fewer than this share of the visits that would answer to the plan's price answer to its own.
+#: The price of a partition is set anew when no more than this share of the visits that would answer to the plan's price answer to its own.
 _LEAST_ANSWER: Final = 0.1
 #: That is not asked where the two are nearer than this, in logarithms.
 _NEAR: Final = 0.5
@@ -312,10 +312,10 @@ class Planner:
         made = {}
         solved, moved = found
         for k, price in live.items():
-            answer = solved.by_partition[k].response
-            if not sets[k] and answer > 0 and abs(price.log_price - solved.log_price) > _NEAR:
+            if not sets[k] and abs(price.log_price - solved.log_price) > _NEAR:
+                # Where no page answers, as all are at their bounds or given up, no visit will ever move the price.
                 here = self.crawl.answer_at(k, price.log_price)
-                sets[k] = here < _LEAST_ANSWER * answer
+                sets[k] = here <= _LEAST_ANSWER * solved.by_partition[k].response
             is_set = (sets[k] or k in moved) and self.crawl.planned_pages > 0
             step = solved.log_price - price.log_price if sets[k] else moved.get(k, 0.0)
             log_price = price.log_price + (step if is_set else 0.0)

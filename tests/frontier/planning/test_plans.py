@@ -482,6 +482,18 @@ def test_a_budget_that_serves_all_visits_them_as_often_as_they_may_be(crawl):
         assert head["a"] + head["s"] * crawl.log_price() <= 2.0, page
 
 
+def test_a_budget_that_serves_all_gives_no_page_up(crawl):
+    """What a held host has made of the price is gone with the next plan, though at the plan's own price no visit moves it."""
+    crawl.crawled(30, min_interval=2.0)
+    planner, _ = planned(crawl, CRAWL_RATE=1000)
+    found = crawl.log_price()
+    for _ in range(2):  # a price that two plans have found is taken for the one that lasts
+        crawl.namespace.command("SET", crawl.namespace.key("d"), _with_price(crawl, found + 20.0))
+        planner.plan()
+    assert crawl.log_price() == pytest.approx(found)
+    assert crawl.plan()["given_up"] == "0"
+
+
 def test_one_price_over_all_partitions(redis_socket, namespace):
     """The plan of four partitions is that of one; each gets the share of the budget that its pages have at the one price."""
     one, four = open_crawl(redis_socket, namespace), open_crawl(redis_socket, namespace + "-4", partitions=4)
