@@ -418,7 +418,7 @@ class Writer:
 
 
 def _shared(told: dict[int, Line], partitions: int, k: int) -> Line:
-    """Return what partition ``k`` of another number of partitions has: its share of the plan, counters in the first one."""
+    """Return what partition ``k`` of another number of partitions has: its share of the plan; all that was counted in the first one."""
     lines = [told[at] for at in sorted(told)]
     if not lines:
         return {"stats": {}, "plan": {}}
@@ -430,6 +430,9 @@ def _shared(told: dict[int, Line], partitions: int, k: int) -> Line:
     for name in ("budget", "revisit_budget", "planned_rate"):
         if name in plan:
             plan[name] = repr(sum(float(line["plan"].get(name, 0.0)) for line in lines) / partitions)
+    for name in ("pages", "groups", "clocks_open", "rhythms_open"):
+        if name in plan:
+            plan[name] = str(sum(int(line["plan"].get(name, 0)) for line in lines) if k == 0 else 0)
     if "share" in plan:
         plan["share"] = repr(1.0 / partitions)
     # Ranks go on behind those of all partitions.

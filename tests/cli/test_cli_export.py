@@ -177,7 +177,8 @@ def test_another_number_of_partitions(run, rich, other, ask, nowhere, partitions
     assert page["url"] == MOVED
     assert page["visits"] == ask("page", MOVED)["visits"]
     before, after = ask("status"), json.loads(other.run("status", "--json").stdout)
-    for name in ("pages", "fetched", "pending_first_visit", "observations", "changes", "retired", "in_flight"):
+    counted = ("pages", "fetched", "pending_first_visit", "observations", "changes", "retired", "in_flight", "last_plan", "neighbourhoods")
+    for name in counted:
         assert after[name] == before[name], name
     other.run("export", "back.jsonl")
     found.connection.client.delete(*found.connection.client.scan_iter(f"{other.name}:*"))
