@@ -12,19 +12,22 @@ from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import moment, printable, show_json_line
 from optimal_frontier.cli.project import find_workplace, opened_namespace
+from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.state.change_feed import FeedEntry, changes_after, feed_ends, last_changes
 
 #: Entries that can be asked for: more than all partitions of a crawl keep.
 _MOST: Final = 10**9
 #: Seconds between two looks.
 _PAUSE_S: Final = 0.5
+#: Seconds between attempts to reach Redis again.
+_RETRY_S: Final = 2.0
 #: Digits of a fingerprint that tell two apart at a glance.
 _SHOWN: Final = 8
 
 
 @click.command()
 @click.option("--limit", type=click.IntRange(0, _MOST), default=10, show_default=True, help="How many of those so far.")
-@click.option("--follow", is_flag=True, help="Go on with what changes from now on, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Go on with what changes from now on, until Ctrl-C; an outage is waited for.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, one object a line, with whole fingerprints.")
 @click.pass_obj
 def changes(options: Options, limit: int, follow: bool, as_json: bool) -> None:
@@ -36,8 +39,18 @@ def changes(options: Options, limit: int, follow: bool, as_json: bool) -> None:
         # What came between the two looks was told already.
         for change in told:
             places[change.partition] = change.id
-        while follow and not interruption.wait(_PAUSE_S):
-            _show(changes_after(namespace, places), as_json)
+        outage = False
+        while follow and not interruption.wait(_RETRY_S if outage else _PAUSE_S):
+            try:
+                if outage:
+                    namespace.connection.reconnect()
+                    click.echo("Redis answers again", err=True)
+                    outage = False
+                _show(changes_after(namespace, places), as_json)
+            except StateUnavailableError as error:
+                if not outage:
+                    click.echo(f"optimal-frontier: {error}; trying again", err=True)
+                outage = True
 
 
 def _show(told: Iterable[FeedEntry], as_json: bool) -> None:

@@ -53,12 +53,13 @@ def last_changes(namespace: Namespace, limit: int) -> list[FeedEntry]:
 
 def changes_after(namespace: Namespace, places: Places, limit: int = 1000) -> list[FeedEntry]:
     """Return entries that follow, up to ``limit`` of each partition, oldest first, and move ``places`` on to the last of each."""
-    found = []
+    found, ends = [], list(places)
     for k in range(namespace.partitions):
         rows = namespace.command("XRANGE", namespace.key("changes", k), f"({places[k]}", "+", "COUNT", limit, partition=k)
         if rows:
             found += _entries(k, rows)
-            places[k] = rows[-1][0].decode()
+            ends[k] = rows[-1][0].decode()
+    places[:] = ends  # all or none: one partition that cannot be reached loses no entry of the others
     return sorted(found, key=_order)
 
 

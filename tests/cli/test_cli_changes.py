@@ -9,6 +9,9 @@ import time
 
 import pytest
 
+from optimal_frontier.cli import changes_command
+from optimal_frontier.errors import StateUnavailableError
+
 from .stored_crawl import HOT, WARM
 
 
@@ -70,3 +73,23 @@ def test_following_tells_what_comes_until_it_is_stopped(run, crawl):
     told = rows(run("changes", "--follow", "--json", "--limit", "1"))
     thread.join()
     assert [change["url"] for change in told][1:] == [WARM]
+
+
+def test_following_waits_for_an_outage_to_end_and_tells_what_changed_meanwhile(run, crawl, monkeypatch):
+    asked, ask = 0, changes_command.changes_after
+
+    def changes_after(*arguments):
+        nonlocal asked
+        asked += 1
+        if asked in (1, 2):
+            raise StateUnavailableError("cannot reach Redis")
+        visit(crawl, WARM, 1)
+        signal.raise_signal(signal.SIGINT)
+        return ask(*arguments)
+
+    monkeypatch.setattr(changes_command, "changes_after", changes_after)
+    monkeypatch.setattr(changes_command, "_RETRY_S", 0.01)
+    result = run("changes", "--follow", "--json", "--limit", "0")
+    assert [change["url"] for change in rows(result)] == [WARM]
+    assert result.stderr.splitlines()[0] == "optimal-frontier: cannot reach Redis; trying again"
+    assert "Redis answers again" in result.stderr
