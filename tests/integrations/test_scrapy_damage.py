@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from click.testing import CliRunner
@@ -133,6 +134,7 @@ def test_a_page_leads_to_no_other_private_host_and_no_password_is_stored(crawl: 
         running.stop()
     assert {host.decode() for host in state.namespace.command("HKEYS", state.key("hosts"))} == {f"localhost:{port}", f"127.0.0.1:{port}"}
     assert "secret" not in running.log
+    assert re.search(r"http://(10\.|169\.)\S+ is on a private host, and was found on a host of another kind", running.log)
     stored = state.namespace.command("HVALS", state.key("pages"))
     assert not any(b"secret" in value for value in stored)
 

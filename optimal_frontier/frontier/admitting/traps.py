@@ -22,7 +22,7 @@ REASONS: Final = {
     "scheme": f"%s has no scheme of a page ({PREFIX}SCHEMES)",
     "credentials": "%s has a user name or a password in it: http_user and http_pass of the spider are for that",
     "unreadable": "%s cannot be read as a URL",
-    "private": f"%s is on a private host, and what leads there is not on one of the same kind ({PREFIX}PRIVATE_LINKS)",
+    "private": f"%s is on a private host, and was found on a host of another kind ({PREFIX}PRIVATE_LINKS)",
     "foreign": f"%s is named by a source that does not speak for its host ({PREFIX}SOURCE_HOSTS)",
     "source": f"%s has more in it than {PREFIX}SOURCE_LIMITS allows",
     "pattern": f"there are as many pages like %s as {PREFIX}PATTERN_MAX_PAGES allows",
