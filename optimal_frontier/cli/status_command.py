@@ -24,8 +24,10 @@ from optimal_frontier.state.reading import StatusReading, read_status
 _OVERDUE = 3.0
 #: Share of the budget from which on what cannot be used is said.
 _NOTABLE = 0.01
-#: What a plan publishes of each partition; all else is of the crawl.
-_OF_PARTITIONS = ("pages", "planned_rate", "budget", "revisit_budget", "groups", "clocks_open", "rhythms_open")
+#: What a plan publishes of clocks of neighbourhoods.
+_CLOCKS = ("groups", "clocks_open", "rhythms_open")
+#: What it publishes of each partition; all else is of the crawl.
+_OF_PARTITIONS = ("pages", "planned_rate", "budget", "revisit_budget", *_CLOCKS)
 
 
 @click.command()
@@ -97,7 +99,7 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
         "exploration_number": int(plan["exploration_number"]) if "exploration_number" in plan else None,
         "exploration_held": int(plan["exploration_held"]) if "exploration_held" in plan else None,
         "hubs": int(plan["hubs"]) if "hubs" in plan else None,
-        "neighbourhoods": {name: int(plan[name]) for name in ("groups", "clocks_open", "rhythms_open")} if "groups" in plan else None,
+        "neighbourhoods": {name: int(plan[name]) for name in _CLOCKS} if plan.keys() >= set(_CLOCKS) else None,
         "discovered": counts.get("discovered", 0),
         "given_up": int(plan["given_up"]) if "given_up" in plan else None,
         "is_exploring": Progress.of_plan(published).is_exploring if "exploration" in published else None,

@@ -19,7 +19,25 @@ PRICES: Final = np.dtype([("host", "<u4"), ("extra", "<f4")])
 #: Fields of the last plan that are texts.
 _TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores", "planner"})
 #: Those that are whole numbers; the number of the plan and times. All others are numbers, and infinite where there is no limit.
-_COUNTS: Final = frozenset({"pages", "fetched", "extra_fetches", "measured_fetches", "exploration_bits", "exploration_number"})
+_COUNTS: Final = frozenset(
+    {
+        "pages",
+        "fetched",
+        "read",
+        "queued",
+        "extra_fetches",
+        "measured_fetches",
+        "exploration_bits",
+        "exploration_number",
+        "exploration_held",
+        "hosts_at_limit",
+        "hubs",
+        "given_up",
+        "groups",
+        "clocks_open",
+        "rhythms_open",
+    }
+)
 _TIMES: Final = frozenset({"number", "time", "first_time", "measured_at", "prior_time"})
 #: The largest count, and the largest time in seconds: beyond it doubles do not tell neighbours apart, and no calendar has the time.
 _LARGEST: Final = 2.0**53

@@ -23,6 +23,7 @@ NAN = struct.pack("<d", float("nan"))
 READING = (["status"], ["check"], ["export", "-"], ["pages"], ["page", HOT], ["noise", "a.example"], ["whatif"], ["changes"])
 ALL = (*READING, ["plan", "--once"], ["importance", "2", HOT], ["import", "list.csv"])
 PLAN = ("time", "first_time", "measured_at", "prior_time", "fetched", "measured_fetches", "exploration_bits", "exploration_rounds")
+SHOWN = ("exploration_held", "given_up", "hosts_at_limit", "hubs", "groups", "clocks_open", "rhythms_open")
 
 #: What is damaged, as a command of Redis (@ marks a key, HOT and HOST stand for what they are in the crawl), and those that read it.
 DAMAGES = [
@@ -41,6 +42,8 @@ DAMAGES = [
     (["HSET", "@stats", "fetched", "nan"], ALL),
     *((["HSET", "@plan", *(word for name in PLAN for word in (name, value))], ALL) for value in (JUNK, b"nan", b"9" * 23, b"9" * 5000)),
     (["HSET", "@plan", JUNK, JUNK], ALL),
+    (["HSET", "@plan", "groups", "3", "clocks_open", JUNK, "rhythms_open", "0"], READING),
+    (["HSET", "@plan", *(word for name in SHOWN for word in (name, "1e400"))], READING),
     (["HSET", "@meta", "schema", b"\xff"], (["status"], ["check"], ["import", "list.csv"], ["migrate"])),
     (["HSET", "@meta", "schema", "migration, removing all"], (["migrate"], ["status"])),
 ]

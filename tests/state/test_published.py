@@ -37,6 +37,7 @@ BROKEN = {
     "measured_fetches": "9" * 5000,
     "exploration_bits": "",
     "exploration_number": "inf",
+    "given_up": "1e400",
     "measured_rate": "nan",
     "budget": "",
     "stretch": "²",
