@@ -11,8 +11,11 @@ from announcing_site import AnnouncingSite
 from click.testing import CliRunner
 from crawler import crawler
 from crawls import State
+from scrapy.utils.test import get_crawler
 
 from optimal_frontier.cli.application import main
+from optimal_frontier.integrations.scrapy.pinged_pages import PingedPages
+from optimal_frontier.state.pings import RawPing
 
 SPIDER = """
 class Tester(Base):
@@ -97,6 +100,17 @@ def test_what_is_taken_in_twice_counts_once(redis_socket: str, crawl: Any) -> No
         running.until(lambda: state.counts.get("pings_taken", 0) >= 4, 60.0)
         running.stop()
     assert state.counts.get("signals", 0) <= 2
+
+
+def test_a_ping_that_waits_for_the_end_of_a_fetch_counts_once() -> None:
+    """It stays in the stream and is read again at each look."""
+    crawler = get_crawler()
+    crawler._apply_settings()
+    pinged = PingedPages(crawler)
+    first, second = (RawPing(f"{at}-0".encode(), {b"url": b"http://a.example/"}) for at in (1, 2))
+    for pings in ([first], [first], [first, second], [second], []):
+        pinged(pings)
+    assert crawler.stats.get_value("optimal_frontier/pings") == 2
 
 
 @pytest.mark.parametrize("arguments", [[], ["no-url"], ["ftp://a.org/"], ["http://a.org/", "--source", "a b"]])

@@ -26,6 +26,8 @@ class PingedPages:
 
     def __init__(self, crawler: Any) -> None:
         self._fingerprinter, self._stats = crawler.request_fingerprinter, crawler.stats
+        #: Those of the last call: a ping of a page that is being fetched stays in the stream, and is read again.
+        self._counted: set[bytes] = set()
 
     def __call__(self, pings: Sequence[RawPing]) -> Words:
         """Return the words, and why other pings are none."""
@@ -37,6 +39,8 @@ class PingedPages:
             except Exception as error:  # whatever a stranger has written, or a fingerprinter of the user's makes of it
                 logger.debug("the ping %r is dropped: %r", raw.number, error)
                 words.refused[at] = " ".join(str(error).split()) or type(error).__name__
-        self._stats.inc_value("optimal_frontier/pings", len(words.told))
+        told = {pings[at].number for at in words.told}
+        self._stats.inc_value("optimal_frontier/pings", len(told - self._counted))
+        self._counted = told
         self._stats.inc_value("optimal_frontier/pings_refused", len(words.refused))
         return words
