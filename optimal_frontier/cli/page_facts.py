@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.cli.page_clock import clock_facts
 from optimal_frontier.detection.noisy_sections import Noise, noise_of
-from optimal_frontier.estimation import RatePosterior, posterior_median
+from optimal_frontier.estimation import RatePosterior
 from optimal_frontier.estimation.bursts import LEAST_VARIANCE, REJECTED, Bursts
 from optimal_frontier.estimation.change_points import alarm_of
 from optimal_frontier.estimation.signal_sources import LEAST_PRECISION
@@ -25,7 +25,16 @@ from optimal_frontier.frontier.judging.outcomes import CAUSES
 from optimal_frontier.frontier.judging.source_worths import Source, source_of
 from optimal_frontier.frontier.judging.update_times import Republished, bought_times, interval_of_timed, key_of, republished
 from optimal_frontier.frontier.judging.validators import FOUND_OUT, USELESS
-from optimal_frontier.frontier.judging.waits import Terms, are_given_up, discovery_of, interval_of, is_given_up, waits_of_rows
+from optimal_frontier.frontier.judging.waits import (
+    Terms,
+    are_given_up,
+    change_rates_of,
+    discovery_of,
+    interval_of,
+    is_given_up,
+    waits_of_rows,
+)
+from optimal_frontier.optimization.objectives import marginal_values
 from optimal_frontier.scheduling.exploration import NEVER_S
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.scheduling.signals import evidence, unannounced
@@ -86,8 +95,8 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
     threshold = _exp(published.log_price_at(row.host, reading.log_price)) if is_planned else None
     marginal = at_rate_0 = None
     if used is not None and timed is None:
-        at_rate_0 = marginal_value(row.importance, used, 0.0, settings.objective)
-        marginal = None if rate is None else marginal_value(row.importance, used, rate, settings.objective, policy)
+        at_rate_0 = marginal_values(row.importance, used, 0.0, settings.objective, "periodic").item()
+        marginal = None if rate is None else marginal_values(row.importance, used, rate, settings.objective, policy).item()
         if rate and yielded and marginal is not None:
             marginal += discovery_of(yielded, terms) * (1.0 if policy == "poisson" else 0.5) / rate**2
     return {
@@ -158,16 +167,9 @@ def deadline_of(row: Row, log_price: float) -> float | None:
 
 
 def change_rates(heads: NDArray[np.void], published: Published) -> Floats:
-    """Return posterior medians of many pages, per second; those of the prior where there is no bit, nan before the first plan."""
-    shape, time = heads["shape"].astype(np.float64), heads["time"].astype(np.float64)
-    learned = (shape > 0) & (time > 0) & np.isfinite(shape) & np.isfinite(time)
-    rates = np.full(len(heads), np.nan)
-    rates[learned] = posterior_median(shape[learned], time[learned])
-    patterns, at = np.unique(heads["pattern"][~learned], return_inverse=True)
-    priors = [published.prior_of(pattern) for pattern in patterns.tolist()]
-    medians = np.array([np.nan if prior is None else RatePosterior(*prior).median for prior in priors])
-    rates[~learned] = medians[at]
-    return rates
+    """Return the believed change rates of many pages, per second; nan for those of which nothing is believed, as before the first plan."""
+    rates = change_rates_of(heads, published)
+    return np.where(rates > 0.0, rates, np.nan)
 
 
 def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded: Floats | None = None) -> Floats:
@@ -206,34 +208,6 @@ def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded
     intervals: Floats = np.where(pinned, longest, wait)
     intervals[(heads["state"] != ACTIVE) | (heads["visits"] == 0)] = np.nan
     return intervals
-
-
-def marginal_value(importance: float, change_rate: float, rate: float, objective: str, policy: str = "periodic") -> float:
-    """Return what one more visit per second would add to the objective at ``rate`` visits per second, evenly spaced or memoryless.
-
-    Notes
-    -----
-    With x = change_rate / rate: importance / change_rate x (1 - (1 + x) exp(-x)) for freshness, the derivative of Azar et al. 2018,
-    eq. 6; importance x (1 - (1 + x) exp(-x)) for changes. At rate 0 it is largest: importance / change_rate, or importance.
-    Memoryless visits (``poisson``): importance x change_rate / (rate + change_rate)^2, the derivative of Azar's eq. 5.
-
-    Examples
-    --------
-    >>> marginal_value(2.0, 4.0, 0.0, "freshness")
-    0.5
-    >>> round(marginal_value(2.0, 4.0, 4.0, "freshness"), 4)
-    0.1321
-    """
-    if change_rate <= 0:
-        return 0.0
-    value = importance / change_rate if objective == "freshness" else importance
-    if rate <= 0:
-        return value
-    if policy == "poisson":
-        return importance * (change_rate / (rate + change_rate)) / (rate + change_rate)
-    x = min(change_rate / rate, 700.0)
-    share = x * x * (0.5 - x / 3) if x < 1e-4 else -math.expm1(-x) - x * math.exp(-x)
-    return value * share
 
 
 def trust_facts(counts: Counts) -> dict[str, Any] | None:

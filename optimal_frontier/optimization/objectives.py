@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optimal_frontier.optimization.problem import Floats
-from optimal_frontier.optimization.response import caught_share
+from optimal_frontier.optimization.response import caught_share, marginal_share
 from optimal_frontier.validation import page_values
 
 #: Stands for 0 where it is divided by: its inverse is a number, and so small a ratio leaves a copy fresh.
@@ -108,3 +108,34 @@ def changes_periodic(importance: ArrayLike, change_rate: ArrayLike, rates: Array
     with np.errstate(divide="ignore", over="ignore"):
         ratio = np.divide(changes, visits, out=np.zeros_like(visits), where=visits > 0)
     return float(np.sum(weights * (visits * caught_share(ratio))))
+
+
+def marginal_values(importance: Floats | float, change_rate: Floats | float, rates: Floats | float, objective: str, policy: str) -> Floats:
+    """Return what one more visit per unit of time is worth to each page for its changes: the derivative of the objective by its rate.
+
+    At the optimum that is the price of each page between its bounds. At rate 0 it is largest: importance / change_rate, or importance.
+
+    Parameters
+    ----------
+    importance, change_rate, rates : ndarray (n,), or numbers
+        Weight of each page, its changes per unit of time, and its visits per unit of time; unchecked, as planners ask often.
+    objective, policy : str
+        As in `OptimalSolver`; memoryless visits (``poisson``) are for freshness alone.
+
+    References
+    ----------
+    Azar et al. 2018, eq. 6 and 5, differentiated.
+
+    Examples
+    --------
+    >>> marginal_values(np.array([2.0, 2.0]), np.array([4.0, 4.0]), np.array([0.0, 4.0]), "freshness", "periodic").round(4)
+    array([0.5   , 0.1321])
+    """
+    changes, weights = np.atleast_1d(np.asarray(change_rate, float)), np.asarray(importance, float)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if policy == "poisson":
+            value = weights * (changes / (rates + changes)) / (rates + changes)
+        else:
+            value = (weights / changes if objective == "freshness" else weights) * marginal_share(changes / rates)
+    found: Floats = np.where(changes > 0, value, 0.0)
+    return found

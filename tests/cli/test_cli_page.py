@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import gammaincinv
 
-from optimal_frontier.cli.page_facts import change_rates, marginal_value, mean_intervals
+from optimal_frontier.cli.page_facts import change_rates, mean_intervals
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of
-from optimal_frontier.optimization import changes_periodic, freshness_periodic, freshness_poisson
 from optimal_frontier.scheduling.exploration import LEARNING_SHARE
 from optimal_frontier.scheduling.numbers import wait_at_price
 from optimal_frontier.state.published import Published
@@ -249,30 +248,6 @@ def test_a_page_that_is_none(run, crawl, url, code, said):
     assert result.exit_code == code
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(("objective", "value"), [("freshness", freshness_periodic), ("changes", changes_periodic)])
-@pytest.mark.parametrize("rate", [0.05, 1.0, 30.0])
-def test_the_marginal_value_is_the_derivative_of_the_objective(objective, value, rate):
-    step = rate * 1e-6
-    slope = (value([2.0], [0.7], [rate + step]) - value([2.0], [0.7], [rate - step])) / (2 * step)
-    assert marginal_value(2.0, 0.7, rate, objective) == pytest.approx(slope, rel=1e-4, abs=1e-9)
-
-
-@pytest.mark.parametrize("rate", [0.05, 1.0, 30.0])
-def test_the_marginal_value_of_memoryless_visits_is_the_derivative_of_azars_objective(rate):
-    step = rate * 1e-6
-    slope = (freshness_poisson([2.0], [0.7], [rate + step]) - freshness_poisson([2.0], [0.7], [rate - step])) / (2 * step)
-    assert marginal_value(2.0, 0.7, rate, "freshness", "poisson") == pytest.approx(slope, rel=1e-4, abs=1e-9)
-    assert marginal_value(2.0, 0.7, 0.0, "freshness", "poisson") == pytest.approx(2.0 / 0.7)
-
-
-def test_the_marginal_value_has_no_cancellation():
-    x = 1e-9
-    assert marginal_value(1.0, x, 1.0, "changes") == pytest.approx(x * x / 2, rel=1e-6)
-    assert marginal_value(1.0, 1e300, 1e-300, "changes") == 1.0
-    assert marginal_value(1.0, 0.0, 1.0, "freshness") == 0.0
-    assert np.isfinite(marginal_value(1.0, 1e-4, 1.0, "freshness"))
 
 
 def test_a_page_is_explained_by_the_policy(crawl):

@@ -16,8 +16,8 @@ from optimal_frontier.cli import plot_command as plotting
 from optimal_frontier.cli.drawing import save
 from optimal_frontier.cli.project import Workplace
 from optimal_frontier.frontier.planning.curve import read_crawl_curve
-from optimal_frontier.frontier.planning.host_prices import marginal_values
 from optimal_frontier.frontier.planning.planner import Planner
+from optimal_frontier.optimization.objectives import marginal_values
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.redis_url import parse_redis_url
 

@@ -46,18 +46,6 @@ def host_limits(settings: FrontierSettings, capacity: Floats | None, waiting: In
     return np.asarray(np.maximum(capacity - kept, _LEAST_REVISITS * capacity))
 
 
-def marginal_values(importance: Floats, change_rate: Floats, rates: Floats, objective: str, policy: str) -> Floats:
-    """Return what one more visit per second is worth to each page for its changes at its rate: at the optimum, the price of its host."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        if policy == "poisson":
-            return np.asarray(importance * change_rate / (rates + change_rate) ** 2)
-        r = change_rate / rates
-        # 1 - (1 + r) exp(-r), without cancellation where r is small.
-        share = np.where(r < 1e-3, 0.5 * r * r * (1.0 - 2.0 / 3.0 * r), -np.expm1(-r) - r * np.exp(-r))
-        worth = importance / change_rate if objective == "freshness" else importance
-        return np.where(change_rate > 0, worth * np.where(np.isfinite(r), share, 1.0), 0.0)
-
-
 def extra_prices(host: Ints, rates: Floats, is_wanted: NDArray[np.bool_], value: Floats, limit: Floats | None, log_price: float) -> Floats:
     """Return what each host adds to the log price, 0 for hosts that are not at their limits.
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.errors import ConvergenceError
-from optimal_frontier.frontier.planning.host_prices import extra_prices, marginal_values
+from optimal_frontier.frontier.planning.host_prices import extra_prices
 from optimal_frontier.frontier.planning.timed import TimedPages
 from optimal_frontier.optimization import freshness_periodic, freshness_poisson, solve_periodic
 from optimal_frontier.optimization.discovering import Discovering, Limits, discovering_waits, discovery_values, solve_discovering
-from optimal_frontier.optimization.objectives import fresh_share
+from optimal_frontier.optimization.objectives import fresh_share, marginal_values
 from optimal_frontier.optimization.poisson_bounded import solve_poisson_bounded
 from optimal_frontier.scheduling.numbers import MOST_SLOPE
 from optimal_frontier.scheduling.planning import fit_beside, fit_minima

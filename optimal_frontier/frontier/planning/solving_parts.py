@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from optimal_frontier.frontier.planning.host_prices import LEAST_EXTRA, marginal_values
+from optimal_frontier.frontier.planning.host_prices import LEAST_EXTRA
 from optimal_frontier.frontier.planning.solving import (
     Problem,
     Solved,
@@ -34,6 +34,7 @@ from optimal_frontier.frontier.planning.solving import (
     solve,
 )
 from optimal_frontier.optimization.discovering import Discovering, Limits, PricedResponse, discovery_values, prices_of_full_hosts
+from optimal_frontier.optimization.objectives import marginal_values
 from optimal_frontier.optimization.priced_pages import PricedPages
 from optimal_frontier.optimization.sweeps import in_order
 from optimal_frontier.scheduling.numbers import MOST_SLOPE
