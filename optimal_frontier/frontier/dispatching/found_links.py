@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
+from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.dispatching.work import Ended
 from optimal_frontier.frontier.judging.hubs import FoundLinks, after_links
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.messages import NewPage
+from optimal_frontier.state.messages import NewPage, Observation
+from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import HUB
 
@@ -41,3 +45,13 @@ def with_links(
             observation = after_links(observation, found, published(handout.partition), settings)
         known.append((observation, lease))
     return known, held
+
+
+def add_late_links(namespace: Namespace, observation: Observation, more: int, published: Published, settings: FrontierSettings) -> None:
+    """Put ``more`` new links, which came after their page, into what is stored of it, unless it was handed out again meanwhile."""
+    learned = after_links(observation, FoundLinks.of(observation.handout), published, settings)
+    if learned is observation:
+        return  # it says nothing of new pages
+    revision = (observation.handout.page, learned.row.b, learned.row, learned.memory)
+    with contextlib.suppress(StateUnavailableError):  # only the count is lost
+        namespace.run(revise_calls(observation.handout.partition, [revision], f"discovered={more}"))

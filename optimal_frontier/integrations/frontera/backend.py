@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
@@ -13,15 +12,15 @@ from typing import Any, Final, Self
 from frontera.core.components import Backend
 from scrapy.http import Headers
 
-from optimal_frontier.errors import ConfigurationError, StateUnavailableError
+from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.admitting.addresses import shown
 from optimal_frontier.frontier.admitting.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.admitting.pages import move_of
 from optimal_frontier.frontier.dispatching.exchange import SlotRoom
+from optimal_frontier.frontier.dispatching.found_links import add_late_links
 from optimal_frontier.frontier.dispatching.session import Session
 from optimal_frontier.frontier.judging.fetched_once import is_page
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprinting
-from optimal_frontier.frontier.judging.hubs import FoundLinks, after_links
 from optimal_frontier.frontier.judging.judge import conditions_of
 from optimal_frontier.frontier.judging.outcomes import DROPPED
 from optimal_frontier.frontier.judging.retry_after import hold_s
@@ -38,7 +37,6 @@ from optimal_frontier.integrations.frontera.url_identity import URL_FINGERPRINT,
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
 from optimal_frontier.state.downloader_limits import TELL_S, DownloaderLimits
 from optimal_frontier.state.messages import RELEASE, Handout, Move, Observation, page_of
-from optimal_frontier.state.partition import revise_calls
 
 logger = logging.getLogger(__name__)
 
@@ -176,7 +174,8 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         parent = handout.page if handout is not None else self._pages.identity_of(request)
         self._add(links, parent, handout if counts else None)
         if late is not None and late.handout.new_links > before:
-            self._count_late(late, late.handout.new_links - before)
+            published, more = self.session.courier.published(late.handout.partition), late.handout.new_links - before
+            add_late_links(self.session.namespace, late, more, published, self.settings)
 
     def _add(self, requests: Iterable[Any], parent: bytes = b"", found_on: Handout | None = None) -> None:
         courier = self.session.courier
@@ -364,16 +363,6 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             self.session.courier.hold(host_of(response.url), hold)
         counts, canonical = is_page(lent.handout, self.settings), self.settings.canonical_links
         return plain_visit(lent, response, self.fingerprinting, self._urls, is_page=counts, reads_canonical=canonical)
-
-    def _count_late(self, observation: Observation, more: int) -> None:
-        """Put ``more`` new links, which came after their page, into what is stored of it, unless it was handed out again meanwhile."""
-        handout = observation.handout
-        learned = after_links(observation, FoundLinks.of(handout), self.session.courier.published(handout.partition), self.settings)
-        if learned is observation:
-            return  # it says nothing of new pages
-        revision = (handout.page, learned.row.b, learned.row, learned.memory)
-        with contextlib.suppress(StateUnavailableError):  # only the count is lost
-            self.session.namespace.run(revise_calls(handout.partition, [revision], f"discovered={more}"))
 
     def _end(self, observation: Observation) -> None:
         move = self._move_of(observation) if observation.moved else None
