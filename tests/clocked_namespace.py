@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from quick_client import make_quick
 
 from optimal_frontier.frontier.admitting.pages import new_page
-from optimal_frontier.frontier.dispatching.revising import follow
+from optimal_frontier.frontier.dispatching.revising import DONE_NOW, forced_or_why, revise_pages
 from optimal_frontier.scheduling.numbers import fixed
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.aliases import follow, locate
 from optimal_frontier.state.connection import connect
 from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.memory import Memory
@@ -140,3 +142,12 @@ def open_namespace(socket: str, name: str, partitions: int = 1) -> ClockedNamesp
     opened.open(spider="test", partitions=partitions)
     opened.set_time(START)
     return opened
+
+
+def force(namespace: Namespace, fingerprints: Iterable[bytes]) -> list[int]:
+    """Make pages due now, as a person does; per fingerprint 1 (due), 2 (it stays as it is), 0 (not known)."""
+    told = []
+    for place in locate(namespace, fingerprints):
+        done = {} if place is None else revise_pages(namespace, place.partition, [place.page], lambda _, row: forced_or_why(row))
+        told.append(0 if place is None else 1 if DONE_NOW in done else 2)
+    return told

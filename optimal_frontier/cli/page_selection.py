@@ -17,7 +17,7 @@ from optimal_frontier.cli.page_identity import Identify
 from optimal_frontier.cli.page_lists import RejectedLineError, read_rows
 from optimal_frontier.cli.progress_bar import progress_bar
 from optimal_frontier.errors import ConfigurationError, StateError
-from optimal_frontier.frontier.dispatching.revising import locate
+from optimal_frontier.state.aliases import locate
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.records import url_of_record
 from optimal_frontier.state.rows import HEAD_BYTES, TAIL_BYTES, TRANSIENT, Row

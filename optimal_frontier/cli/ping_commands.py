@@ -15,9 +15,9 @@ from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.estimation.signal_sources import LEAST_PRECISION
 from optimal_frontier.frontier.admitting.pinged import check_source, check_url
-from optimal_frontier.frontier.dispatching.revising import locate
 from optimal_frontier.frontier.judging.source_worths import source_of
 from optimal_frontier.scheduling.signals import evidence, unannounced
+from optimal_frontier.state.aliases import locate
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.pings import write_pings
 from optimal_frontier.state.source_lessons import Record, is_ping

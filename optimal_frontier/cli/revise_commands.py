@@ -16,6 +16,7 @@ from optimal_frontier.cli.page_selection import Found, Selection, confirmed, fin
 from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.frontier.admitting.pages import stored_importance
+from optimal_frontier.frontier.dispatching.forgetting import forget_pages
 from optimal_frontier.frontier.dispatching.reparsing import GONE, Reparsing, fetches_per_second
 from optimal_frontier.frontier.dispatching.revising import (
     DONE_NOW,
@@ -25,7 +26,6 @@ from optimal_frontier.frontier.dispatching.revising import (
     UNREADABLE,
     WAITING,
     forced_or_why,
-    forget_pages,
     revise_pages,
 )
 from optimal_frontier.frontier.dispatching.weighing import weigh_pages

@@ -83,7 +83,7 @@ KEYS: Final = (
         "hash",
         "page that it was before it moved -> partition (u4), page that it is now, URL that it had",
         "moves",
-        "become_alias, revising",
+        "become_alias, aliases",
     ),
     Key(
         "damaged",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from clocked_namespace import force
 from played_crawl import Play, identity, parse
 from timed_namespace import START
 
 from optimal_frontier.cli.pages_command import list_pages
-from optimal_frontier.frontier.dispatching.revising import force
 from optimal_frontier.optimization import solve_periodic
 from optimal_frontier.state.checking import check_state
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from clocked_namespace import force
 from played_crawl import Play, identity, parse
 from timed_namespace import START
 
-from optimal_frontier.frontier.dispatching.revising import force
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.state.checking import check_state
 from optimal_frontier.state.memory import Memory

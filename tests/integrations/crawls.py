@@ -19,7 +19,7 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 
 from optimal_frontier.frontier.admitting.hosts import host_of
-from optimal_frontier.frontier.dispatching.revising import Place, follow
+from optimal_frontier.state.aliases import Place, follow
 from optimal_frontier.state.connection import connect
 from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.layouts import PartitionState, pack_doubles

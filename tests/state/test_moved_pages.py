@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
 
-from optimal_frontier.frontier.dispatching.revising import pack_alias, point
+from optimal_frontier.state.aliases import pack_alias, point
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import Handout, NewPage
 from optimal_frontier.state.partition import count_calls

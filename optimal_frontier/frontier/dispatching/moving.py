@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
-from optimal_frontier.frontier.dispatching.revising import Place, drop_aliases, follow, pack_alias, point, split_alias
 from optimal_frontier.frontier.judging.moved_pages import Merged, merge, rebounded
+from optimal_frontier.state.aliases import Place, drop_aliases, follow, pack_alias, point, split_alias
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, KEPT_CHANGES, Move, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.admitting.revival import brought_back
-from optimal_frontier.frontier.dispatching.revising import pack_alias, split_alias
 from optimal_frontier.frontier.judging.moved_pages import rebounded
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.aliases import pack_alias, split_alias
 from optimal_frontier.state.messages import REST, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import revise_calls

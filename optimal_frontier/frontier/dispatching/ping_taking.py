@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from optimal_frontier.frontier.dispatching.courier import Courier
-from optimal_frontier.frontier.dispatching.revising import follow
 from optimal_frontier.frontier.dispatching.word_taking import take_in
+from optimal_frontier.state.aliases import follow
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.pings import RawPing, read_pings, remove_pings

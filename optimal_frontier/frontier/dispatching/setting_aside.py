@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.admitting.stored_requests import fault_of_record
-from optimal_frontier.frontier.dispatching.revising import forget_pages
+from optimal_frontier.frontier.dispatching.forgetting import forget_pages
 from optimal_frontier.frontier.dispatching.work import Exchange
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.mending import tell

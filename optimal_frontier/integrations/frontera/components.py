@@ -8,8 +8,8 @@ from typing import Any
 
 from frontera.core.components import Metadata, Queue, States
 
-from optimal_frontier.frontier.dispatching.revising import locate
 from optimal_frontier.frontier.dispatching.session import Session
+from optimal_frontier.state.aliases import locate
 from optimal_frontier.state.messages import page_of
 from optimal_frontier.state.rows import Row
 

@@ -17,7 +17,6 @@ from optimal_frontier.frontier.admitting.pages import moved_record, new_page, st
 from optimal_frontier.frontier.admitting.start_pages import StartPages
 from optimal_frontier.frontier.admitting.stored_requests import fault_of_record
 from optimal_frontier.frontier.admitting.traps import REASONS, is_trap
-from optimal_frontier.frontier.dispatching.revising import split_alias
 from optimal_frontier.integrations.frontera.requests import (
     ANNOUNCEMENT,
     FINGERPRINT,
@@ -33,6 +32,7 @@ from optimal_frontier.integrations.frontera.requests import (
 )
 from optimal_frontier.integrations.frontera.url_identity import DOMAIN, URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.state.aliases import split_alias
 from optimal_frontier.state.messages import Handout, Move, NewPage, page_of
 from optimal_frontier.state.records import REQUEST
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT

@@ -11,7 +11,7 @@ from clocked_namespace import ClockedNamespace, fingerprint, page_of, settings_o
 from optimal_frontier.frontier.admitting.traps import REASONS, TrapLog, is_trap
 from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange
-from optimal_frontier.frontier.dispatching.revising import forget
+from optimal_frontier.frontier.dispatching.forgetting import forget
 from optimal_frontier.settings import UrlLimits
 from optimal_frontier.settings.urls import NO_LIMITS
 from optimal_frontier.state.messages import DROP, KEEP, NewPage

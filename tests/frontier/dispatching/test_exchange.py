@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from clocked_namespace import ClockedNamespace, fingerprint, open_namespace, page_of, settings_of
+from clocked_namespace import ClockedNamespace, fingerprint, force, open_namespace, page_of, settings_of
 
 from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.admitting.revival import REVIVED_AFTER_S
 from optimal_frontier.frontier.dispatching import ask_terms
 from optimal_frontier.frontier.dispatching import exchange as module
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease, SlotRoom
-from optimal_frontier.frontier.dispatching.revising import bring_back, force, forget
+from optimal_frontier.frontier.dispatching.forgetting import forget
+from optimal_frontier.frontier.dispatching.revising import bring_back
 from optimal_frontier.state.messages import KEEP, RELEASE
 from optimal_frontier.state.namespace import Call
 from optimal_frontier.state.partition import HEAVY_BATCH

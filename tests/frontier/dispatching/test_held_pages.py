@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 
 import pytest
+from clocked_namespace import force
 from judged_crawl import JudgedCrawl
 
 from optimal_frontier.frontier.dispatching.completion import Completion
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher
+from optimal_frontier.frontier.dispatching.forgetting import forget
 from optimal_frontier.frontier.dispatching.held_pages import AGAIN_S, Returning, bring_back, bring_back_replaced
 from optimal_frontier.frontier.dispatching.renaming import Renamed, rename_callback, stored_callbacks
-from optimal_frontier.frontier.dispatching.revising import force, forget
 from optimal_frontier.frontier.dispatching.work import Exchange
 from optimal_frontier.frontier.judging.callback_errors import after_callback_error
 from optimal_frontier.frontier.judging.holding import hold

@@ -9,8 +9,8 @@ import pytest
 from clocked_namespace import ClockedNamespace, fingerprint, open_namespace, page_of, settings_of
 
 from optimal_frontier.frontier.admitting.pages import move_of
+from optimal_frontier.frontier.dispatching.forgetting import forget
 from optimal_frontier.frontier.dispatching.moving import MOST_ALIASES, carry_out
-from optimal_frontier.frontier.dispatching.revising import forget
 from optimal_frontier.frontier.judging.moved_pages import rebounded
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import RELEASE, REST, Handout

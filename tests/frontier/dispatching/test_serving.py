@@ -11,7 +11,7 @@ from clocked_namespace import ClockedNamespace, open_namespace, page_of, setting
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.dispatching import exchange as module
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease
-from optimal_frontier.frontier.dispatching.revising import forget
+from optimal_frontier.frontier.dispatching.forgetting import forget
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.frontier.planning.host_groups import UNLIMITED, host_groups
 from optimal_frontier.settings import FrontierSettings

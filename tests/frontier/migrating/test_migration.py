@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from judged_crawl import scrapys
 
 from optimal_frontier.cli import main
-from optimal_frontier.frontier.dispatching.revising import locate
 from optimal_frontier.frontier.migrating.migration import Migration
+from optimal_frontier.state.aliases import locate
 from optimal_frontier.state.connection import connect
 from optimal_frontier.state.namespace import SCHEMA, Namespace
 from optimal_frontier.state.partition import Ask, dispatch_call, parse_dispatch
