@@ -446,8 +446,10 @@ class Dispatcher:
         self.terms.note_numbers(partition, handouts)
         last, got = told[-1], len(handouts)
         self._note(partition, told, outcome)
-        # What waits behind a full slot is not in the wait: `ask` says when one opens.
-        known.waits_for_room = got >= want or work.fills_a_slot(handout for reply in told for handout in reply.handouts)
+        # Slots that are full, or became so with these handouts, are not in the wait: `ask` says when one opens. All that are in use count
+        # as full: such a crawl makes fewer round trips, each with more (`round_trips`), and that costs the server half as much a visit.
+        is_full = bool(work.slots) or (work.per_host > 0 and got > 0)
+        known.waits_for_room = got >= want or is_full
         wait = last.wait if got else max(last.wait, _SHORTEST_WAIT_S)
         if most <= got < want:
             wait, outcome.is_full = 0.0, True  # there may be more

@@ -174,12 +174,6 @@ class Exchange:
         self.has_room |= new.has_room
         self.looks_again |= new.looks_again
 
-    def fills_a_slot(self, handouts: Iterable[Handout]) -> bool:
-        """Tell whether a slot of the downloader is full, or is with these handouts."""
-        got = Counter(handout.host for handout in handouts)
-        is_any = any(slot.room <= sum(got[host] for host in slot.hosts) for slot in self.slots.values())
-        return is_any or (self.per_host > 0 and any(count >= self.per_host for count in got.values()))
-
 
 @dataclass
 class Outcome:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -335,24 +334,6 @@ def test_hosts_of_full_slots_are_passed_over(store):
     assert outcome.waits_for_room
     outcome = dispatcher.exchange(Exchange(want=6, has_room=True))
     assert {handout.host for handout in outcome.handouts} == {"a"}
-    assert not outcome.waits_for_room
-
-
-@pytest.mark.parametrize(
-    ("work", "is_filled"),
-    [
-        (Exchange(), False),
-        (Exchange(per_host=3), False),
-        (Exchange(per_host=2), True),
-        (Exchange(slots={"s": SlotRoom(["a", "b"], 4)}, per_host=3), False),
-        (Exchange(slots={"s": SlotRoom(["a", "b"], 3)}, per_host=3), True),
-        (Exchange(slots={"other": SlotRoom(["c"], 0)}, per_host=3), True),
-    ],
-)
-def test_a_slot_with_room_left_keeps_nothing_back(work, is_filled):
-    """Else a crawl that meets every deadline would ask again whenever a request ends, and less often for being busy."""
-    handouts = [SimpleNamespace(host=host) for host in "aab"]
-    assert work.fills_a_slot(handouts) is is_filled
 
 
 def test_what_one_call_could_not_hand_out_is_asked_for_at_once(store, clock):
