@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,12 +15,13 @@ from scrapy.utils.test import get_crawler
 from optimal_frontier.frontier.admitting import start_pages
 from optimal_frontier.frontier.admitting.hosts import SeenHosts
 from optimal_frontier.integrations.frontera.request_pages import RequestPages
-from optimal_frontier.integrations.frontera.requests import FINGERPRINT, IS_LINK
+from optimal_frontier.integrations.frontera.requests import FINGERPRINT, IS_LINK, KIND
 from optimal_frontier.integrations.frontera.url_identity import UrlIdentity
 from optimal_frontier.integrations.scrapy import CanonicalFingerprinter
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import NewPage, page_of
 from optimal_frontier.state.records import callbacks_of, unpack_record
+from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
 
 FOLDED = CanonicalFingerprinter.from_crawler(get_crawler(settings_dict={"OPTIMAL_FRONTIER_FOLD_URLS": "www"}))
 PARENT = b"p" * 20
@@ -115,3 +118,16 @@ def test_importance_that_is_none_is_ignored_with_a_warning(
     assert line.startswith("meta['importance'] = ")
     assert "http://a.example/0: " in line
     assert "expected a number above 0; it is ignored" in line
+
+
+@pytest.mark.parametrize("kind", [ACTIVE, ONCE, TRANSIENT])
+@pytest.mark.parametrize("name", ["importance", "lastmod"])
+@pytest.mark.parametrize("value", [Decimal(2), datetime(2024, 3, 5, tzinfo=UTC), object()])
+def test_what_is_no_value_keeps_no_page_from_being_stored(pages: RequestPages, name: str, value: Any, kind: int) -> None:
+    """It is left out of what is stored, also where it could not be stored."""
+    given = Request(
+        "http://a.example/", meta={KIND: kind, b"optimal_frontier_" + name.encode(): value, b"scrapy_meta": {name: value, "a": 1}}
+    )
+    new = pages.new_page(given, b"")
+    assert new is not None
+    assert unpack_record(new.record, new.host)["meta"][b"scrapy_meta"] == {"a": 1}

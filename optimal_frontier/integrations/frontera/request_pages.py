@@ -25,6 +25,7 @@ from optimal_frontier.integrations.frontera.requests import (
     KIND,
     at_depth,
     depth_of,
+    forget_stated,
     importance_of,
     lastmod_of,
     record_of,
@@ -119,8 +120,10 @@ class RequestPages:
         kind, identity = self._kind_of(request), self.identity_of(request)
         importance = self._stated(request, "importance", importance_of(request), stated_importance)
         is_link, is_wanted = bool(parent) or IS_LINK in request.meta, IS_WANTED in request.meta
+        lastmod = self._stated(request, "lastmod", lastmod_of(request), parse_lastmod)
+        if kind != ACTIVE:
+            lastmod = None
         said = said_by(request, importance) if kind != TRANSIENT else 0
-        lastmod = self._stated(request, "lastmod", lastmod_of(request), parse_lastmod) if kind == ACTIVE else None
         page, depth = page_of(identity), depth_of(request.meta)
         least = self.known.depth(page, depth)
         # A sitemap's word is news also where it is the old one: the page has not changed since.
@@ -200,10 +203,11 @@ class RequestPages:
         return True
 
     def _stated(self, request: Any, name: str, value: Any, read: Callable[[Any], _T]) -> _T | None:
-        """Return what is read of a value that a request states in its meta; None if it states none, or one that cannot be read."""
+        """Return what is read of a value that a request states in its meta; None if it states none. One that cannot be read goes."""
         try:
             return None if value is None else read(value)
         except ValueError as error:
+            forget_stated(request, name)
             if name not in self._warned:
                 self._warned.add(name)
                 said = "meta[%r] = %r of %s: %s; it is ignored (further ones are ignored without a word)"

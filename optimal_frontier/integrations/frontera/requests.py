@@ -167,6 +167,14 @@ def importance_of(request: Any) -> Any:
     return request.meta.get(IMPORTANCE, request.meta.get(b"importance", request.meta.get("importance")))
 
 
+def forget_stated(request: Any, name: str) -> None:
+    """Take a value that is none out of what a request states of its page: as it is, it might not even be stored."""
+    scrapys = request.meta.get(_SCRAPY_META)
+    for stated in (request.meta, scrapys) if isinstance(scrapys, dict) else (request.meta,):
+        for key in (name, name.encode("ascii"), {"importance": IMPORTANCE, "lastmod": LASTMOD}[name]):
+            stated.pop(key, None)
+
+
 def request_of(record: dict[Any, Any], model: type[Any] = FrontierRequest) -> Any:
     """Return the Frontera request of a record, of the class that REQUEST_MODEL names."""
     return model(
