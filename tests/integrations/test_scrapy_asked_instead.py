@@ -7,6 +7,8 @@ from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 
+from optimal_frontier.integrations.scrapy.incoming import MOST_ANEW
+
 SPIDER = """
     class Solver:
         def process_response(self, request, response, spider=None):
@@ -48,3 +50,43 @@ def test_what_is_asked_under_the_same_address_is_the_visit(
     assert not any(name.startswith("optimal_frontier/failed/") and not name.endswith("/released") for name in running.stats)
     assert "frontier_gate" not in running.log
     assert site.count("/static/posted") == 2
+
+
+def test_a_middleware_that_asks_for_ever_is_held_back(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """By no filter of Scrapy's, as copies pass that, nor by the budget: the page fails, and is asked for again after its backoff."""
+    spider = """
+        class Solver:
+            def process_response(self, request, response, spider=None):
+                return Request(request.url, request.callback)
+
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/static/a")
+                yield Request(SITE + "/static/posted", method="POST")
+    """
+    with crawl(spider, DOWNLOADER_MIDDLEWARES={"Solver": 543}) as running:
+        running.until(lambda: state.at(site.url("/static/a")).get("failures", 0) == 1)
+        assert site.count("/static/a") == 1 + MOST_ANEW
+        running.stop()
+
+
+def test_a_request_that_a_middleware_has_kept_is_the_visit_each_time(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    spider = """
+        class Solver:
+            made = {}
+
+            def process_response(self, request, response, spider=None):
+                if "X-Solved" in request.headers or response.status != 200:
+                    return response
+                made = Request(request.url, request.callback, headers={"X-Solved": "1"}, dont_filter=True)
+                return self.made.setdefault(request.url, made)
+
+        class Tester(Base):
+            paths = ["/static/a"]
+    """
+    with crawl(spider, DOWNLOADER_MIDDLEWARES={"Solver": 543}) as running:
+        running.until(lambda: state.at(site.url("/static/a")).get("visits", 0) >= 3)
+        running.stop()
+    row = state.at(site.url("/static/a"))
+    assert row["attempts"] == row["visits"]
+    assert "AttributeError" not in running.log

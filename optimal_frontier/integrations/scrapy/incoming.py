@@ -11,7 +11,7 @@ from scrapy import Request
 
 from optimal_frontier.frontier.admitting.allowed_links import AllowedLinks
 from optimal_frontier.integrations.frontera.requests import IS_LINK, IS_WANTED, SOURCE
-from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter
+from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter, forget_runtime
 from optimal_frontier.integrations.scrapy.lease import GATE, LEASE, LOCAL, Lease
 from optimal_frontier.integrations.scrapy.local_requests import Local, LocalRequests
 from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT
@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds that a crawl which is complete stays open for pages that are wanted now, after the last one of them: others may have them.
 AWAITED_S: Final = 30.0
+#: Requests that middlewares may make anew in place of one, for one visit: nothing else holds those back that do so for ever.
+MOST_ANEW: Final = 20
 
 
 def kind_of(request: Any, *, start: bool = False) -> int:
@@ -93,6 +95,13 @@ class IncomingRequests:
     def note_parent(self, request: Any, parent: Any) -> None:
         """Remember the request on whose page ``request`` was found."""
         self._parents[request] = FoundOn.of(parent)
+
+    def note_copy(self, request: Any, lease: Lease) -> None:
+        """Remember of a request with a copy of a page's meta where it was found; the page may be done long since."""
+        if lease.request is not None:
+            self.note_parent(request, lease.request)
+        else:
+            self._parents[request] = FoundOn(lease.handout.record["url"], None, None, False)
 
     def __bool__(self) -> bool:
         """Whether any wait to be passed on."""
@@ -169,21 +178,23 @@ class IncomingRequests:
         """Take a request that a middleware made anew, to be fetched in place of ``request``, for a copy of it, as a retry is.
 
         ``Request(url)`` has the meta of nothing: what is fetched under a lease would end without an answer, and be one more page. A request
-        for another address is one of its own.
+        for another address is one of its own; so is one more than `MOST_ANEW`.
         """
         local: Local | None = request.meta.get(LOCAL)
         lease: Lease | None = request.meta.get(LEASE)
         companion = lease if local is None else local
-        if companion is None or companion.request is not request or LEASE in instead.meta or LOCAL in instead.meta:
+        if companion is None or companion.request is not request or companion in (instead.meta.get(LEASE), instead.meta.get(LOCAL)):
             return
         known = {self._fingerprint(request)}
-        if local is not None:
+        if local is not None and not local.is_answered:
             known.add(local.identity)
-        elif lease is not None and not lease.is_judged:
+        elif local is None and lease is not None and not lease.is_judged:
             known.add(self._fingerprint(Request(lease.handout.record["url"])))
         else:
             return
-        if self._fingerprint(instead) in known:
+        if companion.anew < MOST_ANEW and self._fingerprint(instead) in known:
+            companion.anew += 1
+            forget_runtime(instead.meta)  # of an earlier visit, where a middleware has kept what it made
             instead.meta.update(dict.fromkeys(companion.added - instead.meta.keys(), True))
             instead.meta[LEASE if local is None else LOCAL] = companion
 

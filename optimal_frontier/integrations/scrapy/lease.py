@@ -67,6 +67,8 @@ class Lease:
         Number of the log-in that it was handed out in.
     is_given_back : bool
         Its response does not count: the session had ended.
+    anew : int
+        Requests that middlewares have made anew in its place.
     """
 
     handout: Handout
@@ -90,6 +92,7 @@ class Lease:
     children: int = 0
     session: int = 0
     is_given_back: bool = False
+    anew: int = 0
 
     def note_start(self) -> None:
         """Note that a download begins."""

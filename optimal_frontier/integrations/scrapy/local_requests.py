@@ -56,6 +56,8 @@ class Local:
         By which it is known.
     response : scrapy Response or None
         What came.
+    anew : int
+        Requests that middlewares have made anew in its place.
     """
 
     request: Any
@@ -70,6 +72,7 @@ class Local:
     added: frozenset[str] = frozenset()
     identity: bytes = b""
     response: Any = None
+    anew: int = 0
 
     def __post_init__(self) -> None:
         self._first = copy_request(self.request)
@@ -78,7 +81,7 @@ class Local:
         """Be as it was when it was yielded."""
         self.request = copy_request(self._first)
         self.request.meta[LOCAL] = self
-        self.repeats += 1
+        self.repeats, self.anew = self.repeats + 1, 0
         self.handed = self.is_answered = self.is_repeated = False
 
     def answer(self, error: str) -> None:

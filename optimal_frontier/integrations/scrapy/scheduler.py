@@ -263,7 +263,7 @@ class OptimalScheduler(BaseScheduler):
                 return True
             # An errback's, which passes no spider middleware: its lease stays with the request that failed.
             forget_runtime(request.meta)
-            self.incoming.note_parent(request, lease.request)
+            self.incoming.note_copy(request, lease)
         if request.meta.get("frontier_bypass"):
             self._pending.append(request)
             return True
