@@ -221,8 +221,10 @@ class Dispatcher:
             try:
                 outcome.take(self._exchange(piece))
             except Exception as error:
+                work.counted += (left := [seen for seen in piece.counted if all(seen is not known for known in work.counted)])
                 if not can_go_on(self.namespace, error):
                     raise
+                del work.counted[len(work.counted) - len(left) :]
         return outcome
 
     def _exchange(self, work: Exchange) -> Outcome:

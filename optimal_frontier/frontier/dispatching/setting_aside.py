@@ -53,8 +53,9 @@ def in_pieces(work: Exchange) -> Iterator[Exchange]:
         yield Exchange(pages=[page])
     for ended in work.ended:
         yield Exchange(ended=[ended])
-    for observation in work.counted:
-        yield Exchange(counted=[observation])
+    while work.counted:  # those that an outage leaves are carried out when the exchange is repeated
+        yield Exchange(counted=[work.counted[0]])
+        del work.counted[0]
     for moving in work.moves:
         yield Exchange(moves=[moving], is_last=work.is_last)
     yield Exchange(starts=work.starts, turns=work.turns)

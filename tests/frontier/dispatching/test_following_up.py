@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,7 +78,62 @@ def test_visits_teach_once_of_sources(store: ClockedNamespace, monkeypatch: pyte
         patch.setattr(following_up, "has_former_name", refuse)
         with pytest.raises(StateUnavailableError):
             dispatcher.exchange(work)
-    assert [one.counted for one in in_pieces(work) if one.counted] == [[seen[1]]]
+    pieces = in_pieces(replace(work, counted=[*work.counted]))
+    assert [one.counted for one in pieces if one.counted] == [[seen[1]]]
     dispatcher.exchange(work)
     dispatcher.exchange(work)
     assert taught == [LESSON, LESSON]
+
+
+def test_an_outage_amid_pieces_of_a_damaged_exchange_counts_no_visit_twice(
+    store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three visits the first cannot be followed, and the server fails at the third."""
+    dispatcher = Dispatcher(store, settings_of())
+    handouts = handouts_of(store, "h/0", "h/1", "h/2")
+    seen = [store.seen(handout, KEEP, visits=1, lessons=[(f"h {n}", LESSON[1])]) for n, handout in enumerate(handouts)]
+    work = Exchange(ended=[(one, Lease.of(one.handout)) for one in seen])
+    taught: list[Any] = []
+    monkeypatch.setattr(dispatcher.recent.sources, "take", taught.extend)
+
+    def refuse(observation: Any) -> bool:
+        if observation is seen[0]:
+            raise ValueError("damaged")
+        if observation is seen[2]:
+            raise StateUnavailableError("gone")
+        return False
+
+    with monkeypatch.context() as patch:
+        patch.setattr(following_up, "has_former_name", refuse)
+        with pytest.raises(StateUnavailableError):
+            dispatcher.exchange(work)
+    dispatcher.exchange(work)
+    assert [source for source, _ in taught] == ["h 1", "h 2"]
+
+
+def test_what_follows_from_a_visit_that_ended_in_a_piece_survives_an_outage(
+    store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dispatcher = Dispatcher(store, settings_of())
+    (handout,) = handouts_of(store, "h/0")
+    seen = store.seen(handout, KEEP, visits=1, lessons=[LESSON])
+    work = Exchange(ended=[(seen, Lease.of(handout))])
+    taught: list[Any] = []
+    monkeypatch.setattr(dispatcher.recent.sources, "take", taught.extend)
+    once, run = iter([ValueError("damaged")]), store.run
+
+    def fail_once(calls: list[Call]) -> Any:
+        for error in once:
+            raise error
+        return run(calls)
+
+    def refuse(observation: Any) -> bool:
+        raise StateUnavailableError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "run", fail_once)
+        patch.setattr(following_up, "has_former_name", refuse)
+        with pytest.raises(StateUnavailableError):
+            dispatcher.exchange(work)
+    dispatcher.exchange(work)
+    assert taught == [LESSON]
