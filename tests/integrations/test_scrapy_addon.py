@@ -18,12 +18,15 @@ from scrapy.settings import Settings
 from optimal_frontier import Addon
 from optimal_frontier.integrations.scrapy import ChangeDetectionMiddleware, FrontierSpiderMiddleware, OptimalScheduler
 from optimal_frontier.integrations.scrapy.foreign_settings import FronteraSettings
+from optimal_frontier.integrations.scrapy.meta_refresh import PatientMetaRefreshMiddleware
 from optimal_frontier.integrations.scrapy.robots_txt import IS_NEEDED, PatientRobotsTxtMiddleware
 
 DOWNLOADER = "optimal_frontier.integrations.scrapy.ChangeDetectionMiddleware"
 SPIDER = "optimal_frontier.integrations.scrapy.FrontierSpiderMiddleware"
 #: What the add-on changes of Scrapy's own middlewares.
-ROBOTS_TXT = {"scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None, PatientRobotsTxtMiddleware: 100} if IS_NEEDED else {}
+CHANGED = {"scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware": None, PatientMetaRefreshMiddleware: 580}
+if IS_NEEDED:
+    CHANGED |= {"scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None, PatientRobotsTxtMiddleware: 100}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +63,7 @@ def test_addon_wires_everything() -> None:
 def test_order_of_the_users_stays(order: int | None, key: Any) -> None:
     """By name or by class; None leaves the middleware out."""
     settings = _wired(DOWNLOADER_MIDDLEWARES={key: order}, SPIDER_MIDDLEWARES={SPIDER: order})
-    assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {key: order} | ROBOTS_TXT
+    assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {key: order} | CHANGED
     assert dict(settings["SPIDER_MIDDLEWARES"]) == {SPIDER: order}
 
 

@@ -32,7 +32,7 @@ from optimal_frontier.state.downloader_limits import tell_limits
 from optimal_frontier.state.flagged import flag_calls
 from optimal_frontier.state.mending import can_go_on
 from optimal_frontier.state.messages import RELEASE, Handout, NewPage, Observation
-from optimal_frontier.state.namespace import Call, Namespace
+from optimal_frontier.state.namespace import Call, Namespace, texts
 from optimal_frontier.state.partition import (
     BATCH,
     FULL_HOST,
@@ -490,9 +490,7 @@ class Dispatcher:
             [["HGETALL", name("plan", partition)], ["GET", name("priors", partition)], ["GET", name("prices", partition)]],
             partition=partition,
         )
-        pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
-        fields = {field.decode("utf-8", "replace"): value.decode("utf-8", "replace") for field, value in pairs}
-        published = Published.parse(fields, priors, prices)
+        published = Published.parse(texts(flat), priors, prices)
         # A damaged number of the plan is no reason to read it again and again.
         known.published = published if published.number >= known.plan else replace(published, number=known.plan)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
 from optimal_frontier.integrations.scrapy.change_detection import ChangeDetectionMiddleware
+from optimal_frontier.integrations.scrapy.meta_refresh import PatientMetaRefreshMiddleware
 from optimal_frontier.integrations.scrapy.progress import FrontierStats
 from optimal_frontier.integrations.scrapy.robots_txt import IS_NEEDED, PatientRobotsTxtMiddleware
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
@@ -36,8 +38,10 @@ class Addon:
         if (settings.getpriority("SCHEDULER") or 0) < _PROJECT:
             settings.set("SCHEDULER", OptimalScheduler, priority="addon")
         _insert(settings, "DOWNLOADER_MIDDLEWARES", ChangeDetectionMiddleware, DOWNLOADER_ORDER)
-        if IS_NEEDED and _entry_of(OptimalScheduler, [settings["SCHEDULER"]]) is not None:
-            _replace(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, PatientRobotsTxtMiddleware)
+        if _entry_of(OptimalScheduler, [settings["SCHEDULER"]]) is not None:
+            _replace(settings, "DOWNLOADER_MIDDLEWARES", MetaRefreshMiddleware, PatientMetaRefreshMiddleware)
+            if IS_NEEDED:
+                _replace(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, PatientRobotsTxtMiddleware)
         _insert(settings, "SPIDER_MIDDLEWARES", FrontierSpiderMiddleware, SPIDER_ORDER)
         _insert(settings, "EXTENSIONS", FrontierStats, EXTENSION_ORDER)
 
