@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 import numpy as np
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -20,6 +21,10 @@ from optimal_frontier.frontier.admitting.addresses import without_passwords
 
 #: Columns where standard output is no terminal: nothing is cut off there.
 _PIPE_WIDTH: Final = 10_000
+#: Columns that a text has at least on a terminal, unless it is shorter.
+_TEXT_WIDTH: Final = 24
+#: Columns between two of a table.
+_BETWEEN: Final = 3
 _UNITS: Final = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 NOTHING: Final = "–"
@@ -46,14 +51,19 @@ def show_facts(rows: Iterable[tuple[str, str]]) -> None:
 
 
 def show_table(names: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
-    """Write a table whose last ``left`` columns are texts and whose others are numbers."""
+    """Write a table whose last ``left`` columns are texts and whose others are numbers, which are never cut off."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    cells = [[Text(printable(value)) for value in row] for row in rows]
+    least = 0
     for at, name in enumerate(names):
         text = at >= len(names) - left
-        table.add_column(name, justify="left" if text else "right", overflow="fold", no_wrap=not text)
-    for row in rows:
-        table.add_row(*(Text(printable(value)) for value in row))
-    _show(table)
+        width = max([cell_len(name), *(row[at].cell_len for row in cells)])
+        shortest = min(width, _TEXT_WIDTH) if text else width
+        least += shortest + _BETWEEN
+        table.add_column(name, justify="left" if text else "right", overflow="fold", no_wrap=not text, min_width=shortest)
+    for row in cells:
+        table.add_row(*row)
+    _show(table, least)
 
 
 def printable(text: str) -> str:
@@ -135,9 +145,12 @@ def moment(epoch_s: float | None) -> str:
         return NOTHING
 
 
-def _show(table: Table) -> None:
+def _show(table: Table, least: int = 0) -> None:
+    """Write a table. A row that needs more columns than the terminal has takes several lines, as rich would cut off what is there."""
     if sys.stdout.isatty():
-        Console(highlight=False).print(table)
+        terminal = Console(highlight=False)
+        terminal.width *= max(1, math.ceil(least / terminal.width))
+        terminal.print(table)
         return
     console = Console(highlight=False, width=_PIPE_WIDTH)
     with console.capture() as capture:
