@@ -105,9 +105,6 @@ def opened_namespace(workplace: Workplace, *, create: bool = False, mends: bool 
     StateUnavailableError, SchemaMismatchError
         See `connect` and `Namespace.open`.
     """
-    spec = workplace.spec
-    if spec.data_dir is not None and not create and not (spec.data_dir.is_dir() and any(spec.data_dir.iterdir())):
-        raise StateError(f"nothing is stored yet in {spec.data_dir}: run a crawl or an import first")
     with connected_namespace(workplace, create=create) as namespace:
         name = namespace.name
         namespace.open(create=False, mends=mends)
@@ -117,7 +114,7 @@ def opened_namespace(workplace: Workplace, *, create: bool = False, mends: bool 
                 with contextlib.suppress(StateError):  # the user may lack the right to look for others
                     others = namespaces_of(namespace.connection, workplace.settings.former_namespace or str(name).partition(":")[0])
                 which = f"there are {', '.join(others)}" if others else "--namespace or --spider gives another one"
-                raise StateError(f"nothing is stored yet under namespace {name!r} at {spec.display}; {which}")
+                raise StateError(f"nothing is stored yet under namespace {name!r} at {workplace.spec.display}; {which}")
             settings = workplace.settings
             namespace.open(spider=workplace.spider, partitions=settings.partitions, former=settings.former_namespace)
         elif workplace.spider is not None:
@@ -129,8 +126,17 @@ def opened_namespace(workplace: Workplace, *, create: bool = False, mends: bool 
 
 @contextlib.contextmanager
 def connected_namespace(workplace: Workplace, *, create: bool = False, former: bool = False) -> Iterator[Namespace]:
-    """Connect, and leave it to the block to look at what is there; for the parameters see `find_namespace`."""
-    with connect(workplace.spec) as connection:
+    """Connect, and leave it to the block to look at what is there; for the parameters see `find_namespace`.
+
+    Raises
+    ------
+    StateError
+        An embedded server has no data yet, and `create` is False; nothing was made then.
+    """
+    spec = workplace.spec
+    if spec.data_dir is not None and not create and not (spec.data_dir.is_dir() and any(spec.data_dir.iterdir())):
+        raise StateError(f"nothing is stored yet in {spec.data_dir}: run a crawl or an import first")
+    with connect(spec) as connection:
         yield Namespace(connection, find_namespace(workplace, connection, create=create, former=former))
 
 

@@ -155,6 +155,14 @@ def test_a_running_crawl_is_refused(old, run):
     assert old.command("HGET", old.key("meta"), "schema") == b"3"
 
 
+def test_where_no_data_are_nothing_is_made(run, tmp_path):
+    """A mistyped folder is no new embedded server."""
+    result = run("--redis-url", f"embedded://{tmp_path}/none", "--namespace", "shop", "migrate")
+    assert result.exit_code == 1
+    assert result.stderr == f"optimal-frontier: nothing is stored yet in {tmp_path}/none: run a crawl or an import first\n"
+    assert not (tmp_path / "none").exists()
+
+
 def test_other_schemas_are_refused(old, run):
     old.command("HSET", old.key("meta"), "schema", "2")
     result = run("migrate")
