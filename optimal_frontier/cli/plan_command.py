@@ -122,7 +122,7 @@ def _tell(report: PlanReport, as_json: bool) -> None:
 
 def _rows(report: PlanReport) -> list[tuple[str, str]]:
     return [
-        ("pages", f"{number(report.pages)}, of {number(report.read)} rows that were read; {number(report.written)} deadlines moved"),
+        ("pages", f"{number(report.pages)} planned; {number(report.read)} rows read; {number(report.written)} deadlines moved"),
         ("took", duration(report.seconds)),
         ("budget", f"{per_second(report.budget)}, {per_second(report.revisit_budget)} for revisits"),
         (

@@ -39,7 +39,7 @@ def test_a_lock_that_another_holds_is_a_bad_answer(run, crawl):
 def test_rows_that_were_read_are_no_part_of_the_planned_pages(run, crawl):
     """The page that waits for its first visit is read, but not planned."""
     result = run("plan")
-    assert "pages       3, of 4 rows that were read;" in result.stdout
+    assert "pages       3 planned; 4 rows read;" in result.stdout
 
 
 @pytest.mark.parametrize("arguments", [["--once", "--every", "1"], ["--every", "0"], ["--every", "nan"], ["--every", "soon"]])
