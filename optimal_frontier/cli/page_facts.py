@@ -167,8 +167,13 @@ def deadline_of(row: Row, log_price: float) -> float | None:
 
 
 def change_rates(heads: NDArray[np.void], published: Published) -> Floats:
-    """Return the believed change rates of many pages, per second; nan for those of which nothing is believed, as before the first plan."""
-    rates = change_rates_of(heads, published)
+    """Return the believed change rates of many pages, per second; nan for those of which nothing is believed, as before the first plan.
+
+    Of a page whose posterior is damaged it is the rate of a page of which nothing was learned.
+    """
+    shape, time = heads["shape"], heads["time"]
+    is_sound = (shape > 0) & (time > 0) & np.isfinite(shape) & np.isfinite(time)
+    rates = change_rates_of({"shape": np.where(is_sound, shape, 0.0), "time": time, "pattern": heads["pattern"]}, published)
     return np.where(rates > 0.0, rates, np.nan)
 
 

@@ -77,6 +77,16 @@ def test_a_damaged_value_ends_no_command_with_a_traceback(run, restored, case):
         client.restore(key, 0, value)
 
 
+@each("field", ["shape", "time"])
+@each("value", [float("inf"), float("nan"), 0.0])
+def test_a_page_whose_belief_is_damaged_is_listed(run, crawl, field, value):
+    """As one of which nothing was learned."""
+    crawl.rewrite(HOT, **{field: value})
+    result = run("pages")
+    assert result.exit_code == 0
+    assert HOT in result.stdout
+
+
 def test_a_plan_that_counts_wrongly_is_not_planned_by(run, ask, crawl):
     """What its fields say then is not known, and another plan can be made, which has them all."""
     crawl.namespace.command("HSET", crawl.key("plan"), *(word for name in PLAN for word in (name, "9" * 23)))

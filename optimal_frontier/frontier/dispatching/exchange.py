@@ -221,6 +221,7 @@ class Dispatcher:
             try:
                 outcome.take(self._exchange(piece))
             except Exception as error:
+                # What the piece has counted is left to the repetition, unless it is what nothing can be made of.
                 work.counted += (left := [seen for seen in piece.counted if all(seen is not known for known in work.counted)])
                 if not can_go_on(self.namespace, error):
                     raise
@@ -448,8 +449,7 @@ class Dispatcher:
         self.terms.note_numbers(partition, handouts)
         last, got = told[-1], len(handouts)
         self._note(partition, told, outcome)
-        # Slots that are full, or became so with these handouts, are not in the wait: `ask` says when one opens. All that are in use count
-        # as full: such a crawl makes fewer round trips, each with more (`round_trips`), and that costs the server half as much a visit.
+        # What waits for a full slot is not in the wait: `ask` says when one opens. Slots in use count as full, see `RoundTrips`.
         is_full = bool(work.slots) or (work.per_host > 0 and got > 0)
         known.waits_for_room = got >= want or is_full
         wait = last.wait if got else max(last.wait, _SHORTEST_WAIT_S)

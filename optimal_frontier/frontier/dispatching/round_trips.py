@@ -35,7 +35,11 @@ def busy_spacing_s(speed: float, *, is_behind: bool) -> float:
 
 
 class RoundTrips:
-    """What is known of the speed of a crawl; told by both threads, `rest` is the courier's."""
+    """What is known of the speed of a crawl; told by both threads, `rest` is the courier's.
+
+    A crawl that has slots of its downloader in use counts as one that waits for room: its round trips are fewer, each with more. To count
+    full slots alone made half as many again, and a visit cost the server 1.5 to 1.9 times as much.
+    """
 
     def __init__(self) -> None:
         #: Requests a second that were handed out of late, while all that was asked for is given; else 0.
