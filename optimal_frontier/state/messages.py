@@ -212,6 +212,8 @@ class Observation:
         Name of a content that is no page's own, to be told to all crawlers; empty: none.
     lessons : sequence of (str, tuple)
         Sources of signals, and what this visit shows of each: the fields of `estimation.signal_sources.SignalVisit`.
+    hold : float
+        Seconds for which its host is left alone, by every crawler.
     aside : str
         Why the page is put aside, as what is stored of it is damaged; empty: it is not. Nothing else of the observation counts then.
     """
@@ -231,6 +233,7 @@ class Observation:
     brings_back: bool = False
     flag: bytes = b""
     lessons: Sequence[tuple[str, tuple[float, float, bool, float, float]]] = ()
+    hold: float = 0.0
     aside: str = ""
 
 

@@ -306,6 +306,25 @@ def test_a_host_that_asks_for_less_is_left_alone(start: Start) -> None:
     assert {request.url.split("/")[2] for request in rest} == {"a.example", "b.example"} - {first.url.split("/")[2]}
 
 
+def test_a_host_that_does_not_answer_is_left_alone(start: Start) -> None:
+    """While another one does; the pages that were not asked for stay as they are."""
+    manager = start()
+    manager.add_seeds([Request(f"http://{host}.example/{n}") for n in range(30) for host in "ab"])
+    failed = 0
+    while failed < 10:
+        given = manager.get_next_requests(4)
+        if given and all("b.example" in url for url in urls(given)):
+            break  # a is left alone
+        for request in given:
+            if "a.example" in request.url:
+                time.sleep(0.02)
+                manager.request_error(request, "TimeoutError")
+                failed += 1
+            else:
+                crawled(manager, request, page("b"))
+    assert 4 <= failed < 10
+
+
 def test_credentials_do_not_move_to_another_host(start: Start, plain_state: PlainState) -> None:
     """However the name of the header was given."""
     manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.05)

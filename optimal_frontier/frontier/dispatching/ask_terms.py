@@ -10,6 +10,7 @@ from typing import Final
 
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.frontier.dispatching.work import Exchange
+from optimal_frontier.frontier.judging.silent_hosts import SilentHosts
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import Handout
 from optimal_frontier.state.namespace import Namespace
@@ -62,13 +63,18 @@ class AskTerms:
         Of a crawler that tells when its fetches begin.
     lease_s : float
         Seconds of a lease; a host waits as long to be told of a start.
+    silent_hosts : SilentHosts
+        Hosts that take one request at a time.
     """
 
-    def __init__(self, namespace: Namespace, settings: FrontierSettings, watch: ServerWatch | None, lease_s: float) -> None:
+    def __init__(
+        self, namespace: Namespace, settings: FrontierSettings, watch: ServerWatch | None, lease_s: float, silent_hosts: SilentHosts
+    ) -> None:
         self._namespace = namespace
         self._settings = settings
         self._watch = watch
         self._lease_s = lease_s
+        self._silent_hosts = silent_hosts
         self._partitions: Sequence[KnownPartition] = []
         self._numbers: dict[str, tuple[int, int]] = {}
         #: Hosts without a number, until pages are added.
@@ -109,13 +115,12 @@ class AskTerms:
     def ask(self, work: Exchange, partition: int) -> Ask:
         """Return what is asked of a partition, but for the number of requests."""
         settings, budget = self._settings, self.budget(partition)
-        self._learn_numbers(partition, [host for slot in work.slots.values() for host in slot.hosts])
-        room = {}
-        for slot in work.slots.values():
-            for host in slot.hosts:
-                of, number = self._numbers.get(host, (-1, 0))
-                if of == partition:
-                    room[number] = slot.room
+        silent = dict.fromkeys(self._silent_hosts.hosts(), 1)
+        busy = {host: 0 if host in silent else slot.room for slot in work.slots.values() for host in slot.hosts}
+        rooms = silent | busy
+        self._learn_numbers(partition, rooms)
+        found = [(self._numbers.get(host, (-1, 0)), room) for host, room in rooms.items()]
+        room = {number: room for (of, number), room in found if of == partition}
         share = self._first_visit_share(partition, budget)
         awaited = self._lease_s if self.pause_s > 0 else 0.0
         belief = self.belief(partition)

@@ -154,17 +154,22 @@ class Courier:
         """End a lease, soon."""
         with self._condition:
             self._next.ended.append((observation, self._end(observation.handout)))
-            if observation.flag:
-                self._next.flags.append(observation.flag)
+            self._carry_out(observation)
             self._condition.notify()
 
     def move(self, move: Move) -> None:
         """Give a page another identity and end its lease, soon, and not before the observations that came before."""
         with self._condition:
             self._next.moves.append(Moving(move, self._leases.of(move.observation.handout)))
-            if move.observation.flag:
-                self._next.flags.append(move.observation.flag)
+            self._carry_out(move.observation)
             self._condition.notify()
+
+    def _carry_out(self, observation: Observation) -> None:
+        """Tell all crawlers what an observation says of other pages than its own."""
+        if observation.flag:
+            self._next.flags.append(observation.flag)
+        if observation.hold > 0.0:
+            self._next.holds.append((observation.handout.host, observation.hold))
 
     def draw(self, fetches: int = 1, host: str = "") -> None:
         """Pay for fetches that were not dispatched: from the budget of the partition of ``host``."""

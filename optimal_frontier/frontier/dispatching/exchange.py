@@ -120,7 +120,7 @@ class Dispatcher:
         self._others: Sequence[int] = ()
         #: Each process starts elsewhere, so that many do not go from partition to partition together.
         self._turn = secrets.randbelow(namespace.partitions)
-        self.terms = AskTerms(namespace, settings, watch, self.lease_s)
+        self.terms = AskTerms(namespace, settings, watch, self.lease_s, self.recent.silent_hosts)
         self._follow_up = FollowUp(namespace, settings, self.recent, self.terms_of)
         #: Where the local clock stood when the round trip under way began.
         self._sent = 0.0

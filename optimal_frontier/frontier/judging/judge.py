@@ -52,8 +52,15 @@ def judge(handout: Handout, visit: Visit, context: Context) -> Observation:
     """
     if visit.error == RELEASED:
         return Observation(handout, RELEASE, handout.row, outcome=RELEASED)
-    if not is_page(handout, context.settings):
-        return _request(handout, visit)
+    observation = _page(handout, visit, context) if is_page(handout, context.settings) else _request(handout, visit)
+    # Where a crawl is to end each page is owed its attempt.
+    if context.settings.close_after is None and not visit.shows_nothing_new:
+        observation.hold = context.recent.silent_hosts.after(handout.host, visit.error, handout.received, visit.responded)
+    return observation
+
+
+def _page(handout: Handout, visit: Visit, context: Context) -> Observation:
+    """Return the observation of a visit to a page."""
     judgement = Judgement.of(handout, visit, context)
     if handout.row.state == ONCE:
         judgement.count("pages")

@@ -7,6 +7,7 @@ from typing import Final
 
 from optimal_frontier.frontier.judging.block_pages import BlockPages
 from optimal_frontier.frontier.judging.moves import Moves
+from optimal_frontier.frontier.judging.silent_hosts import SilentHosts
 from optimal_frontier.frontier.judging.source_worths import SourceWorths
 from optimal_frontier.frontier.judging.template_events import TemplateEvents
 from optimal_frontier.state.host_words import HostWords
@@ -27,6 +28,8 @@ class Recent:
         Contents that are no page's own.
     moves : Moves
         Where permanent redirects lead.
+    silent_hosts : SilentHosts
+        Hosts that do not answer; the courier's thread reads them, too.
     sources : SourceWorths
         What sources of signals are worth.
     templates : TemplateEvents
@@ -36,6 +39,7 @@ class Recent:
     def __init__(self) -> None:
         self.blocks = BlockPages()
         self.moves = Moves()
+        self.silent_hosts = SilentHosts()
         self.sources = SourceWorths()
         self.templates = TemplateEvents()
         self._words: OrderedDict[str, tuple[float, HostWords]] = OrderedDict()

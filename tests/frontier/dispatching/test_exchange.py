@@ -336,6 +336,21 @@ def test_hosts_of_full_slots_are_passed_over(store):
     assert {handout.host for handout in outcome.handouts} == {"a"}
 
 
+def test_silent_hosts_take_one_request_at_a_time(store):
+    dispatcher = Dispatcher(store, settings_of())
+    dispatcher.exchange(Exchange(pages=[page_of(f"{host}/{n}") for host in ("a", "b") for n in range(4)]))
+    for _ in range(3):
+        dispatcher.recent.silent_hosts.after("a", "TimeoutError", 0.0, 0.0)
+    outcome = dispatcher.exchange(Exchange(want=8, per_host=2))
+    assert sorted(handout.host for handout in outcome.handouts) == ["a", "b", "b"]
+    slots = {host: SlotRoom([host], 7) for host in ("a", "b")}
+    outcome = dispatcher.exchange(Exchange(want=8, slots=slots, has_room=True))
+    assert [handout.host for handout in outcome.handouts] == ["b", "b"]
+    dispatcher.recent.silent_hosts.after("a", "", 0.0, 0.0)
+    outcome = dispatcher.exchange(Exchange(want=8, slots=slots, has_room=True))
+    assert [handout.host for handout in outcome.handouts] == ["a", "a", "a"]
+
+
 def test_what_one_call_could_not_hand_out_is_asked_for_at_once(store, clock):
     """Without a pause, though each call fills hosts that the next one has to know of."""
     dispatcher = Dispatcher(store, settings_of())
