@@ -94,6 +94,10 @@ class Lease:
     is_given_back: bool = False
     anew: int = 0
 
+    def __deepcopy__(self, memo: object) -> Lease:
+        """Return itself: a spider that copies ``response.meta`` in depth wants no copy of what it leads to, and most of that has none."""
+        return self
+
     def note_start(self) -> None:
         """Note that a download begins."""
         if self.lateness is None and self.handout.lateness is not None:

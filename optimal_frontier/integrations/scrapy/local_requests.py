@@ -77,6 +77,10 @@ class Local:
     def __post_init__(self) -> None:
         self._first = copy_request(self.request)
 
+    def __deepcopy__(self, memo: object) -> Local:
+        """Return itself, as a `Lease` does."""
+        return self
+
     def begin_again(self) -> None:
         """Be as it was when it was yielded."""
         self.request = copy_request(self._first)
