@@ -19,14 +19,17 @@ from optimal_frontier import Addon
 from optimal_frontier.integrations.scrapy import ChangeDetectionMiddleware, FrontierSpiderMiddleware, OptimalScheduler
 from optimal_frontier.integrations.scrapy.foreign_settings import FronteraSettings
 from optimal_frontier.integrations.scrapy.meta_refresh import PatientMetaRefreshMiddleware
-from optimal_frontier.integrations.scrapy.robots_txt import IS_NEEDED, PatientRobotsTxtMiddleware
+from optimal_frontier.integrations.scrapy.robots_txt import PatientRobotsTxtMiddleware
 
 DOWNLOADER = "optimal_frontier.integrations.scrapy.ChangeDetectionMiddleware"
 SPIDER = "optimal_frontier.integrations.scrapy.FrontierSpiderMiddleware"
 #: What the add-on changes of Scrapy's own middlewares.
-CHANGED = {"scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware": None, PatientMetaRefreshMiddleware: 580}
-if IS_NEEDED:
-    CHANGED |= {"scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None, PatientRobotsTxtMiddleware: 100}
+CHANGED = {
+    "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware": None,
+    PatientMetaRefreshMiddleware: 580,
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    PatientRobotsTxtMiddleware: 100,
+}
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,16 @@
-"""robots.txt holds for all requests that wait for it, not for the first one alone."""
+"""robots.txt holds for all requests that wait for it, not for the first one alone, and as it is now."""
 
 from __future__ import annotations
 
-import pytest
 from crawler import Crawler
+from crawls import State
 from misbehaving_site import MisbehavingSite
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
 from optimal_frontier import Addon
-from optimal_frontier.integrations.scrapy.robots_txt import IS_NEEDED, PatientRobotsTxtMiddleware
+from optimal_frontier.frontier.judging.outcomes import CAUSES
+from optimal_frontier.integrations.scrapy.robots_txt import PatientRobotsTxtMiddleware
 
 NAME = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 #: Pages that robots.txt forbids, all of which wait for it.
@@ -33,7 +34,36 @@ def test_who_waits_for_robots_txt_obeys_it(crawl: Crawler, site: MisbehavingSite
     assert site.count("/robots.txt") == 1
 
 
-@pytest.mark.skipif(not IS_NEEDED, reason="this Scrapy tells everybody")
+def test_robots_txt_is_read_again(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """A crawl that goes on for weeks obeys it as it is now, and as it was where it cannot be read any more."""
+    spider = """
+    import optimal_frontier.integrations.scrapy.robots_txt as robots_txt
+
+    robots_txt.KNOWN_S = robots_txt.AGAIN_S = 0.2
+
+    class Tester(Base):
+        paths = ["/hub", "/static/0"]
+
+        def parse(self, response):
+            yield from response.follow_all(css="a")
+    """
+    allowed, refused = site.url("/static/0"), site.url("/static/1")
+    site.answers["/hub"] = (200, "<p>nothing yet</p>", {})
+    site.answers["/robots.txt"] = (302, "", {"Location": site.url("/drop")})
+    with crawl(spider, ROBOTSTXT_OBEY=True, RETRY_ENABLED=False) as running:
+        running.until(lambda: state.at(allowed).get("visits", 0) > 1)
+        site.answers["/robots.txt"] = (200, "User-agent: *\nDisallow: /static/\n", {"Content-Type": "text/plain"})
+        running.until(lambda: state.at(allowed)["failures"] == 1)
+        drops = site.count("/drop")
+        site.answers["/robots.txt"] = (302, "", {"Location": site.url("/drop")})
+        running.until(lambda: site.count("/drop") > drops)
+        site.answers["/hub"] = (200, '<a href="/static/1">new</a>', {})
+        running.until(lambda: state.at(refused).get("failures") == 1)
+        running.stop()
+    assert site.count("/static/1") == 0
+    assert CAUSES[state.at(refused)["cause"]] == CAUSES[state.at(allowed)["cause"]] == "robots"
+
+
 def test_it_takes_the_place_of_scrapys_own_and_of_no_other() -> None:
     """Its order too; what the user says of either stays."""
 

@@ -11,7 +11,7 @@ from scrapy.utils.misc import load_object
 from optimal_frontier.integrations.scrapy.change_detection import ChangeDetectionMiddleware
 from optimal_frontier.integrations.scrapy.meta_refresh import PatientMetaRefreshMiddleware
 from optimal_frontier.integrations.scrapy.progress import FrontierStats
-from optimal_frontier.integrations.scrapy.robots_txt import IS_NEEDED, PatientRobotsTxtMiddleware
+from optimal_frontier.integrations.scrapy.robots_txt import PatientRobotsTxtMiddleware
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.integrations.scrapy.spider_middleware import FrontierSpiderMiddleware
 
@@ -40,8 +40,7 @@ class Addon:
         _insert(settings, "DOWNLOADER_MIDDLEWARES", ChangeDetectionMiddleware, DOWNLOADER_ORDER)
         if _entry_of(OptimalScheduler, [settings["SCHEDULER"]]) is not None:
             _replace(settings, "DOWNLOADER_MIDDLEWARES", MetaRefreshMiddleware, PatientMetaRefreshMiddleware)
-            if IS_NEEDED:
-                _replace(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, PatientRobotsTxtMiddleware)
+            _replace(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, PatientRobotsTxtMiddleware)
         _insert(settings, "SPIDER_MIDDLEWARES", FrontierSpiderMiddleware, SPIDER_ORDER)
         _insert(settings, "EXTENSIONS", FrontierStats, EXTENSION_ORDER)
 
