@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
+from scrapy.resolver import dnscache
 
 from optimal_frontier.frontier.dispatching.work import Turn
 from optimal_frontier.integrations.scrapy import paced_starts
@@ -53,6 +54,21 @@ def courier(monkeypatch: pytest.MonkeyPatch) -> SlowCourier:
 
 def crawler(closing: object = None) -> SimpleNamespace:
     return SimpleNamespace(engine=SimpleNamespace(slot=SimpleNamespace(closing=closing), _slot=SimpleNamespace(closing=closing)))
+
+
+def test_addresses_are_looked_up_again(courier: SlowCourier, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site that moves while a crawl runs is found where it is now."""
+    clock = iter((1000.0, 1000.0, 1299.0, 1300.0, 1301.0))
+    monkeypatch.setattr(paced_starts, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(courier, "pause_s", 0.0)
+    starts = PacedStarts(crawler(), courier)  # type: ignore[arg-type]  # what it needs of one
+    known = []
+    for _ in range(4):
+        dnscache["moving.example"] = "192.0.2.1"
+        asyncio.run(starts.before(Request("http://moving.example/")))
+        known.append("moving.example" in dnscache)
+    dnscache.clear()
+    assert known == [True, True, False, True]
 
 
 def test_robots_txt_is_asked_however_long_its_turn_is_not_given(courier: SlowCourier) -> None:

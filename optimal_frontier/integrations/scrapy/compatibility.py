@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from scrapy import signals
 from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.extensions.httpcache import DummyPolicy
+from scrapy.resolver import dnscache
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
@@ -70,6 +71,11 @@ def dummy_cache(crawler: Any) -> Any:
     """Return the crawler's HttpCacheMiddleware if it never validates what it holds (DummyPolicy), or None."""
     cache = http_cache(crawler)
     return cache if cache is not None and isinstance(cache.policy, DummyPolicy) else None
+
+
+def forget_addresses() -> None:
+    """Have the addresses of all hosts looked up again; else Scrapy's resolvers go by the first answer until the process ends."""
+    dnscache.clear()
 
 
 def thread_safe_caller() -> Callable[[Callable[[], Any]], Any]:

@@ -1,7 +1,8 @@
 """The last look at a request before it is sent: whether its lease is held, and whether its host has a turn for it.
 
 What the frontier hands out comes with a turn of its host (see `held_leases`). Everything else (redirects, retries, robots.txt, requests
-from memory) takes one. A host that paces is told when each fetch begins, in whichever process.
+from memory) takes one. A host that paces is told when each fetch begins, in whichever process. Now and then the addresses of hosts are
+forgotten here, so that they are looked up again.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from scrapy.exceptions import IgnoreRequest
 
 from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.dispatching.courier import Courier
-from optimal_frontier.integrations.scrapy.compatibility import Sent, is_closing, pause
+from optimal_frontier.integrations.scrapy.compatibility import Sent, forget_addresses, is_closing, pause
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.state.scripts import LONGEST_TURN_S
 
+#: Seconds for which addresses of hosts are known: sites move while a crawl runs, and balancers of load have names that last a minute.
+ADDRESSES_S: Final = 300.0
 #: Seconds between two looks whether a turn was given.
 _LOOK_S: Final = 0.005
 #: Longest wait for Redis to give one, seconds, and for the turn itself: a second less, as one that is further off was not taken.
@@ -39,6 +42,7 @@ class PacedStarts:
     def __init__(self, crawler: Any, courier: Courier) -> None:
         self._crawler = crawler
         self._courier = courier
+        self._known_until = time.monotonic() + ADDRESSES_S
 
     async def before(self, request: Any) -> Sent | None:
         """Wait for the turn of a request's host; called right before it is sent. Return what is to be called when it was.
@@ -49,6 +53,9 @@ class PacedStarts:
             It is not to be sent: its lease is lost, or no turn came.
         """
         sent = await self._its_turn(request)
+        if (now := time.monotonic()) >= self._known_until:
+            self._known_until = now + ADDRESSES_S
+            forget_addresses()
         lease: Lease | None = request.meta.get(LEASE)
         if lease is not None and lease.request is request:
             lease.note_start()
