@@ -53,7 +53,7 @@ class Fingerprint(NamedTuple):
     Attributes
     ----------
     digest : bytes or None
-        16 bytes; None where the user's callable failed.
+        16 bytes; None where the user's callable failed, or the response shows no content.
     tag, distance : int
         Of the `Way`.
     counters : mapping
@@ -123,6 +123,11 @@ class Fingerprinting:
                 "nothing on %s is what is to be included, %s: all of such pages counts (logged once)", url, ", ".join(way.recipe.include)
             )
         return Fingerprint(digest, way.tag, way.distance, {MISSED: 1} if missed else _NOTHING, is_summed)
+
+    def nothing(self, url: str) -> Fingerprint:
+        """Return the fingerprint of a response that shows no content."""
+        way = self.way(url)
+        return Fingerprint(None, way.tag, way.distance)
 
     def _way(self, rule: PageRule) -> Way:
         key = (rule.fingerprint, rule.include, rule.exclude, rule.ignore, rule.distance)

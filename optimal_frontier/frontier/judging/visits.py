@@ -146,10 +146,13 @@ def visit_of(
     if error:
         return Visit(responded, error, of.status)
     is_cached = "cached" in flags
+    if taken is None:
+        # Where the spider stopped a download (`StopDownload`) is chance, or before the body: it shows no content.
+        taken = fingerprinting.nothing(url) if "download_stopped" in flags else fingerprinting.take(response, url, known)
     return Visit(
         responded,
         status=of.status,
-        fingerprint=fingerprinting.take(response, url, known) if taken is None else taken,
+        fingerprint=taken,
         sections=lambda: sections(response, fingerprinting.way(url).recipe),
         # What a cache answers has the headers of an earlier visit, also where it asked whether they still hold.
         age=None if is_cached else modified_age(headers, now),

@@ -53,6 +53,17 @@ def test_a_good_response_is_read():
     assert visited(response(b"x", 200, "partial")).is_partial
 
 
+@pytest.mark.parametrize("body", [b"", b"<p>cut off anywh"])
+def test_a_download_that_the_spider_stopped_shows_no_content(body):
+    """By bytes it stops wherever the network has cut the body, by headers before it: no bit, and the known content stays."""
+    known = handed(tag=WAY.tag, content=fingerprint(response(body)))
+    stopped = visited(response(body, 200, "download_stopped"))
+    observation = judged(known, stopped)
+    assert (observation.outcome, observation.bit, observation.row.visits) == ("ok", -1, known.row.visits + 1)
+    assert (observation.row.content, observation.row.tag) == (known.row.content, known.row.tag)
+    assert judged(known, visited(response(body))).bit == 0
+
+
 @pytest.mark.parametrize(
     ("came", "error"),
     [
