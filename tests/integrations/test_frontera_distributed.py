@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,8 @@ from plain_frontera import FINGERPRINTS, PlainState, Start, page, urls
 from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.integrations.frontera import OptimalBackend, db_worker
 from optimal_frontier.integrations.frontera.bus_codec import CODEC, Decoder, Encoder
+from optimal_frontier.state.messages import PAGE_BYTES
+from optimal_frontier.state.reading import read_page
 
 BACKEND = "optimal_frontier.integrations.frontera.DistributedOptimalBackend"
 DECODER = Decoder(Request, Response)
@@ -51,6 +54,13 @@ def result(request: Any, body: bytes, status: int = 200) -> Any:
     return DECODER.decode(encoder.encode_page_crawled(Response(got.url, status, headers, body, got)))[1]
 
 
+def stated(state: PlainState, url: str) -> float:
+    """The importance that somebody states of a page; 0: nobody does."""
+    found = read_page(state.namespace, state.identity(url)[:PAGE_BYTES], "a.example")
+    assert found is not None
+    return found.stated
+
+
 @pytest.fixture
 def worker(start: Start) -> Start:
     """Start the managers of workers: worker(db_worker=True), worker(strategy_worker=True)."""
@@ -76,6 +86,30 @@ def test_the_strategy_says_which_pages_there_are(worker: Start, plain_state: Pla
     assert urls(backend.get_next_requests(10, partitions=[0])) == {LINK}
     assert plain_state.at(LINK)["importance"] == 0.25
     assert plain_state.counts["pages"] == 2
+
+
+def test_a_page_that_came_back_takes_the_score_that_it_gets_then(worker: Start, plain_state: PlainState) -> None:
+    """Its request still has the importance that the first score gave it."""
+    backend = worker(db_worker=True).backend
+    backend.queue.schedule(scheduled(SEED, score=0.5))
+    (request,) = backend.get_next_requests(10, partitions=[0])
+    response = result(request, page("one"))
+    message = Encoder(Request).encode_update_score(response.request, 0.25, True)
+    backend.page_crawled(response)
+    _, again, score, schedule = DECODER.decode(message)
+    backend.queue.schedule([(b"", score, again, schedule)])
+    assert plain_state.at(SEED)["visits"] == 1
+    assert stated(plain_state, SEED) == 0.25
+
+
+@pytest.mark.parametrize("score", ["high", math.nan, -1.0, math.inf, 10**400])
+def test_a_score_that_is_none_costs_no_page(score: Any, worker: Start, plain_state: PlainState) -> None:
+    """The others of its batch are stored, and it states no importance."""
+    backend = worker(db_worker=True).backend
+    backend.queue.schedule([*scheduled(LINK, score=score), *scheduled(SEED, score=0.5)])
+    assert plain_state.at(LINK)["importance"] == 1
+    assert stated(plain_state, LINK) == 0
+    assert stated(plain_state, SEED) == 0.5
 
 
 def test_results_end_leases_once(worker: Start, plain_state: PlainState) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from frontera.core.components import Metadata, Queue, States
 
 from optimal_frontier.frontier.dispatching.session import Session
+from optimal_frontier.integrations.frontera.requests import PAGE
 from optimal_frontier.state.aliases import locate
 from optimal_frontier.state.messages import page_of
 from optimal_frontier.state.rows import Row
@@ -28,8 +29,10 @@ class FrontierQueue(Queue):  # type: ignore[misc]  # frontera is untyped
         wanted = []
         for _, score, request, schedule in batch:
             if schedule:
-                if score and score > 0:
-                    request.meta.setdefault(b"importance", float(score))
+                if PAGE in request.meta:
+                    request.meta.pop(b"importance", None)  # as it was stated before
+                if (stated := _importance_of(score)) is not None:
+                    request.meta.setdefault(b"importance", stated)
                 wanted.append(request)
         self._add(wanted)
 
@@ -115,6 +118,15 @@ class FrontierStates(States):  # type: ignore[misc]  # frontera is untyped
     def _note(self, identity: bytes, value: bytes) -> None:
         with contextlib.suppress(ValueError):  # a damaged row is put aside when its page is due; it costs no other its state
             self._cache[identity] = _state_of(Row.unpack(value))
+
+
+def _importance_of(score: Any) -> Any:
+    """Return the importance that a score states; None: it states none. What is no number at all is warned of where it is read."""
+    try:
+        number = float(score or 0.0)
+    except (TypeError, ValueError, OverflowError):
+        return score
+    return number if number > 0 else None
 
 
 def _state_of(row: Row) -> int:
