@@ -11,6 +11,7 @@ from frontera.core.models import Request, Response
 from plain_frontera import FINGERPRINTS, PlainState, Start, crawled, next_requests, page, urls
 
 from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.integrations.frontera.bus_codec import Decoder, Encoder
 
 A, B = "http://a.example/0", "http://a.example/1"
 HTML = {b"Content-Type": [b"text/html"]}
@@ -284,6 +285,23 @@ def test_conditions_look_like_the_other_headers(headers: dict[Any, Any], name: A
     crawled(manager, request, page("x"), ETag='"1"')
     (request,) = next_requests(manager)
     assert request.headers == {**headers, name: value}
+
+
+@pytest.mark.parametrize("is_by_bus", [False, True])
+def test_our_conditions_are_those_of_one_fetch(is_by_bus: bool, start: Start) -> None:
+    """A request that was handed out and is asked for again has none of its own, so that later ones are asked with, too."""
+    manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.05)
+    manager.add_seeds([Request(A, headers={"X": "y"})])
+    crawled(manager, *next_requests(manager), page("one"), ETag='"1"')
+    (request,) = next_requests(manager)
+    if is_by_bus:
+        request = Decoder(Request, Response).decode_request(Encoder(Request).encode_request(request))
+    crawled(manager, request, page("two"), ETag='"2"')
+    manager.add_seeds([request])
+    (request,) = next_requests(manager)
+    assert request.headers == {"X": "y", "If-None-Match": '"2"'}
+    manager.links_extracted(request, [Request(B, headers=request.headers)])
+    assert [link.headers for link in next_requests(manager) if link.url == B] == [{"X": "y"}]
 
 
 def test_sections_are_kept_of_a_page_that_keeps_changing(start: Start, plain_state: PlainState) -> None:

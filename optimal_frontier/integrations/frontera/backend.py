@@ -32,7 +32,7 @@ from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.guarded_manager import guard
 from optimal_frontier.integrations.frontera.plain_visits import Lent, LentRequests, plain_visit
 from optimal_frontier.integrations.frontera.request_pages import RequestPages
-from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION, SOURCE, request_of
+from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION, SOURCE, forget_conditions, request_of
 from optimal_frontier.integrations.frontera.url_identity import URL_FINGERPRINT, UrlIdentity
 from optimal_frontier.settings import NO_SPIDER, PREFIX, FrontierSettings
 from optimal_frontier.state.downloader_limits import TELL_S, DownloaderLimits
@@ -164,6 +164,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         self._add(seeds)
 
     def links_extracted(self, request: Any, links: Iterable[Any]) -> None:
+        forget_conditions(request)  # links may have its headers
         handout: Handout | None = request.meta.get(HANDOUT) if self._attached else self._lent.handout_of(request)
         late = self._last[1] if self._last is not None and self._last[0] is request.meta else None
         if late is not None:
@@ -183,6 +184,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         pages = []
         for request in requests:
             try:
+                forget_conditions(request)
                 page = self._pages.new_page(request, parent, found_on)
             except Exception as error:  # whatever is in it: the others are stored
                 self.refuse(request, error)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from frontera.core.codec import BaseDecoder, BaseEncoder
 
-from optimal_frontier.integrations.frontera.requests import IS_LINK, PAGE
+from optimal_frontier.integrations.frontera.requests import ASKED, IS_LINK, PAGE
 from optimal_frontier.state.records import CALLBACKS, decode_record, encode_record
 
 logger = logging.getLogger(__name__)
@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 #: Where a project names it.
 CODEC: Final = "optimal_frontier.integrations.frontera.bus_codec"
 
-#: Names in meta that are for one process begin so; of these only the name of the page and the mark of links go any further.
+#: Names in meta that are for one process begin so; of these only what a result or a strategy is told by goes any further.
 _OURS: Final = b"optimal_frontier_"
-_SENT: Final = (PAGE, IS_LINK)
+_SENT: Final = (PAGE, ASKED, IS_LINK)
 #: What `encode_record` raises at anything but plain data.
 _NOT_PLAIN: Final = (TypeError, OverflowError, ValueError)
 #: Most levels of what is looked through for values that cannot be sent.

@@ -16,6 +16,7 @@ from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, hashed
 from optimal_frontier.integrations.frontera.canonical_links import other_page
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.requests import (
+    ASKED,
     CONDITIONS,
     PAGE,
     REDIRECT_REASONS,
@@ -68,6 +69,8 @@ class LentRequests:
         asked = None if any(to_bytes(name).title() in CONDITIONS for name in given or ()) else conditions
         request = request_of({**record, "headers": conditional_headers(given, asked or ())}, self._model)
         request.meta[PAGE] = handout.page
+        if asked is not None:
+            request.meta[ASKED] = True
         if URL_FINGERPRINT not in request.meta:
             request.meta[URL_FINGERPRINT] = self._identity.fingerprint(request.url)
         self._lent[handout.page] = Lent(handout, asked)

@@ -16,6 +16,8 @@ from optimal_frontier.state.records import encode_record
 HANDOUT: Final = b"optimal_frontier_handout"
 #: In the meta of a handed-out request of plain Frontera: the name of its page (12 bytes), as plain data. Never stored.
 PAGE: Final = b"optimal_frontier_page"
+#: There where its headers have conditions of ours.
+ASKED: Final = b"optimal_frontier_asked"
 #: Observation that was judged already when the response came; never stored.
 OBSERVATION: Final = b"optimal_frontier_observation"
 #: The `Fingerprint` that `ContentHashMiddleware` took of its response; never stored.
@@ -47,6 +49,7 @@ _SCRAPY_META: Final = b"scrapy_meta"
 _TRANSIENT_META: Final = {
     HANDOUT,
     PAGE,
+    ASKED,
     OBSERVATION,
     TAKEN,
     SOURCE,
@@ -197,6 +200,13 @@ def conditional_headers(given: Mapping[Any, Any] | None, conditions: Collection[
             shaped: Any = value.decode("latin-1") if is_text else value
             headers[name.decode("ascii") if is_text else name] = [shaped] if is_listed else shaped
     return headers
+
+
+def forget_conditions(request: Any) -> None:
+    """Take our conditions off a request that was handed out: they are those of one fetch, and whoever asks for it again states none."""
+    if request.meta.pop(ASKED, False):
+        for name in [name for name in request.headers if to_bytes(name).title() in CONDITIONS]:
+            del request.headers[name]
 
 
 def scrapy_response(response: Any) -> Any:
