@@ -10,7 +10,7 @@ from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import duration, number
 from optimal_frontier.cli.progress_bar import progress_bar
-from optimal_frontier.cli.project import connected_namespace, find_workplace
+from optimal_frontier.cli.project import connected_namespace, find_workplace, nothing_stored
 from optimal_frontier.errors import StateError
 from optimal_frontier.state.namespace import SCHEMA
 from optimal_frontier.state.reading import is_empty
@@ -31,7 +31,7 @@ def migrate(options: Options) -> None:
     with connected_namespace(workplace, former=True) as namespace:
         name = namespace.name
         if is_empty(namespace):
-            raise StateError(f"nothing is stored yet under namespace {name!r} at {workplace.spec.display}; --namespace gives another one")
+            raise nothing_stored(workplace, namespace)
         migration = Migration(namespace, workplace.settings.partitions)
         if migration.is_done:
             click.echo(f"namespace {name!r} has schema {SCHEMA} already")
@@ -49,3 +49,6 @@ def migrate(options: Options) -> None:
         f"{number(migration.pages)} pages taken over from schema {before}" if header is not None else "the migration that had begun is done"
     )
     click.echo(f"{done}, in {took}; the namespace {name!r} has schema {SCHEMA}")
+    if migration.left_out:
+        click.echo(f"{number(migration.left_out)} pages could not be read, and were left out", err=True)
+        click.get_current_context().exit(1)

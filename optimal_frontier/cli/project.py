@@ -110,11 +110,7 @@ def opened_namespace(workplace: Workplace, *, create: bool = False, mends: bool 
         namespace.open(create=False, mends=mends)
         if is_empty(namespace):
             if not create:
-                others: list[str] = []
-                with contextlib.suppress(StateError):  # the user may lack the right to look for others
-                    others = namespaces_of(namespace.connection, workplace.settings.former_namespace or str(name).partition(":")[0])
-                which = f"there are {', '.join(others)}" if others else "--namespace or --spider gives another one"
-                raise StateError(f"nothing is stored yet under namespace {name!r} at {workplace.spec.display}; {which}")
+                raise nothing_stored(workplace, namespace)
             settings = workplace.settings
             namespace.open(spider=workplace.spider, partitions=settings.partitions, former=settings.former_namespace)
         elif workplace.spider is not None:
@@ -122,6 +118,15 @@ def opened_namespace(workplace: Workplace, *, create: bool = False, mends: bool 
             if owner != workplace.spider:
                 raise ConfigurationError(f"--spider {workplace.spider}: namespace {name!r} belongs to the spider {owner!r}")
         yield namespace
+
+
+def nothing_stored(workplace: Workplace, namespace: Namespace) -> StateError:
+    """Return the error of a command that finds nothing in its namespace; it names those that are there."""
+    others: list[str] = []
+    with contextlib.suppress(StateError):  # the user may lack the right to look for others
+        others = namespaces_of(namespace.connection, workplace.settings.former_namespace or str(namespace.name).partition(":")[0])
+    which = f"there are {', '.join(others)}" if others else "--namespace or --spider gives another one"
+    return StateError(f"nothing is stored yet under namespace {namespace.name!r} at {workplace.spec.display}; {which}")
 
 
 @contextlib.contextmanager

@@ -38,11 +38,13 @@ class Migration:
         What is stored now.
     pages : int
         Pages that were taken over.
+    left_out : int
+        Those that cannot be read.
     """
 
     def __init__(self, namespace: Namespace, partitions: int) -> None:
         self.namespace = namespace
-        self.pages = 0
+        self.pages = self.left_out = 0
         self._partitions = partitions
         self._beside = Namespace(namespace.connection, namespace.name + BESIDE)
         stored = namespace.command("HGET", namespace.key("meta"), "schema")
@@ -83,7 +85,7 @@ class Migration:
             return False
         writer.end()
         turn.finish()
-        self.pages = writer.report.new
+        self.pages, self.left_out = writer.report.new, writer.report.left_out
         self._note(f"{_EMPTYING} {self._partitions}")
         return True
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,15 @@ from optimal_frontier.state.rows import ACTIVE, DONE, RETIRED
 
 SITE = "http://127.0.0.1:18991"
 DUMP = json.loads((Path(__file__).parent / "schema_3.json").read_text())
+
+
+#: Pages that stand in the queue.
+PATHS = ("often", "tagged")
+
+
+def at(path: str) -> bytes:
+    """The identity of a page of the site."""
+    return scrapys(f"{SITE}/{path}")
 
 
 def raw(value):
@@ -161,6 +171,61 @@ def test_where_no_data_are_nothing_is_made(run, tmp_path):
     assert result.exit_code == 1
     assert result.stderr == f"optimal-frontier: nothing is stored yet in {tmp_path}/none: run a crawl or an import first\n"
     assert not (tmp_path / "none").exists()
+
+
+def test_who_names_another_namespace_is_told_which_there_are(old, run, namespace):
+    restore(old.connection.client, f"{namespace}:news")
+    result = run("--namespace", f"{namespace}:new", "migrate")
+    assert result.exit_code == 1
+    assert f"nothing is stored yet under namespace '{namespace}:new'" in result.stderr
+    assert result.stderr.endswith(f"{namespace}:news\n")
+
+
+DAMAGES = [
+    ("records", b"2", b"\xff"),
+    ("hosts:names", b"1", b"\xff"),
+    ("hosts:names", b"\xff", b"1"),
+    ("ids", None, b"\xff"),
+    ("failed", b"3", b"\xff"),
+    ("trust", b"1:validators", b"\xff"),
+    ("meta", b"clock", b"never"),
+    ("meta", b"slots", b""),
+    ("meta", b"arrivals", b"1e999"),
+    ("stats", b"visits", b"many"),
+    ("seen:0", None, b"\xff" * 76),
+    ("due:1", None, b"\xff"),
+]
+
+
+@pytest.mark.parametrize(("name", "field", "value"), DAMAGES)
+def test_what_cannot_be_read_costs_nothing_else(name, field, value, old, run):
+    """Of a page that cannot be read the others are taken over, and it is told."""
+    client, key = old.connection.client, old.key(name)
+    if name == "seen:0":
+        client.setrange(key, 0, value)
+    elif name == "due:1":
+        client.zadd(key, {value: 1.0, client.zrange(key, 0, 0)[0]: math.inf})
+    else:
+        client.hset(key, field or next(iter(client.hkeys(key))), value)
+    lost = int(name in ("records", "ids", "seen:0"))
+    result = run("migrate")
+    assert result.stdout.startswith(f"{11 - lost} pages taken over")
+    assert (result.exit_code, result.stderr) == ((1, "1 pages could not be read, and were left out\n") if lost else (0, ""))
+    assert run("check").stdout == f"ok, {11 - lost} pages\n"
+
+
+def test_pages_that_stood_in_no_queue_are_due_by_their_rate(old, run):
+    """Schema 3 queued what was due within two plans; what waited for an update time under an ``auto`` budget was queued far behind."""
+    client = old.connection.client
+    slots = {path: raw(DUMP["small:{0}:ids"][1][text]) for text in DUMP["small:{0}:ids"][1] for path in PATHS if raw(text) == at(path)}
+    scores = {path: client.zscore(old.key("due:1"), slots[path]) for path in PATHS}
+    client.zrem(old.key("due:1"), slots["often"])
+    client.zadd(old.key("due:1"), {slots["tagged"]: 1e13 + scores["tagged"]})
+    run("migrate")
+    old.open(create=False)
+    for path in PATHS:
+        found = page(old, path).row
+        assert found.b / 1e6 + found.a == pytest.approx(max(scores[path], found.b / 1e6), abs=0.01)
 
 
 def test_other_schemas_are_refused(old, run):
