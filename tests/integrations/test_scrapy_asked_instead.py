@@ -90,3 +90,25 @@ def test_a_request_that_a_middleware_has_kept_is_the_visit_each_time(crawl: Craw
     row = state.at(site.url("/static/a"))
     assert row["attempts"] == row["visits"]
     assert "AttributeError" not in running.log
+
+
+def test_what_is_asked_in_place_of_a_bypass_is_no_page(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    spider = """
+        class Solver:
+            def process_response(self, request, response, spider=None):
+                if "X-Solved" in request.headers or response.status != 200:
+                    return response
+                return Request(request.url, request.callback, headers={"X-Solved": "1"})
+
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/static/a", self.page, meta={"frontier_bypass": True})
+
+            def page(self, response):
+                note(solved="X-Solved" in response.request.headers)
+    """
+    with crawl(spider, DOWNLOADER_MIDDLEWARES={"Solver": 543}) as running:
+        running.until(lambda: running.record)
+        running.stop()
+    assert running.record == [{"solved": True}]
+    assert state.counts.get("pages", 0) == 0

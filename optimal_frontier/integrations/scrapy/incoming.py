@@ -178,8 +178,11 @@ class IncomingRequests:
         """Take a request that a middleware made anew, to be fetched in place of ``request``, for a copy of it, as a retry is.
 
         ``Request(url)`` has the meta of nothing: what is fetched under a lease would end without an answer, and be one more page. A request
-        for another address is one of its own; so is one more than `MOST_ANEW`.
+        for another address is one of its own; so is one more than `MOST_ANEW`. One for a request that is not the frontier's is not, either.
         """
+        if request.meta.get("frontier_bypass"):
+            instead.meta.setdefault("frontier_bypass", True)
+            return
         local: Local | None = request.meta.get(LOCAL)
         lease: Lease | None = request.meta.get(LEASE)
         companion = lease if local is None else local
