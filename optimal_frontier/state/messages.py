@@ -129,6 +129,8 @@ class Handout:
         Links found on it that were new so far, and the sum of their importance; counted while the lease lives.
     told, told_importance : float
         Pages whose deadline its word has moved so far, and the sum of their importance; each counts with the chance that the word is true.
+    is_followed : bool
+        What follows from its visit was done: of an exchange that an outage has repeated it is not done again.
     """
 
     partition: int
@@ -149,6 +151,7 @@ class Handout:
     new_importance: float = 0.0
     told: float = 0.0
     told_importance: float = 0.0
+    is_followed: bool = False
 
     @property
     def elapsed(self) -> float:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.dispatching.ask_terms import AskTerms, KnownPartition
-from optimal_frontier.frontier.dispatching.following_up import FollowUp
+from optimal_frontier.frontier.dispatching.following_up import FollowUp, is_in_doubt
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch, local_clock
 from optimal_frontier.frontier.dispatching.setting_aside import fault_of_handout, in_pieces
 from optimal_frontier.frontier.dispatching.starts import add_starts
@@ -326,8 +326,8 @@ class Dispatcher:
             observations = [observation for observation, _ in ended]
 
             def read(replies: list[Any], observations: list[Observation] = observations) -> None:
-                told = [value for reply in replies for value in reply]
-                work.counted.extend(seen for seen, is_counted in zip(observations, told, strict=True) if is_counted)
+                told = zip(observations, (value for reply in replies for value in reply), strict=True)
+                work.counted.extend([seen for seen, is_counted in told if is_counted or is_in_doubt(seen, work.counted)])
 
             tokens, is_logged = [lease.present for _, lease in ended], self.settings.has_clocks
             pipeline.add(observe_calls(partition, observations, tokens, is_logged=is_logged), read)

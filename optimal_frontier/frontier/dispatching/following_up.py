@@ -87,18 +87,31 @@ class FollowUp:
             del work.counted[0]
         for moving in work.moves:
             if carry_out(self._namespace, moving.move, moving.lease.present, at_last=work.is_last or moving.tries >= MOST_TRIES):
-                self._recent.sources.take(moving.move.observation.lessons)
+                self._learn(moving.move.observation)
             else:
                 outcome.later.append(moving)
         self._learn_sources(outcome.handouts, at_once=work.is_last)
 
     def _follow(self, observation: Observation) -> None:
-        """Do what follows from a visit that was counted."""
+        """Do what follows from a visit that was counted, or may have been."""
+        handout = observation.handout
+        if _is_followed_by_more(observation):
+            value = self._namespace.command(
+                "HGET", self._namespace.key("pages", handout.partition), handout.page, partition=handout.partition
+            )
+            if value is None or Row.unpack(value).b != observation.row.b:
+                return  # another crawler has visited the page, or it is forgotten
         if observation.brings_back:
-            bring_back(self._namespace, observation.handout.partition, observation.row.host)
+            bring_back(self._namespace, handout.partition, observation.row.host)
         if has_former_name(observation):
             give_back(self._namespace, self._settings, observation)
-        self._recent.sources.take(observation.lessons)
+        self._learn(observation)
+
+    def _learn(self, observation: Observation) -> None:
+        """Take what a visit has taught of sources, which is the last of what follows from it."""
+        if not observation.handout.is_followed:
+            self._recent.sources.take(observation.lessons)
+        observation.handout.is_followed = True
 
     def _learn_sources(self, handouts: Sequence[Handout], *, at_once: bool) -> None:
         """Store what visits have taught of sources of signals, and read what is known of those of the pages that are visited next."""
@@ -110,3 +123,14 @@ class FollowUp:
         stale = sources.stale(wanted) if wanted else []
         if stale:
             sources.learn(read_sources(self._namespace, stale))
+
+
+def is_in_doubt(observation: Observation, counted: Sequence[Observation]) -> bool:
+    """Tell whether a visit that was refused is to be looked at beside those that were counted: the answer to it may have been lost."""
+    is_known = observation.handout.is_followed or any(observation is known for known in counted)
+    return not is_known and _is_followed_by_more(observation)
+
+
+def _is_followed_by_more(observation: Observation) -> bool:
+    """Tell whether a visit brings other pages back, or its own under a former name."""
+    return observation.brings_back or has_former_name(observation)

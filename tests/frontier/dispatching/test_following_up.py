@@ -9,10 +9,11 @@ import pytest
 from clocked_namespace import ClockedNamespace, fingerprint, page_of, settings_of
 
 from optimal_frontier.errors import StateUnavailableError
+from optimal_frontier.frontier.admitting.pages import move_of
 from optimal_frontier.frontier.dispatching import following_up
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher
 from optimal_frontier.frontier.dispatching.setting_aside import in_pieces
-from optimal_frontier.frontier.dispatching.work import Exchange, Lease
+from optimal_frontier.frontier.dispatching.work import Exchange, Lease, Moving
 from optimal_frontier.state.messages import KEEP, REST, Handout
 from optimal_frontier.state.namespace import Call
 from optimal_frontier.state.rows import ACTIVE, RETIRED
@@ -60,6 +61,54 @@ def test_pages_come_back_whatever_part_of_that_has_to_be_repeated(
     assert work.counted == []
 
 
+def test_pages_come_back_though_the_answer_that_the_visit_was_counted_is_lost(
+    store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dispatcher = Dispatcher(store, settings_of())
+    gone, last = handouts_of(store, "h/0", "h/1")
+    dispatcher.exchange(Exchange(ended=[(store.seen(gone, REST, state=RETIRED, visits=1, gone=2, failures=2), Lease.of(gone))]))
+    seen = store.seen(last, KEEP, brings_back=True, visits=1, failed=1, failures=9, gone=2, lessons=[LESSON])
+    work, run = Exchange(ended=[(seen, Lease.of(last))]), store.run
+    taught: list[Any] = []
+    monkeypatch.setattr(dispatcher.recent.sources, "take", taught.extend)
+
+    def lose_answer(calls: list[Call]) -> Any:
+        run(calls)
+        raise StateUnavailableError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "run", lose_answer)
+        with pytest.raises(StateUnavailableError):
+            dispatcher.exchange(work)
+    assert store.row("h/0").state == RETIRED
+    for _ in range(2):  # the courier repeats it, and sends it again to a server that may have lost it
+        dispatcher.exchange(work)
+    assert store.row("h/0").state == ACTIVE
+    assert store.counts()["gone_held"] == 1
+    assert taught == [LESSON]
+
+
+def test_a_visit_that_was_refused_brings_nothing_back(store: ClockedNamespace) -> None:
+    dispatcher = Dispatcher(store, settings_of())
+    gone, last = handouts_of(store, "h/0", "h/1")
+    dispatcher.exchange(Exchange(ended=[(store.seen(gone, REST, state=RETIRED, visits=1, gone=2, failures=2), Lease.of(gone))]))
+    seen = store.seen(last, KEEP, brings_back=True, visits=1, failed=1, failures=9, gone=2)
+    dispatcher.exchange(Exchange(ended=[(seen, replace(Lease.of(last), token=last.token + 2))]))
+    assert store.row("h/0").state == RETIRED
+
+
+def test_a_move_that_is_repeated_teaches_once_of_sources(store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    dispatcher = Dispatcher(store, settings_of())
+    (handout,) = handouts_of(store, "h/0")
+    seen = store.seen(handout, KEEP, visits=1, lessons=[LESSON], moved="http://h/new")
+    moving = Moving(move_of(settings_of(), seen, fingerprint("h/new"), "http://h/new"), Lease.of(handout))
+    taught: list[Any] = []
+    monkeypatch.setattr(dispatcher.recent.sources, "take", taught.extend)
+    for _ in range(2):
+        dispatcher.exchange(Exchange(moves=[moving]))
+    assert taught == [LESSON]
+
+
 def test_visits_teach_once_of_sources(store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the second of two fails at what follows from it."""
     dispatcher = Dispatcher(store, settings_of())
@@ -96,15 +145,15 @@ def test_an_outage_amid_pieces_of_a_damaged_exchange_counts_no_visit_twice(
     taught: list[Any] = []
     monkeypatch.setattr(dispatcher.recent.sources, "take", taught.extend)
 
-    def refuse(observation: Any) -> bool:
-        if observation is seen[0]:
+    def refuse(lessons: list[Any]) -> None:
+        if lessons is seen[0].lessons:
             raise ValueError("damaged")
-        if observation is seen[2]:
+        if lessons is seen[2].lessons:
             raise StateUnavailableError("gone")
-        return False
+        taught.extend(lessons)
 
     with monkeypatch.context() as patch:
-        patch.setattr(following_up, "has_former_name", refuse)
+        patch.setattr(dispatcher.recent.sources, "take", refuse)
         with pytest.raises(StateUnavailableError):
             dispatcher.exchange(work)
     dispatcher.exchange(work)
