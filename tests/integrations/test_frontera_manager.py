@@ -14,7 +14,7 @@ from frontera.core.models import Request, Response
 from misbehaving_site import MisbehavingSite
 from plain_frontera import PlainState, Start, crawled, next_requests, page, urls
 
-from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
+from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateUnavailableError
 from optimal_frontier.integrations.frontera import backend
 from optimal_frontier.state.downloader_limits import unserved
 from optimal_frontier.state.rows import DONE, HUB
@@ -250,6 +250,18 @@ def test_finished_with_close_after(start: Start) -> None:
             crawled(manager, request, page(str(fetches)))
     assert 2 <= fetches <= 4
     assert manager.finished
+
+
+def test_an_outage_is_not_the_end_of_a_loop_that_goes_on_until_it_has_finished(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = start(OPTIMAL_FRONTIER_CLOSE_AFTER=2)
+    manager.add_seeds([Request("http://a.example/0")])
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise StateUnavailableError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(manager.backend.session.namespace, "command", fail)
+        assert not manager.finished
 
 
 def test_responses_without_content_warn_once(start: Start, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Final
 
 from optimal_frontier.state.namespace import Namespace
@@ -16,7 +17,7 @@ class Completion:
     """Looks whether every page was fetched so many times.
 
     A look reads a bounded number of rows and goes on where the last one ended. A crawl is complete when all partitions were read from end
-    to end without a page that lacks visits, and none arrived meanwhile.
+    to end without a page that lacks visits, and none arrived meanwhile. Threads look one after another.
 
     Parameters
     ----------
@@ -33,6 +34,7 @@ class Completion:
         self._cursor = b"0"
         self._arrivals = ""
         self._lacking: bytes | None = None
+        self._looking = threading.Lock()
 
     def look(self) -> bool:
         """Tell whether it is so.
@@ -42,6 +44,10 @@ class Completion:
         StateError
             What Redis reports.
         """
+        with self._looking:
+            return self._look()
+
+    def _look(self) -> bool:
         arrivals = ""
         for partition in range(self._namespace.partitions):
             stats = self._namespace.key("stats", partition)

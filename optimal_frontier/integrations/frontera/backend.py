@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from frontera.core.components import Backend
 from scrapy.http import Headers
 
-from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.errors import ConfigurationError, StateUnavailableError
 from optimal_frontier.frontier.admitting.addresses import shown
 from optimal_frontier.frontier.admitting.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.admitting.pages import move_of
@@ -333,7 +333,10 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         """Tell whether CLOSE_AFTER is reached; a crawl that keeps pages fresh never finishes by itself."""
         if self._attached or self.settings.close_after is None:
             return False
-        return self.session.is_complete()
+        try:
+            return self.session.is_complete()
+        except StateUnavailableError:
+            return False  # the courier waits the outage out, and says so
 
     def _conditions(self, handout: Handout) -> Any:
         tag = self.fingerprinting.way(handout.record["url"]).tag

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from clocked_namespace import ClockedNamespace, fingerprint, open_namespace, page_of
 
@@ -76,3 +80,26 @@ def test_a_page_that_arrives_meanwhile_is_waited_for(pages, monkeypatch):
     assert not complete.look()
     visit_all(pages, wait=1e7)
     assert not any(complete.look() for _ in range(50))
+
+
+def test_two_threads_that_look_at_once_pass_over_no_partition(redis_socket, namespace, monkeypatch):
+    """The courier's, and that of whoever asks plain Frontera whether it has finished."""
+    pages = open_namespace(redis_socket, namespace, 3)
+    host = next(name for name in map("h{}".format, range(100)) if pages.partition_of(name) == 1)
+    pages.add(page_of(f"{host}/1"))
+    visit_all(pages)
+    complete, command = Completion(pages, 2), pages.command
+    both = threading.Barrier(2, timeout=0.1)
+
+    def read_together(*words, **of):
+        answer = command(*words, **of)
+        if words[0] == "HSCAN":
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both.wait()
+        return answer
+
+    monkeypatch.setattr(pages, "command", read_together)
+    with ThreadPoolExecutor(2) as threads:
+        looks = [threads.submit(complete.look) for _ in range(2)]
+        assert not any(look.result() for look in looks)
+    pages.connection.close()
