@@ -100,10 +100,11 @@ def export_schema_3(namespace: Namespace) -> Iterator[Line]:
     former = {name for some in aliases.values() for name in some}
     found = dict(_readable(scan_hash(namespace, "ids", 0), lambda pair: (page_of(pair[0]), int(pair[1]))))
     slot_of = {slot: page for page, slot in found.items() if page not in former}
+    pages, left_out = 0, namespace.command("HLEN", key("ids")) - len(found)
+    del found  # of millions of pages
     queues = scan_zsets(namespace, [f"due:{number}" for number in names], 0)
     due = dict(_readable(queues, lambda one: (int(one[1]), one[2] - _LATER if one[2] >= _LATER else one[2])))
     known = _Known(slot_of, due, aliases, now)
-    pages, left_out = 0, namespace.command("HLEN", key("ids")) - len(found)
     for chunk in sorted({slot // _CHUNK for slot in slot_of}):
         for line in _pages(namespace, chunk, known):
             if line is None:
