@@ -18,7 +18,7 @@ from optimal_frontier.frontier.judging.judge import Context, judge, told
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.validators import Validators
 from optimal_frontier.frontier.judging.visits import Visit
-from optimal_frontier.frontier.judging.waits import Terms, numbers_of, numbers_of_rows
+from optimal_frontier.frontier.judging.waits import Terms, numbers_of, priced_numbers
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import Handout
 from optimal_frontier.state.published import Published
@@ -55,8 +55,8 @@ def main() -> None:
         table = np.repeat(np.frombuffer(row.pack(), LAYOUT), PAGES)
         pages = np.frombuffer(np.random.default_rng(1).bytes(12 * PAGES), "V12")
         print(f"numbers_of, {policy:10} {least_us(partial(numbers_of, row, handout.page, terms)):6.1f}")
-        many = least_us(partial(numbers_of_rows, table, pages, terms, AT), 1) / PAGES
-        print(f"numbers_of_rows, {policy:8} {many:4.2f} a page")
+        many = least_us(partial(priced_numbers, table, pages, terms, AT), 1) / PAGES
+        print(f"priced_numbers, {policy:9} {many:4.2f} a page")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from optimal_frontier.frontier.judging.waits import Terms, numbers_of, numbers_of_rows
+from optimal_frontier.frontier.judging.waits import Terms, numbers_of, priced_numbers
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.connection import connect
@@ -76,7 +76,7 @@ class World:
         self.rows["b"][at] = round(self.namespace.now() * 1e6)
         self.rows["visits"][at] += 1
         ids = np.frombuffer(self.ids, "V12")[at]
-        made = numbers_of_rows(self.rows[at], ids, Terms(log_price, published, self.settings), -np.inf)
+        made = priced_numbers(self.rows[at], ids, Terms(log_price, published, self.settings), -np.inf)
         for name, values in zip(("a", "s", "e", "l"), made, strict=True):
             self.rows[name][at] = np.minimum(values, np.where(np.isinf(values), np.inf, 3e38))
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from optimal_frontier.frontier.judging.waits import Terms, numbers_of_rows
+from optimal_frontier.frontier.judging.waits import Terms, priced_numbers
 from optimal_frontier.frontier.planning.clock_keeper import ClockKeeper
 from optimal_frontier.frontier.planning.planner import Planner, PlanReport
 from optimal_frontier.frontier.planning.rewriting import WRITTEN
@@ -173,7 +173,7 @@ class MadePages(Namespace):
             rows["visits"][at] += 1
             if not with_numbers and number < len(self.rounds) - 1:
                 continue
-            made = numbers_of_rows(rows[some], ids[some], Terms(published.log_price, published, self.settings), -np.inf)
+            made = priced_numbers(rows[some], ids[some], Terms(published.log_price, published, self.settings), -np.inf)
             for name, values in zip(("a", "s", "e", "l"), made, strict=True):
                 rows[name][some] = np.minimum(values, np.where(np.isinf(values), np.inf, 3e38))
         return rows, ids

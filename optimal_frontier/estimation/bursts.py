@@ -52,11 +52,6 @@ class Bursts(NamedTuple):
         return self.score / math.sqrt(self.variance) if self.variance > 0 else 0.0
 
     @property
-    def correlation(self) -> float:
-        """Correlation of neighbouring bits, at most 1."""
-        return min(self.score / self.spread, 1.0) if self.spread > 0 else 0.0
-
-    @property
     def is_bursty(self) -> bool:
         """Whether the Poisson model is rejected in favour of bursts."""
         return bool(are_bursty(self.score, self.variance))
@@ -76,7 +71,7 @@ def follow_bursts(bursts: Bursts, probability: float, changed: bool) -> Bursts:
     >>> bursts = Bursts()
     >>> for bit in 30 * (4 * [True] + 4 * [False]):
     ...     bursts = follow_bursts(bursts, 0.5, bit)
-    >>> round(bursts.z, 2), round(bursts.correlation, 2), bursts.is_bursty
+    >>> round(bursts.z, 2), round(bursts.score / bursts.spread, 2), bursts.is_bursty
     (7.83, 0.51, True)
     """
     surprise, spread = changed - probability, probability * (1.0 - probability)

@@ -238,12 +238,8 @@ class Neighbourhoods:
             self._remake_all()
         self._remake(np.array([group]))
 
-    def pack_host(self, host: int) -> bytes:
-        """Return the gates and the profile of a host, 216 bytes, without the visits of the newest bin."""
-        return self.pack_hosts(np.array([host]))[0]
-
     def pack_hosts(self, hosts: Ints) -> list[bytes]:
-        """Return what `pack_host` does of each of some hosts."""
+        """Return the gates and the profile of each of some hosts, 216 bytes, without the visits of the newest bin."""
         rows = np.zeros(len(hosts), _HOST)
         for at, gates in enumerate((self.gates.evidence, self.rhythm_gates.evidence, self.rhythms.begun)):
             rows["gates"][:, at] = gates[hosts]
@@ -253,7 +249,7 @@ class Neighbourhoods:
         return packed
 
     def unpack_host(self, host: int, packed: bytes) -> None:
-        """Put what `pack_host` returned in the place of what is known of a host. A gate between its bounds is closed.
+        """Put what `pack_hosts` returned of a host in the place of what is known of a host. A gate between its bounds is closed.
 
         Raises
         ------

@@ -60,7 +60,7 @@ class StoredClocks:
     groups : dict of int to bytes
         By number of the group, as `Neighbourhoods.pack_groups` returns them.
     hosts : dict of int to bytes
-        By number of the host, as `Neighbourhoods.pack_host` does.
+        By number of the host, as `Neighbourhoods.pack_hosts` does.
     """
 
     last: str = BEGINNING

@@ -241,7 +241,7 @@ def test_a_host_is_packed_with_its_gates_and_its_rhythm() -> None:
     made.rhythm_gates.set(1, -3.0)
     made.rhythms.attributed[1, 9], made.rhythms.expected[1, :] = 30.0, 10.0
     other = clocks()
-    other.unpack_host(0, made.pack_host(1))
+    other.unpack_host(0, made.pack_hosts(np.array([1]))[0])
     assert other.gates.is_open.tolist() == [True, False]
     assert other.gates.evidence[0] == 10.0
     assert not other.rhythm_gates.is_open.any()
@@ -260,7 +260,7 @@ def test_the_rhythm_counts_once_a_day_was_seen_and_each_of_its_hours(days: float
     assert made.rhythm_gates.is_open.any() == (days > 1.0)
     assert (made.rhythm_gates.evidence != 0.0).any() == (days > 1.0)
     again = clocks(day_s=day)
-    again.unpack_host(0, made.pack_host(0))
+    again.unpack_host(0, made.pack_hosts(np.array([0]))[0])
     assert again.rhythms.begun[0] == made.rhythms.begun[0] == 0.0
 
 
@@ -268,7 +268,7 @@ def test_many_hosts_are_unpacked_each_in_the_same_work() -> None:
     """The profiles of the others are left alone."""
     made = clocks()
     made.grow(8, 5)
-    packed = made.pack_host(0)
+    packed = made.pack_hosts(np.array([0]))[0]
     made.rhythms.attributed[3, 9] = 30.0
     made.unpack_host(1, packed)
     assert (made.rhythms.profile[3] == 1.0).all()
@@ -278,7 +278,7 @@ def test_many_hosts_are_unpacked_each_in_the_same_work() -> None:
 def test_damage_of_what_is_stored_is_told(at: int) -> None:
     made = clocks(at=1e5)
     made.fold(batch(*random_visits(np.random.default_rng(3), 1e5, 2 * BIN_S, 50)))
-    group, host, now = made.pack_groups(np.array([0]))[0], made.pack_host(0), 1e5 + 2 * BIN_S
+    group, host, now = made.pack_groups(np.array([0]))[0], made.pack_hosts(np.array([0]))[0], 1e5 + 2 * BIN_S
     assert (fault_of_group(group, now), fault_of_host(host)) == ("", "")
     wrong = b"\xff" * 8
     assert fault_of_group(group[:at] + wrong + group[at + 8 :], now)

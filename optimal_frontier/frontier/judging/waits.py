@@ -135,48 +135,6 @@ def second_look_of(row: Row, terms: Terms, interval: float) -> float:
     return max(exploring.second_look(log_price, row.importance, rate, interval), row.min_interval)
 
 
-def numbers_of_rows(
-    rows: NDArray[np.void],
-    pages: NDArray[np.void],
-    terms: Terms,
-    now: float,
-    yielded: Floats | None = None,
-    shift: Floats | float = 0.0,
-) -> ManyNumbers:
-    """Return the numbers of many pages, arrays (n,): `numbers_of` for those that go by the price, what is stored for all others.
-
-    Parameters
-    ----------
-    rows : ndarray (n,) of `state.rows.LAYOUT`
-        As stored; or of another type with these fields, and with ``median`` those of the posteriors, as far as they are known (else nan).
-    pages : ndarray (n,) of V12
-        Their identities.
-    terms : Terms
-        Price, prior and settings.
-    now : float
-        Server's time, seconds since the epoch.
-    yielded : ndarray (n,), optional
-        Importance of the new pages that each yields a second; None: no page does.
-    shift : ndarray (n,) or float
-        Seconds by which the clock of each page's neighbourhood is ahead of the calendar since its last visit; memoryless visits take none.
-
-    Notes
-    -----
-    Not by the price go pages that failed, are pinned, have update times, are signalled, checked, are held, or are wanted.
-    About 0.5 us for each of the others, memoryless 1.5 us.
-    """
-    priced = goes_by_price(rows)
-    stored = ManyNumbers(*(rows[name].astype(np.float64) for name in ("a", "s", "e", "l")))
-    if terms.published.number == 0 or not priced.any():
-        return stored
-    made = priced_numbers(
-        rows[priced], pages[priced], terms, now, None if yielded is None else yielded[priced], np.broadcast_to(shift, len(rows))[priced]
-    )
-    for into, values in zip(stored, made, strict=True):
-        into[priced] = values
-    return stored
-
-
 def priced_numbers(
     some: Rows,
     ids: NDArray[np.void],
@@ -186,9 +144,28 @@ def priced_numbers(
     shift: Floats | float = 0.0,
     rate: Floats | None = None,
 ) -> ManyNumbers:
-    """Return the numbers of pages that all go by the price, after a plan: `numbers_of_rows` of these, with the same arguments.
+    """Return the numbers of many pages that go by the price (`goes_by_price`), after a plan: `numbers_of` each, arrays (n,).
 
-    ``rate`` is `change_rates_of` them, where that is known already.
+    Parameters
+    ----------
+    some : Rows
+        As stored; with ``median`` those of the posteriors, as far as they are known (else nan).
+    ids : ndarray (n,) of V12
+        Their identities.
+    terms : Terms
+        Price, prior and settings.
+    now : float
+        Server's time, seconds since the epoch: what happened meanwhile makes no deadline in the past; -inf: it may.
+    yielded : ndarray (n,), optional
+        Importance of the new pages that each yields a second; None: no page does.
+    shift : ndarray (n,) or float
+        Seconds by which the clock of each page's neighbourhood is ahead of the calendar since its last visit; memoryless visits take none.
+    rate : ndarray (n,), optional
+        `change_rates_of` them, where that is known already.
+
+    Notes
+    -----
+    About 0.5 us for each of them, memoryless 1.5 us.
     """
     published = terms.published
     least, longest = some["min_interval"].astype(np.float64), some["max_interval"].astype(np.float64)
@@ -265,7 +242,7 @@ def change_rate_of(row: Row, published: Published) -> float | None:
 
 
 def change_rates_of(rows: Rows, published: Published) -> Floats:
-    """Return the believed change rates (1/s) of many pages: `change_rate_of` for rows as `numbers_of_rows` takes them; 0 for None."""
+    """Return the believed change rates (1/s) of many pages: `change_rate_of` for rows as `priced_numbers` takes them; 0 for None."""
     shape, time = rows["shape"], rows["time"]
     known = shape > 0.0
     names = (rows.dtype.names or ()) if isinstance(rows, np.ndarray) else rows

@@ -12,7 +12,7 @@ from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.frontier.judging.callback_errors import after_callback_error
 from optimal_frontier.frontier.judging.hubs import FoundLinks, after_links, learns_from_links, worth_of, yield_of
 from optimal_frontier.frontier.judging.judge import told
-from optimal_frontier.frontier.judging.waits import Terms, numbers_of, numbers_of_rows
+from optimal_frontier.frontier.judging.waits import Terms, numbers_of, priced_numbers
 from optimal_frontier.scheduling.discovery import wait_with_discovery
 from optimal_frontier.state.memory import Memory, Yielded
 from optimal_frontier.state.rows import CHECKED, HUB, LAYOUT, TIMED, UNCONDITIONAL, Row
@@ -202,7 +202,7 @@ def test_judge_and_planner_make_the_same_numbers_of_hubs(settings):
     pages = np.repeat(np.frombuffer(PAGE, "V12"), n)
     yielded = np.where(np.arange(n) % 2, rng.lognormal(-4, 2, n), 0.0)
     terms = Terms(2.0, PLAN, parse(**settings))
-    many = numbers_of_rows(heads, pages, terms, AT, yielded)
+    many = priced_numbers(heads, pages, terms, AT, yielded)
     for i, row in enumerate(rows):
         one = numbers_of(row, PAGE, terms, yielded=float(yielded[i]))
         assert [values[i] for values in many] == pytest.approx(list(one), rel=1e-5)

@@ -10,7 +10,7 @@ from handed_out import AT, NEW, OLD, PAGE, RECEIVED, again, context, handed, jud
 from kolmogorov import distance_to_exponential, is_likely
 
 from optimal_frontier.estimation import RatePosterior
-from optimal_frontier.frontier.judging.waits import Terms, goes_by_price, interval_of, numbers_of, numbers_of_rows
+from optimal_frontier.frontier.judging.waits import Terms, goes_by_price, interval_of, numbers_of, priced_numbers
 from optimal_frontier.optimization import solve_periodic, solve_poisson
 from optimal_frontier.scheduling import LOAD
 from optimal_frontier.scheduling.exploration import EPSILON, Exploring
@@ -204,7 +204,6 @@ CASES = [
     ({}, exploring("epsilon", number=2)),
     ({}, exploring("explore-then-commit", rounds=1.0, horizon=80.0)),
     ({}, exploring("explore-then-commit", rounds=9.5, horizon=80.0)),
-    ({}, planned(number=0, prior_time=0.0)),
     ({}, planned(7.0, lasting=3.0, host_prices={2: 0.7})),
     ({"POLICY": "poisson"}, planned(7.0, lasting=3.0)),
 ]
@@ -247,18 +246,16 @@ HIGH = [
 
 @pytest.mark.parametrize(("settings", "published", "log_price"), [*((*case, case[1].log_price) for case in CASES), *HIGH])
 def test_many_pages_get_the_numbers_of_one(settings: dict[str, object], published: Published, log_price: float):
-    """Those that do not go by the price keep what is stored."""
     rows, now = many_rows(300), AT + 1.0
-    pages = [n.to_bytes(12, "little") for n in range(300)]
     found = Terms(log_price, published, parse(**settings))
     table = np.frombuffer(b"".join(value.pack() for value in rows), LAYOUT)
-    made = numbers_of_rows(table, np.frombuffer(b"".join(pages), "V12"), found, now)
+    pages = np.frombuffer(b"".join(n.to_bytes(12, "little") for n in range(300)), "V12")
     priced = goes_by_price(table)
     assert 50 < priced.sum() < 250
-    for at, value in enumerate(rows):
-        stored = Numbers(value.a, value.s, value.e, value.l)
-        expected = numbers_of(value, pages[at], found, since=now - value.b / 1e6) if priced[at] and published.number else stored
-        assert tuple(numbers[at] for numbers in made) == pytest.approx(tuple(expected), rel=1e-9), at
+    made = priced_numbers(table[priced], pages[priced], found, now)
+    for at, place in enumerate(np.flatnonzero(priced)):
+        expected = numbers_of(rows[place], pages[place].tobytes(), found, since=now - rows[place].b / 1e6)
+        assert tuple(numbers[at] for numbers in made) == pytest.approx(tuple(expected), rel=1e-9), place
 
 
 def test_what_does_not_go_by_the_price():

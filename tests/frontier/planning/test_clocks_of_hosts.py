@@ -22,7 +22,7 @@ def test_hosts_whose_pages_are_gone_are_dropped(crawl: Crawl) -> None:
     made.grow(0, 1)
     made.gates.set(0, 5.0)
     made.rhythms.expected[0] = 2.0
-    space.run(store_calls(0, fence, "", {}, {5: made.pack_host(0), 6: made.pack_host(0)}, []))
+    space.run(store_calls(0, fence, "", {}, {5: made.pack_hosts(np.array([0]))[0], 6: made.pack_hosts(np.array([0]))[0]}, []))
     clocks.load(100.0)
     made = clocks._clocks
     assert made is not None
@@ -47,9 +47,9 @@ def test_pages_are_told_whose_clocks_run(crawl: Crawl) -> None:
     made = clocks._clocks
     assert made is not None
     made.grow(0, 1)
-    shut = made.pack_host(0)
+    shut = made.pack_hosts(np.array([0]))[0]
     made.gates.set(0, 10.0)
-    space.run(store_calls(0, fence, "", {}, {5: made.pack_host(0), 6: shut}, []))
+    space.run(store_calls(0, fence, "", {}, {5: made.pack_hosts(np.array([0]))[0], 6: shut}, []))
     clocks.load(100.0)
     assert clocks.running(pages_of([5, 5, 5, 6, 9])) == 0.6
     assert clocks.running(pages_of([4_294_967_295, 6])) == 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optimal_frontier.frontier.judging.waits import Terms, numbers_of_rows
+from optimal_frontier.frontier.judging.waits import Terms, priced_numbers
 from optimal_frontier.frontier.planning.page_columns import Pages, find_medians
 from optimal_frontier.frontier.planning.rewriting import moved_pages
 from optimal_frontier.settings import FrontierSettings
@@ -38,7 +38,7 @@ def visited_pages(count: int) -> Pages:
     )
     find_medians(pages, np.arange(count))
     rows = pages.take(np.arange(count))
-    made = numbers_of_rows(rows, rows["id"], TERMS, -np.inf)
+    made = priced_numbers(rows, rows["id"], TERMS, -np.inf)
     for name, values in zip(("a", "s", "e", "l"), made, strict=True):
         pages[name][:] = values
     pages["a"][::2] += pages["s"][::2] * LOG_PRICE + pages["a"][::2]
