@@ -27,12 +27,10 @@ from optimal_frontier.frontier.judging.update_times import Republished, bought_t
 from optimal_frontier.frontier.judging.validators import FOUND_OUT, USELESS
 from optimal_frontier.frontier.judging.waits import (
     Terms,
-    are_given_up,
     change_rates_of,
     discovery_of,
     interval_of,
     is_given_up,
-    waits_of_rows,
 )
 from optimal_frontier.optimization.objectives import marginal_values
 from optimal_frontier.scheduling.exploration import NEVER_S
@@ -44,7 +42,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.reading import PageReading
 from optimal_frontier.state.records import needs_of
-from optimal_frontier.state.rows import ACTIVE, DONE, FAR_S, HELD, HUB, RETIRED, SIGNALLED, STATE_NAMES, Row
+from optimal_frontier.state.rows import ACTIVE, DONE, HELD, HUB, RETIRED, SIGNALLED, STATE_NAMES, Row
 from optimal_frontier.state.source_lessons import NOTHING_KNOWN
 
 #: Probability inside the interval of the change rate.
@@ -175,44 +173,6 @@ def change_rates(heads: NDArray[np.void], published: Published) -> Floats:
     is_sound = (shape > 0) & (time > 0) & np.isfinite(shape) & np.isfinite(time)
     rates = change_rates_of({"shape": np.where(is_sound, shape, 0.0), "time": time, "pattern": heads["pattern"]}, published)
     return np.where(rates > 0.0, rates, np.nan)
-
-
-def mean_intervals(heads: NDArray[np.void], rates: Floats, terms: Terms, yielded: Floats | None = None) -> Floats:
-    """Return at which mean intervals many pages without update times are revisited: `judging.waits.interval_of` for arrays.
-
-    Of a page that was given up it is the longest one, though the price may have fallen since: the next plan will see to that.
-
-    Parameters
-    ----------
-    heads : ndarray of `state.rows.LAYOUT`, shape (n,)
-    rates : ndarray, shape (n,)
-        Change rates, as `change_rates` gives them.
-    terms : Terms
-        Price, plan, settings.
-    yielded : ndarray, shape (n,), optional
-        Importance of the new pages that each yields a second; None: no page does.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Seconds; nan for what is not visited again, or not known yet.
-    """
-    published = terms.published
-    least, longest = (heads[name].astype(np.float64) for name in ("min_interval", "max_interval"))
-    longest = np.minimum(longest * published.stretch, FAR_S)
-    pinned = heads["min_interval"] >= heads["max_interval"]
-    wait = np.full(len(heads), np.nan)
-    if published.number:
-        exploring = published.exploring
-        if exploring.is_even:
-            wait[:] = exploring.interval
-        else:
-            wait, _ = waits_of_rows(heads, np.nan_to_num(rates), terms, yielded)
-            wait[are_given_up(heads) & (True if yielded is None else yielded <= 0.0)] = np.inf
-        wait = np.minimum(np.maximum(wait, least), longest)
-    intervals: Floats = np.where(pinned, longest, wait)
-    intervals[(heads["state"] != ACTIVE) | (heads["visits"] == 0)] = np.nan
-    return intervals
 
 
 def trust_facts(counts: Counts) -> dict[str, Any] | None:

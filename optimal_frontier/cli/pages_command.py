@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from optimal_frontier.cli.host_naming import HOST_HELP, host_given, partitions_of_host, unknown_host
 from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import duration, number, show_json, show_table
-from optimal_frontier.cli.page_facts import change_rates, mean_intervals
+from optimal_frontier.cli.page_facts import change_rates
 from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.update_times import interval_of_timed, republished
-from optimal_frontier.frontier.judging.waits import Terms
+from optimal_frontier.frontier.judging.waits import Terms, intervals_of_rows
 from optimal_frontier.scheduling.exploration import NEVER_S
 from optimal_frontier.scheduling.numbers import Numbers, deadlines
 from optimal_frontier.settings import FrontierSettings
@@ -127,7 +127,7 @@ def _read_part(namespace: Namespace, k: int, settings: FrontierSettings, meant: 
     now, heads = read_now(namespace, k), table.heads
     terms = Terms(log_price, published, settings)
     rates = change_rates(heads, published)
-    intervals = mean_intervals(heads, rates, terms, _yielded(namespace, table, settings))
+    intervals = intervals_of_rows(heads, np.nan_to_num(rates), terms, _yielded(namespace, table, settings))
     for at, interval in _timed_intervals(namespace, table, hosts, terms):
         intervals[at] = interval
     intervals[intervals >= NEVER_S] = np.nan

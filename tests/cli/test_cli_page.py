@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import gammaincinv
 
-from optimal_frontier.cli.page_facts import change_rates, mean_intervals
-from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of
+from optimal_frontier.cli.page_facts import change_rates
+from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of, intervals_of_rows
 from optimal_frontier.scheduling.exploration import LEARNING_SHARE
 from optimal_frontier.scheduling.numbers import wait_at_price
 from optimal_frontier.state.published import Published
@@ -316,5 +316,5 @@ def test_what_many_pages_get_is_what_one_gets():
             rates = change_rates(heads, published)
             assert rates == pytest.approx([change_rate_of(row, published) for row in rows], rel=1e-6)
             wanted = [interval_of(row, terms) if row.visits else None for row in rows]
-            found = mean_intervals(heads, rates, terms)
+            found = intervals_of_rows(heads, rates, terms)
             assert found == pytest.approx([math.nan if value is None else value for value in wanted], rel=1e-6, nan_ok=True)

@@ -168,8 +168,7 @@ def priced_numbers(
     About 0.5 us for each of them, memoryless 1.5 us.
     """
     published = terms.published
-    least, longest = some["min_interval"].astype(np.float64), some["max_interval"].astype(np.float64)
-    longest = np.minimum(longest * published.stretch, FAR_S)
+    least, longest = some["min_interval"].astype(np.float64), _longest_of_rows(some, published)
     exploring = published.exploring
     is_memoryless = terms.settings.policy == "poisson"
     draws: Floats | float = 1.0
@@ -277,6 +276,26 @@ def interval_of(row: Row, terms: Terms, yielded: float = 0.0, heard: Heard = SIL
     return min(max(wait, row.min_interval), longest)
 
 
+def intervals_of_rows(rows: Rows, rates: Floats, terms: Terms, yielded: Floats | None = None) -> Floats:
+    """Return the intervals (s) of many pages: `interval_of` for arrays (n,), with the change rates as they are believed, 1/s.
+
+    nan for what is not visited again, or not known yet. Of a page that was given up it is the longest one, though the price may have
+    fallen since: the next plan will see to that.
+    """
+    published = terms.published
+    longest = _longest_of_rows(rows, published)
+    wait = np.full(len(longest), np.nan)
+    if published.number and published.exploring.is_even:
+        wait[:] = published.exploring.interval
+    elif published.number:
+        wait, _ = waits_of_rows(rows, rates, terms, yielded)
+        wait[are_given_up(rows) & (True if yielded is None else yielded <= 0.0)] = np.inf
+    pinned = rows["min_interval"] >= rows["max_interval"]
+    intervals: Floats = np.where(pinned, longest, np.minimum(np.maximum(wait, rows["min_interval"]), longest))
+    intervals[(rows["state"] != ACTIVE) | (rows["visits"] == 0)] = np.nan
+    return intervals
+
+
 def interval_of_judged(row: Row, terms: Terms) -> float | None:
     """Return the interval (s) that is in the numbers of a page that was just judged; None where these say something else."""
     is_apart = row.state != ACTIVE or row.failures or row.flags & (CHECKED | TIMED | HELD) or row.min_interval >= row.max_interval
@@ -357,6 +376,10 @@ def waits_of_rows(rows: Rows, change_rate: Floats, terms: Terms, yielded: Floats
     wait[wait >= NEVER_S] = np.inf
     slope[np.isinf(wait) | (np.asarray(log_price) > terms.log_price)] = 0.0
     return wait, slope
+
+
+def _longest_of_rows(rows: Rows, published: Published) -> Floats:
+    return np.minimum(rows["max_interval"].astype(np.float64) * published.stretch, FAR_S)
 
 
 def _prices(rows: Rows, published: Published, log_price: float) -> Floats | float:
