@@ -20,7 +20,9 @@ _UNDER_WAY_S: Final = 1.0
 
 
 class Recent:
-    """The process-wide memory of judging; the only thing that `judge` changes. One for each crawler process, used by one thread.
+    """The process-wide memory of judging; the only thing that `judge` changes. One for each crawler process.
+
+    One thread judges. The courier's tells it what Redis knows, by ``learn``, and takes the lessons of sources.
 
     Attributes
     ----------

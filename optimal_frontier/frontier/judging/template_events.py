@@ -95,10 +95,14 @@ class TemplateEvents:
     def __init__(self) -> None:
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
         self._stored: set[bytes] = set()
+        self._told = self._stored
 
     def learn(self, stored: Iterable[bytes]) -> None:
-        """Take over what other processes have found, by all of its names in ``P flagged``."""
-        told = {name for name in stored if is_event(name)}
+        """Take over what other processes have found, by all of its names in ``P flagged``; the next visit goes by it, as the thread that
+        judges may be in the midst of one."""
+        self._told = {name for name in stored if is_event(name)}
+
+    def _take(self, told: set[bytes]) -> None:
         for name in sorted(told - self._stored):
             found = parse_name(name)
             if found is not None:
@@ -135,6 +139,8 @@ class TemplateEvents:
         A page shows the sum of all events since its last visit; so what is left of its difference without those that are known is what
         a new event is looked for in. A page that has only a part of them (another section of the site) shows one or two of them.
         """
+        if (told := self._told) is not self._stored:
+            self._take(told)
         row = handout.row
         last, is_calm = row.b / 1e6, not row.bits & 1
         if not changed:

@@ -11,6 +11,7 @@ from handed_out import AT, TAG, context, judged
 
 from optimal_frontier.detection.block_sums import with_sum
 from optimal_frontier.detection.sections import Section
+from optimal_frontier.frontier.judging import template_events
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.noise import PageNoise
 from optimal_frontier.frontier.judging.template_events import SHOWN_BY, TemplateEvents, is_event, name_of, parse_name
@@ -42,6 +43,20 @@ def found(of: TemplateEvents, *added: int, pages: int = SHOWN_BY, first: int = 0
 
 def test_from_the_fourth_page_on_it_is_the_template():
     assert found(TemplateEvents(), BANNER, pages=6) == [False, False, False, True, True, True]
+
+
+def test_what_the_server_tells_while_a_visit_is_judged_is_taken_in_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread tells it, just as the same is found out here."""
+    events, count = TemplateEvents(), template_events._count
+    found(events, BANNER, pages=SHOWN_BY - 1)
+
+    def told_meanwhile(*visit: Any, **how: bool) -> None:
+        events.learn([name_of("h", BANNER, AT), name_of("h", FOOTER, AT)])
+        count(*visit, **how)
+
+    monkeypatch.setattr(template_events, "_count", told_meanwhile)
+    assert seen(events, 50, BANNER, at=9.0)
+    assert seen(events, 51, FOOTER, at=9.0)
 
 
 def test_pages_that_changed_by_themselves_too_have_changed():
@@ -146,10 +161,12 @@ def test_memory_is_bounded():
         events.judge(handout(1, host=f"h{n}"), content(1, n + 1), AT, True)
         seen(events, n, n + 1)
     events.learn({name_of("h", 5 * n, AT + n) for n in range(100)})
+    seen(events, 1)
     assert len(events._hosts) == 2000
     assert (len(events._hosts["h"].candidates), len(events._hosts["h"].events)) == (16, 16)
     assert len(events._stored) == 100
     events.learn({name_of("h", 5, AT)})
+    seen(events, 1)
     assert len(events._stored) == 1
 
 
