@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import redis
 from redis import exceptions as redis_errors
@@ -43,17 +44,32 @@ _EXPECTED = (
 )
 _ENCODE = "'/', '?', '#' and '@' in a user name or password must be percent-encoded"
 
-#: Options of redis-py that say how this program talks to it, or are no text.
+#: Options of redis-py that say how this program talks to it, are no text, or stand in front of the ``?``.
 _OURS = {
     "command_packer",
     "credential_provider",
     "decode_responses",
+    "encoding",
     "encoding_errors",
     "event_dispatcher",
+    "host",
+    "path",
+    "port",
     "protocol",
     "redis_connect_func",
     "retry",
+    "socket_type",
 }
+#: Those that are True or False, in the words that redis-py knows; it takes any other for True.
+_FLAGS = {
+    "legacy_responses",
+    "retry_on_timeout",
+    "socket_keepalive",
+    "ssl_check_hostname",
+    "ssl_validate_ocsp",
+    "ssl_validate_ocsp_stapled",
+}
+_WORDS = dict.fromkeys(("1", "T", "TRUE", "Y", "YES"), True) | dict.fromkeys(("0", "F", "FALSE", "N", "NO"), False)
 _TIMEOUTS = ("socket_timeout", "socket_connect_timeout")
 #: Seconds; what a socket takes ends some way above.
 _LONGEST_TIMEOUT_S = 1e9
@@ -166,8 +182,13 @@ def client_options(url: str) -> dict[str, Any]:
     """Options of redis-py for a URL; what the URL says of timeouts wins over our defaults."""
     try:
         given = parse_url(url)
-        if ours := sorted(given.keys() & _OURS):
-            raise _unusable(f"sets {', '.join(ours)}, which is ours to set")
+        told = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+        if ours := sorted(told.keys() & _OURS):
+            raise _unusable(f"sets {', '.join(ours)} after its '?', where that is not to be set")
+        if unclear := sorted(name for name in told.keys() & _FLAGS if told[name].upper() not in _WORDS):
+            raise _unusable(f"sets {', '.join(unclear)} to something else than True or False")
+        given |= {name: _WORDS[told[name].upper()] for name in told.keys() & _FLAGS}
+        ssl.TLSVersion(given.get("ssl_min_version", ssl.TLSVersion.TLSv1_2))
         if any(not 0.0 < given.get(name, READ_TIMEOUT_S) <= _LONGEST_TIMEOUT_S for name in _TIMEOUTS):
             raise _unusable(f"sets {' or '.join(_TIMEOUTS)} to something else than seconds, above 0 and up to {_LONGEST_TIMEOUT_S:g}")
         options: dict[str, Any] = {**DEFAULTS, **given}

@@ -10,7 +10,7 @@ import pytest
 
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.state.connection import Connection
-from optimal_frontier.state.redis_url import parse_redis_url
+from optimal_frontier.state.redis_url import client_options, parse_redis_url
 
 PASSWORD = "s3cr3t-Pa55"
 
@@ -75,8 +75,10 @@ def test_embedded_urls_name_a_data_dir(tmp_path: Path) -> None:
         "redis://host?socket_read_size=" + "9" * 30,
         *(
             f"redis://host?{name}=3"
-            for name in ("retry", "credential_provider", "encoding_errors", "redis_connect_func", "event_dispatcher")
+            for name in ("retry", "credential_provider", "encoding", "encoding_errors", "redis_connect_func", "event_dispatcher")
         ),
+        *(f"redis://{option}" for option in ("?host=other", "host?port=7000", "host?socket_type=1")),
+        "rediss://host?ssl_min_version=5",
         None,
     ],
 )
@@ -85,6 +87,20 @@ def test_an_unusable_url_names_the_setting_and_shows_nothing_of_itself(url: Any)
         parse_redis_url(url, Path())
     assert PASSWORD not in "".join(traceback.format_exception(caught.value)).replace(repr(url), "")
     assert PASSWORD not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["ssl_check_hostname", "ssl_validate_ocsp", "socket_keepalive", "retry_on_timeout"])
+@pytest.mark.parametrize("word", ["maybe", "off", "2"])
+def test_what_is_neither_true_nor_false_is_refused(name: str, word: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"sets {name} to something else than True or False; expected"):
+        parse_redis_url(f"rediss://host?{name}={word}", Path())
+
+
+@pytest.mark.parametrize(("word", "meant"), [("False", False), ("no", False), ("0", False), ("True", True), ("yes", True)])
+def test_words_for_true_and_false_are_read_alike_for_all_options(word: str, meant: bool) -> None:
+    """redis-py gives some of them as texts, of which "False" counts as True."""
+    options = client_options(f"rediss://host?ssl_check_hostname={word}&ssl_validate_ocsp={word}")
+    assert (options["ssl_check_hostname"], options["ssl_validate_ocsp"]) == (meant, meant)
 
 
 def test_a_cluster_shows_neither_password_nor_database() -> None:
