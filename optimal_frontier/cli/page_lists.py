@@ -12,6 +12,7 @@ from typing import IO, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from optimal_frontier.frontier.admitting.addresses import shown
+from optimal_frontier.frontier.admitting.pages import stated_importance
 
 #: Bytes that a line may have.
 MAX_LINE: Final = 1 << 20
@@ -171,10 +172,10 @@ def page_importance(value: Any) -> float:
     RejectedLineError
         It is not a finite number above 0.
     """
-    importance = as_number(value)
-    if not 0 < importance < math.inf:
-        raise RejectedLineError(f"expected an importance above 0, got {str(value)[:200]!r}")
-    return importance
+    try:
+        return stated_importance(as_number(value))
+    except ValueError:
+        raise RejectedLineError(f"expected an importance above 0, got {str(value)[:200]!r}") from None
 
 
 def as_number(value: Any) -> float:

@@ -15,7 +15,7 @@ from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.page_selection import Found, Selection, confirmed, find_pages, in_chunks, list_unknown, selecting
 from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.errors import ConfigurationError, StateError
-from optimal_frontier.frontier.admitting.pages import stored_importance
+from optimal_frontier.frontier.admitting.pages import stated_importance
 from optimal_frontier.frontier.dispatching.forgetting import forget_pages
 from optimal_frontier.frontier.dispatching.reparsing import GONE, Reparsing, fetches_per_second
 from optimal_frontier.frontier.dispatching.revising import (
@@ -125,12 +125,9 @@ def reparse(options: Options, selection: Selection, at_once: bool) -> None:
 
 def _importance(ctx: click.Context, parameter: click.Parameter, value: str) -> float:
     try:
-        number_ = float(value)
+        return stated_importance(float(value))
     except ValueError:
-        number_ = math.nan
-    if not 0 < number_ < math.inf:
-        raise ConfigurationError(f"importance VALUE is {value!r}: expected a number above 0, and URLs behind it")
-    return stored_importance(number_)
+        raise ConfigurationError(f"importance VALUE is {value!r}: expected a number above 0, and URLs behind it") from None
 
 
 class _ByValue(click.Command):

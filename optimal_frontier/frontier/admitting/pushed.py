@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from optimal_frontier.frontier.admitting.pages import stated_importance
 from optimal_frontier.frontier.admitting.stored_requests import is_method
 from optimal_frontier.state.url_keys import Entry
 
@@ -90,8 +91,11 @@ def read_entry(entry: Entry) -> PushedUrl:
         if (isinstance(value, bool) and bool not in types) or not isinstance(value, types):
             raise ValueError(f"{name!r} is {_short(value)}: expected {' or '.join(kind.__name__ for kind in types)}")
         (fields if name in _FIELDS else form_data)[name] = value
-    if "importance" in fields and not 0 < fields["importance"] < float("inf"):
-        raise ValueError(f"'importance' is {fields['importance']!r}: expected a number above 0")
+    if "importance" in fields:
+        try:
+            stated_importance(fields["importance"])
+        except ValueError:
+            raise ValueError(f"'importance' is {_short(fields['importance'])}: expected a number above 0") from None
     if not is_method(fields.get("method", "GET")):
         raise ValueError(f"'method' is {_short(fields['method'])}: expected the name of one, as POST")
     return PushedUrl(url.strip(), _priority(fields.pop("priority", entry.score)), fields, form_data)

@@ -40,6 +40,7 @@ def test_entries_that_are_understood(raw, score, expected):
         (b'{"url": null}', '"url"'),
         (json.dumps({"url": "http://a.org/", "importance": 0}).encode(), "'importance' is 0"),
         (b'{"url": "http://a.org/", "importance": NaN}', "'importance'"),
+        (b'{"url": "http://a.org/", "importance": 1' + b"0" * 400 + b"}", "'importance' is 1000"),
         (b'{"url": "http://a.org/", "method": "FOO BAR"}', "'method' is 'FOO BAR'"),
         (b'{"url": "http://a.org/", "importance": true}', "expected int or float"),
         (b'{"url": "http://a.org/", "meta": [1]}', "'meta' is"),
