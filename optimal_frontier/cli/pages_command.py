@@ -48,6 +48,9 @@ def pages(options: Options, sort: str, limit: int, host: str | None, state: str 
     if as_json:
         show_json(rows)
         return
+    if not rows:
+        click.echo("no pages")
+        return
     names = ("importance", "change rate/s", "rate/s", "interval", "due in", "late", "visits", "changes", "state", "url")
     show_table(names, map(_cells, rows), left=2)
 

@@ -104,6 +104,8 @@ def sources(options: Options, as_json: bool) -> None:
     facts = [describe(name, record) for name, record in sorted(known.items())]
     if as_json:
         show_json(facts)
+    elif not facts:
+        click.echo("no sitemap, feed or ping has told of a page yet")
     else:
         show_table(("source", "changes", "signals", "recall", "true", "moves"), map(_row, facts))
 

@@ -12,7 +12,7 @@ import click
 
 from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.options import Options
-from optimal_frontier.cli.output import duration, moment, number, per_second, show_facts, show_json, show_json_line
+from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json, show_json_line
 from optimal_frontier.cli.project import Workplace, find_workplace, opened_namespace
 from optimal_frontier.errors import OptimalFrontierError, StateError, StateUnavailableError
 
@@ -115,9 +115,13 @@ def _tell(report: PlanReport, as_json: bool) -> None:
             f"{number(report.pages)} pages in {duration(report.seconds)}",
             f"{per_second(report.planned_rate)} planned",
             f"{number(report.written)} deadlines moved",
-            f"freshness {report.estimated_freshness:.1%}",
+            f"freshness {_freshness(report)}",
         ]
         click.echo(f"{moment(report.time)}  {', '.join(said)}{'' if report.feasible else ', NOT FEASIBLE'}")
+
+
+def _freshness(report: PlanReport) -> str:
+    return f"{report.estimated_freshness:.1%}" if report.pages else NOTHING
 
 
 def _rows(report: PlanReport) -> list[tuple[str, str]]:
@@ -130,5 +134,5 @@ def _rows(report: PlanReport) -> list[tuple[str, str]]:
             f"{per_second(report.planned_rate)}" + ("" if report.feasible else "  NOT FEASIBLE: intervals asked for were scaled down"),
         ),
         ("multiplier", number(report.multiplier)),
-        ("freshness", f"{report.estimated_freshness:.1%} (estimated, weighted by importance)"),
+        ("freshness", f"{_freshness(report)} (estimated, weighted by importance)"),
     ]

@@ -145,7 +145,8 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
     freshness = answer["estimated_freshness"]
     unused = answer["unused"] or 0.0
     bound = ""
-    if unused > _NOTABLE * (answer["budget"] or 0):
+    # A plan of no page leaves all of the budget to first visits.
+    if last and last["pages"] and unused > _NOTABLE * (answer["budget"] or 0):
         bound = f"; {per_second(unused)} more cannot be used: limits of hosts (HOST_DELAY, HOST_MAX_RATE) or of pages bind"
     by = " by posterior medians" if answer["exploration"] == "explore-then-commit" else ""
     memoryless = ", memoryless visits" if answer["policy"] == "poisson" else ""

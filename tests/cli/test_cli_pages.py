@@ -12,6 +12,10 @@ def urls(rows):
     return [row["url"] for row in rows]
 
 
+def test_no_pages_are_no_table(run, ask, store):
+    assert (run("pages").stdout, ask("pages")) == ("no pages\n", [])
+
+
 def test_a_row_has_the_numbers_of_its_page(ask, crawl):
     row, page = ask("pages", "--limit", "1")[0], ask("page", HOT)
     assert row["url"] == HOT

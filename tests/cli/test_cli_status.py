@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from judged_crawl import START, JudgedCrawl
@@ -107,6 +109,13 @@ def test_what_cannot_be_used_or_does_not_fit_is_said(run, crawl):
     shown = run("status").stdout
     assert "NOT FEASIBLE" in shown
     assert "0.4/s more cannot be used" in shown
+
+
+def test_a_plan_of_no_page_says_nothing_of_limits_and_freshness(run, store):
+    """All that there is waits for its first visit."""
+    store.add("http://a.example/")
+    assert re.search("freshness +–", run("plan").stdout)
+    assert "more cannot be used" not in run("status").stdout
 
 
 def test_what_is_not_known_yet_is_null(ask, store):

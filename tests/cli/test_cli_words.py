@@ -107,5 +107,6 @@ def test_sources_are_listed(ask, run, signalled):
 def test_a_crawl_without_sources_has_no_row_of_them(ask, run, crawl):
     assert ask("page", HOT)["sources"] == []
     assert ask("sources") == []
+    assert run("sources").stdout == "no sitemap, feed or ping has told of a page yet\n"
     assert "signals" not in run("status").stdout
     assert "signals since" not in run("page", HOT).stdout
