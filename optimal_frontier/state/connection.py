@@ -103,7 +103,7 @@ class Connection:
         """A server has forgotten its scripts, or is another."""
         self._scripts.clear()
 
-    def translated(self, key: str = "") -> contextlib.AbstractContextManager[None]:
+    def translated(self, key: str = "") -> contextlib.AbstractContextManager[object]:
         """`translated` for this connection."""
         return translated(self.spec, key)
 

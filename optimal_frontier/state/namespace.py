@@ -241,12 +241,12 @@ class Namespace:
             sent += (call, *call.beside)
         results: list[Any] = [None] * len(sent)
         todo = list(range(len(sent)))
-        with translated(self.connection.spec):
+        with translated(self.connection.spec) as called:
             for tries in range(_MOST_MOVES):
                 again: list[int] = []
                 has_moved = False
                 for client, chosen in self._by_client([(i, sent[i].partition) for i in todo]):
-                    self._doubted = {sent[i].partition for i in chosen}
+                    self._doubted, called[:] = {sent[i].partition for i in chosen}, [client]
                     self._load(client, {sent[i].script for i in chosen if not sent[i].is_plain})
                     pipe = client.pipeline(transaction=False)
                     for i in chosen:
@@ -260,6 +260,7 @@ class Namespace:
                             has_moved = True
                             again.append(i)
                 self._doubted = set()
+                called.clear()
                 if not again:
                     break
                 if has_moved:
@@ -284,9 +285,10 @@ class Namespace:
     def commands(self, rows: Iterable[Sequence[Any]], *, partition: int = 0, at: str | None = None) -> list[Any]:
         """Run plain commands on the node of a partition, or of the key ``at``, in one round trip."""
         rows = list(rows)
-        with translated(self.connection.spec):
+        with translated(self.connection.spec) as called:
             for tries in range(_MOST_MOVES):
-                pipe = self.connection.client_of(self.prefix(partition) if at is None else at).pipeline(transaction=False)
+                called[:] = [self.connection.client_of(self.prefix(partition) if at is None else at)]
+                pipe = called[0].pipeline(transaction=False)
                 for row in rows:
                     pipe.execute_command(*row)
                 results: list[Any] = pipe.execute(raise_on_error=False)

@@ -7,11 +7,14 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from redis import exceptions as redis_errors
 from redis.connection import parse_url
 
 from optimal_frontier.errors import SchemaMismatchError, StateError, StateForbiddenError, StateUnavailableError
+from optimal_frontier.state.cluster_nodes import Node, name_of
 from optimal_frontier.state.redis_url import ConnectionSpec
 from optimal_frontier.state.scripts import commands_at
 
@@ -39,7 +42,7 @@ _REDIRECTIONS = {
 
 
 @contextlib.contextmanager
-def translated(spec: ConnectionSpec, key: str = "", *, is_new: bool = False) -> Iterator[None]:
+def translated(spec: ConnectionSpec, key: str = "", *, is_new: bool = False) -> Iterator[list[Any]]:
     """Turn redis-py's exceptions into `StateError` and its kin, with the cause kept.
 
     Parameters
@@ -50,12 +53,21 @@ def translated(spec: ConnectionSpec, key: str = "", *, is_new: bool = False) -> 
         Key that the block works on, to be named when it holds another type.
     is_new : bool, optional
         The block makes a connection: one that is closed at once may be to a server that speaks TLS only.
+
+    Yields
+    ------
+    list
+        Where the block may put the client that it calls: of a cluster the message names its node.
     """
+    called: list[Any] = []
     try:
-        yield
+        yield called
     except redis_errors.DataError:
         raise  # a programming error: redis-py cannot encode an argument
     except (redis_errors.RedisError, redis_errors.RedisClusterException) as exc:
+        if spec.cluster and called:
+            at = called[0].connection_pool.connection_kwargs
+            spec = replace(spec, display=f"{spec.display}, node {name_of(Node(at['host'], at['port']))}")
         # A server that does not know AUTH quotes the password, and a traceback would show the cause.
         is_clean = _scrubbed(str(exc), spec) == str(exc)
         error = _translate(exc, spec, key)

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from cluster_servers import ClusterServers, cluster_servers
+from cluster_servers import ClusterServers, cluster_servers, port_of
 from crawls import Crawl, crawling
 from misbehaving_site import MisbehavingSite
 from tls_certificates import make_usual_certificates
@@ -130,7 +130,7 @@ def site() -> Iterator[MisbehavingSite]:
 
 @pytest.mark.parametrize("lags", [False, True], ids=["with all it had", "without its last half second"])
 def test_a_master_dies_in_mid_crawl(servers: ClusterServers, site: MisbehavingSite, tmp_path: Path, lags: bool) -> None:
-    """The one with the first partition. Its replica takes over, also one that has not seen all; one line tells of the outage."""
+    """The one with the first partition. Its replica takes over, also one that has not seen all; lines tell of the outage and its end."""
     crawl = ClusterCrawl(servers.url(*servers.clients[:3]), site, tmp_path)
     with crawl.start() as run:
         run.until(lambda: len(site.fetches) > 50)
@@ -148,6 +148,8 @@ def test_a_master_dies_in_mid_crawl(servers: ClusterServers, site: MisbehavingSi
         crawl.expect_well(run)
     assert hosts
     assert 1 <= run.log.count("trying again") <= 1 + outage_s / 2
+    assert f", node 127.0.0.1:{port_of(node)} " in run.log
+    assert "answers again, after" in run.log
     told = run.log.count("has an earlier state of partition")
     assert told == 1 if lags else told <= 1
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from cluster_servers import ClusterServers, cluster_servers, wait_for
+from cluster_servers import ClusterServers, cluster_servers, port_of, wait_for
 from timed_namespace import new_page
 
 from optimal_frontier.errors import StateUnavailableError
@@ -83,7 +83,7 @@ def test_a_replica_that_takes_over_has_pages_and_leases(servers: ClusterServers,
     for master in servers.masters:
         wait_for(lambda master=master: master.wait(1, 1000))  # type: ignore[misc]
     servers.kill(node)
-    with pytest.raises(StateUnavailableError):
+    with pytest.raises(StateUnavailableError, match=f", node 127.0.0.1:{port_of(node)} "):
         take(space)
     until_it_answers(space)
     assert end(space, handed) == [1] * len(handed)

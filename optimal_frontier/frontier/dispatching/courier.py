@@ -326,6 +326,8 @@ class Courier:
                 continue
             retry_s = _RETRY_FIRST_S
             if self._lost_at:
+                away = time.monotonic() - self._lost_at
+                logger.info("Redis at %s answers again, after %.1f s", self.dispatcher.namespace.connection.spec.display, away)
                 heartbeat = 0.0  # the renewals that went through are as old as the outage
             self._lost_at = 0.0
             self._had_rights |= bool(carried.ended)

@@ -48,11 +48,11 @@ def tokens(exchange: Exchange) -> list[float]:
 class FakeDispatcher:
     """Answers exchanges by a script of functions; afterwards there is nothing to do and nothing to wait for."""
 
-    lease_s, pause_s, is_cluster = 15.0, 0.0, False
+    lease_s, pause_s, is_cluster, display = 15.0, 0.0, False, "redis://host"
 
     def __init__(self) -> None:
         self.namespace = self
-        self.connection = self
+        self.connection = self.spec = self
         self.exchanges: list[tuple[float, Exchange]] = []
         self.answers: list[Callable[[Exchange], Outcome]] = []
         self.left: list[list[Lease]] = []
@@ -143,9 +143,9 @@ def test_what_a_cluster_heals_in_a_moment_is_one_line(courier, fake, caplog):
 
 
 def test_an_outage_loses_nothing(courier, fake, caplog):
-    """Pages, observations and draws given before and during it arrive once it is over, in order; each failure is logged as one line."""
+    """Pages, observations and draws given before and during it arrive once it is over, in order; each failure and the end are a line."""
     fake.answers = [fail, fail, fail]
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.INFO):
         courier.add([page_of("a/1")])
         courier.observe(ended(7, 5.0))
         eventually(lambda: fake.reconnects)
@@ -158,6 +158,7 @@ def test_an_outage_loses_nothing(courier, fake, caplog):
     assert last.draws.total() == 3
     assert courier.failure is None
     assert len([record for record in caplog.records if "nothing is lost" in record.getMessage()]) == 3
+    assert len([record for record in caplog.records if "redis://host answers again, after 0." in record.getMessage()]) == 1
     assert courier.generation == 3
 
 
