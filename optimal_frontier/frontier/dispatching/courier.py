@@ -11,6 +11,7 @@ the page (`judging.hubs`). A crawler that dies in between has stored the links; 
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 import time
@@ -111,6 +112,8 @@ class Courier:
         self._waits_for_room = True
         self._busy = False
         self._stopping = False
+        #: The process ends without `stop`, and the embedded server with it.
+        self._exits = False
         #: When the outage that is going on began, 0 if none is.
         self._lost_at = 0.0
         #: Visits were counted: a permission that is missing later was taken away, and may be given back.
@@ -139,6 +142,7 @@ class Courier:
 
     def start(self) -> None:
         """Start the thread."""
+        atexit.register(self._note_exit)
         self._thread.start()
 
     def add(self, pages: Sequence[NewPage], stored: Callable[[], None] | None = None) -> None:
@@ -258,12 +262,16 @@ class Courier:
 
     def stop(self, timeout_s: float = 10.0) -> bool:
         """Send what is left, give back every lease, and end the thread; return whether that was done in time."""
+        atexit.unregister(self._note_exit)
         with self._condition:
             self._stopping = True
             self._condition.notify()
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
         return not self._thread.is_alive()
+
+    def _note_exit(self) -> None:
+        self._exits = True
 
     def _end(self, handout: Handout) -> Lease:
         """Return the lease of a handout, which is renewed no more; a turn that came with it and was not used is given back."""
@@ -305,6 +313,8 @@ class Courier:
                     self._leave(carried, outcome)
                     return
             except OptimalFrontierError as error:
+                if self._exits:
+                    return  # nor may it start that server again
                 if not self._may_pass(error):
                     logger.critical("%s", error)
                     self._fail(error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -85,3 +87,21 @@ def test_damage_done_while_a_crawler_joins_an_emptied_server_ends_nothing(redis_
     assert first.close()
     assert redis_client.hget(key("meta"), "spider") == b"first"
     assert redis_client.lrange(key("priors:damaged"), 0, -1) == [b"mine"]
+
+
+def test_a_process_that_ends_without_closing_takes_the_end_of_its_server_for_no_outage(tmp_path):
+    """As Scrapy does that is interrupted while it begins; nor does the courier start the server again."""
+    program = """
+import atexit, logging, pathlib, sys, time
+from clocked_namespace import settings_of
+from optimal_frontier.frontier.dispatching.session import Session
+atexit.register(time.sleep, 0.5)  # after all else
+logging.basicConfig(level=logging.INFO)
+Session(settings_of(REDIS_URL="embedded"), pathlib.Path(sys.argv[1]), "first", lambda: None)
+"""
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    told = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], env=environment, capture_output=True, text=True, check=True
+    ).stderr
+    assert told.count("Started the embedded server") == told.count("Stopped the embedded server") == 1
+    assert "WARNING" not in told
