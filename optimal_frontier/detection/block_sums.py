@@ -10,7 +10,7 @@ from optimal_frontier.detection.similarity import hash_of, hashes
 #: Bytes at the end of a fingerprint of kind ``"text"`` of HTML that hold the sum; those before tell contents apart.
 SUM_BYTES: Final = 4
 
-_MODULUS: Final = 1 << 8 * SUM_BYTES
+MODULUS: Final = 1 << 8 * SUM_BYTES
 _SPACES: Final = b" \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 #: Blocks that are added up one by one.
 _FEW: Final = 12
@@ -45,12 +45,12 @@ def block_sum(text: bytes, more: bytes = b"") -> int:
     blocks = text.translate(_BREAKS, _SPACES).split()
     if more:
         blocks.append(more)
-    return (sum(map(hash_of, blocks)) if len(blocks) <= _FEW else int(hashes(blocks).sum())) % _MODULUS
+    return (sum(map(hash_of, blocks)) if len(blocks) <= _FEW else int(hashes(blocks).sum())) % MODULUS
 
 
 def difference(old: int, new: int) -> int:
     """Return what has to be added to one sum to get the other one, modulo 2^32."""
-    return (new - old) % _MODULUS
+    return (new - old) % MODULUS
 
 
 def sum_of(digest: bytes) -> int:

@@ -12,7 +12,7 @@ LOAD: Final = 0.97
 #: Shape of the prior of a page without a bit; its time is pages / budget, so that its mean is the mean revisit rate.
 PRIOR_SHAPE: Final = 1.0
 #: Largest number that solvers are given, and the inverse of the smallest above 0.
-_FAR: Final = 1e99
+FAR: Final = 1e99
 
 Floats = NDArray[np.float64]
 
@@ -64,6 +64,6 @@ def fit_beside(
         hosts = np.size(host_max_rate)  # the last ones may have no page
         room = np.maximum(host_max_rate - np.bincount(host, weights=low, minlength=hosts), 0.0)
         wanted = np.bincount(host, weights=more, minlength=hosts)
-        more = more * (room / np.maximum(np.maximum(wanted, room), 1 / _FAR))[host]
+        more = more * (room / np.maximum(np.maximum(wanted, room), 1 / FAR))[host]
     total, room = float(more.sum()), max(0.0, budget - float(low.sum()))
     return low + (more * (room / total) if total > room else more)

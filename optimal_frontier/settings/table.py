@@ -27,7 +27,7 @@ from optimal_frontier.settings.urls import (
 
 PREFIX: Final = "OPTIMAL_FRONTIER_"
 #: As many as a Redis Cluster has slots.
-_MOST_PARTITIONS: Final = 16_384
+MOST_PARTITIONS: Final = 16_384
 
 
 def _positive(name: str, value: object) -> float:
@@ -57,7 +57,7 @@ def _host_max_rate(name: str, value: object) -> float | None:
 
 
 def _partitions(name: str, value: object) -> int:
-    return int(number(name, value, "a whole number from 1 to 16384", lambda x: 1 <= x <= _MOST_PARTITIONS and x == int(x)))
+    return int(number(name, value, f"a whole number from 1 to {MOST_PARTITIONS}", lambda x: 1 <= x <= MOST_PARTITIONS and x == int(x)))
 
 
 def _serve_partitions(name: str, value: object) -> tuple[int, ...] | None:
@@ -68,7 +68,7 @@ def _serve_partitions(name: str, value: object) -> tuple[int, ...] | None:
     for each in listed(name, value, expected):
         found = re.fullmatch(r"(\d{1,5})(?:\s*-\s*(\d{1,5}))?", str(each).strip()) if isinstance(each, int | str) else None
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
-        if isinstance(each, bool) or not first <= last < _MOST_PARTITIONS:
+        if isinstance(each, bool) or not first <= last < MOST_PARTITIONS:
             raise fail(name, value, expected)
         served.update(range(first, last + 1))
     if not served:

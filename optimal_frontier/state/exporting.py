@@ -29,30 +29,6 @@ _ALIAS: Final = struct.Struct(f"<I{PAGE_BYTES}s")
 #: Fields of ``meta`` that belong to the place and not to what was learned.
 _OF_THE_PLACE: Final = frozenset({"schema", "partitions"})
 
-#: Keys of a partition (`keys.KEYS`) that lines tell of; and what is left out: histories that nothing is decided by, the planner's lock.
-EXPORTED: Final = frozenset(
-    {"meta", "pages", "q", "f", "f:H", "opens", "hosts", "hosts:names", "hosts:words", "kept", "memory", "aliases"}
-    | {"retired:H", "d", "plan", "priors", "prices", "stats", "flagged", "sources"}
-)
-NOT_EXPORTED: Final = frozenset(
-    {
-        "amended",
-        "plans",
-        "fence",
-        "planner",
-        "lateness",
-        "changes",
-        "visited",
-        "clocks",
-        "slots",
-        "drainer",
-        "refused_urls",
-        "pings",
-        "damaged",
-        "grace",
-    }
-)
-
 
 def count_pages(namespace: Namespace) -> int:
     """Return how many rows there are."""

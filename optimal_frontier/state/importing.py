@@ -17,6 +17,7 @@ import numpy as np
 from redis.exceptions import WatchError
 
 from optimal_frontier.errors import SchemaMismatchError, StateError
+from optimal_frontier.settings.table import MOST_PARTITIONS
 from optimal_frontier.state.export_lines import (
     FORMAT,
     Line,
@@ -31,7 +32,7 @@ from optimal_frontier.state.export_lines import (
 )
 from optimal_frontier.state.layouts import HostTurns, PartitionState, pack_doubles
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.namespace import MOST_PARTITIONS, SCHEMA, UNFINISHED, Namespace, partitions_of
+from optimal_frontier.state.namespace import SCHEMA, UNFINISHED, Namespace, partitions_of
 from optimal_frontier.state.published import PRICES, PRIORS
 from optimal_frontier.state.redis_failures import translated
 from optimal_frontier.state.rows import ACTIVE, HELD, RANK_AT, RETIRED, TRANSIENT, Row, host_bytes, pack_tail

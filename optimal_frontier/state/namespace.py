@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from redis.exceptions import NoScriptError, RedisError
 
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError, StateError
+from optimal_frontier.settings.table import MOST_PARTITIONS
 from optimal_frontier.state.connection import Connection
 from optimal_frontier.state.keys import KEY_TYPES
 from optimal_frontier.state.layouts import PartitionState
@@ -26,8 +27,6 @@ UNFINISHED: Final = "import"
 _OURS: Final = frozenset({b"opened", b"partitions", b"run", b"spider", b"identity"})
 #: Ends the name under which a migration writes, beside the namespace.
 BESIDE: Final = "~migration"
-#: As many as a cluster has slots.
-MOST_PARTITIONS: Final = 16_384
 #: Partitions that are looked for together.
 _AT_ONCE: Final = 256
 #: Redirections by a cluster that are followed for one call.

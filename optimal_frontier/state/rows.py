@@ -38,6 +38,10 @@ FAR_S: Final = 3e38
 LEAST_IMPORTANCE: Final = 1e-9
 MOST_IMPORTANCE: Final = 1e9
 
+#: What fields of a row can count to: ``failed``, and ``failures`` and ``gone``.
+MOST_FAILED: Final = 65_535
+MOST_IN_A_ROW: Final = 255
+
 # Name, struct code and meaning of each field of the head; docs/redis.md is rendered from it.
 FIELDS: Final = (
     ("host", "I", "number of its host, see `hosts`"),

@@ -18,12 +18,10 @@ from optimal_frontier.frontier.judging.waits import shortest_wait
 from optimal_frontier.scheduling.numbers import Numbers, at_latest, fixed
 from optimal_frontier.state.memory import MISSED_CHANGE, MISSED_FIRST, Lost
 from optimal_frontier.state.messages import KEEP, Handout, Observation
-from optimal_frontier.state.rows import DONE, HELD, ONCE, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import DONE, HELD, MOST_IN_A_ROW, ONCE, UNCONDITIONAL, Row
 
 #: Longest description of an exception that is kept, characters.
 MOST_CHARACTERS: Final = 200
-#: What a row can count to.
-_MOST_IN_A_ROW: Final = 255
 
 
 def described(exception: BaseException) -> str:
@@ -70,7 +68,7 @@ def after_callback_error(observation: Observation, cause: str, error: str) -> Ob
     missed = _missed(handout, observation.bit) if is_seen else 0
     row = row._replace(flags=row.flags | UNCONDITIONAL)
     if is_seen:
-        failures = min((handout.row.failures if before is not None else 0) + 1, _MOST_IN_A_ROW)
+        failures = min((handout.row.failures if before is not None else 0) + 1, MOST_IN_A_ROW)
         row = row._replace(state=ONCE if is_once else row.state, failures=failures, cause=CAUSES.index(cause))
         wait = _wait(handout, row)
         planned = fixed(wait) if is_once else Numbers(row.a, row.s, row.e, row.l)
@@ -96,7 +94,7 @@ def fetched_once_more(observation: Observation) -> Observation:
     if observation.outcome in ("ok", "gone"):
         counters = _counted(observation.counters, {f"lost_{lost.cause}": -1})
         return replace(observation, memory=handout.memory._replace(lost=None), counters=counters)
-    row = row._replace(state=ONCE, flags=handout.row.flags & ~HELD, failures=min(row.failures + 1, _MOST_IN_A_ROW))
+    row = row._replace(state=ONCE, flags=handout.row.flags & ~HELD, failures=min(row.failures + 1, MOST_IN_A_ROW))
     return replace(observation, op=KEEP, row=row._replace(**fixed(_wait(handout, row))._asdict()))
 
 

@@ -25,16 +25,13 @@ from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of, interval_of_judged
 from optimal_frontier.state.messages import DROP, RELEASE, REST, Change, Handout, Observation
-from optimal_frontier.state.rows import ACTIVE, DONE, HELD, HUB, ONCE, RETIRED, TRANSIENT, UNCONDITIONAL
+from optimal_frontier.state.rows import ACTIVE, DONE, HELD, HUB, MOST_FAILED, MOST_IN_A_ROW, ONCE, RETIRED, TRANSIENT, UNCONDITIONAL
 
 __all__ = ["NOTHING_KNOWN", "Context", "conditions_of", "judge", "told"]
 
 #: What callbacks read of requests that are no pages.
 NOTHING_KNOWN: Final = {"changed": None, "change_rate": None, "interval": None, "visits": 1}
 
-#: What fields of a row can count to.
-_MOST_FAILED: Final = 65_535
-_MOST_IN_A_ROW: Final = 255
 _WORD: Final = 0xFFFFFFFF
 
 
@@ -121,7 +118,7 @@ def _request(handout: Handout, visit: Visit) -> Observation:
     if row.state == TRANSIENT:
         return Observation(handout, DROP, row, counters=counters, outcome=outcome_of(error))
     b = max(float(round(handout.server_time(visit.responded) * 1e6)), row.b + 1.0)
-    visits, failed = row.visits + (not error), min(row.failed + bool(error), _MOST_FAILED)
+    visits, failed = row.visits + (not error), min(row.failed + bool(error), MOST_FAILED)
     failures, cause = row.failures if error else 0, CAUSES.index(cause_of(error))
     ended = row._replace(state=DONE, flags=0, b=b, visits=visits, failed=failed, failures=failures, cause=cause)
     observation = Observation(handout, REST, ended, counters=counters, outcome=outcome_of(error))
@@ -151,13 +148,13 @@ def _failed(judgement: Judgement, error: str) -> None:
     """Take in a visit that shows nothing of the page."""
     row, fields = judgement.handout.row, judgement.fields
     judgement.outcome = outcome = outcome_of(error)
-    failures, gone = min(row.failures + 1, _MOST_IN_A_ROW), 0
+    failures, gone = min(row.failures + 1, MOST_IN_A_ROW), 0
     judgement.count("failures")
     judgement.count(f"failures_{outcome}")
     for name, by in counters_of(error).items():
         judgement.count(name, by)
     if outcome == "gone":
-        gone = min(row.gone + 1, _MOST_IN_A_ROW)
+        gone = min(row.gone + 1, MOST_IN_A_ROW)
         verdict = judge_gone(judgement.words, row.visits, gone, failures)
         judgement.words, failures, judgement.brings_back = verdict.words, verdict.failures, verdict.brings_back
         if verdict.is_held:
@@ -166,7 +163,7 @@ def _failed(judgement: Judgement, error: str) -> None:
             fields["state"] = RETIRED
             judgement.count("retired")
             callback_errors.settle(judgement)
-    fields["failed"] = min(row.failed + 1, _MOST_FAILED)
+    fields["failed"] = min(row.failed + 1, MOST_FAILED)
     fields["failures"], fields["gone"], fields["cause"] = failures, gone, CAUSES.index(cause_of(error))
     fields["unseen"] = max(judgement.interval, 0.0)
 

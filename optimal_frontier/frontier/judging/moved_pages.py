@@ -6,9 +6,8 @@ from typing import Final, NamedTuple
 
 from optimal_frontier.frontier.admitting.revival import brought_back
 from optimal_frontier.scheduling.numbers import fixed
-from optimal_frontier.state.rows import CHECKED, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import CHECKED, MOST_FAILED, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row
 
-_MOST_FAILED: Final = 65_535
 #: Pages with one of these flags keep their numbers: they are not about the interval.
 _OF_ANOTHER_CAUSE: Final = UNCONDITIONAL | SIGNALLED | CHECKED | TIMED
 
@@ -65,7 +64,7 @@ def merge(there: Row, moved: Row, now: float) -> Merged:
             host=there.host,
             pattern=there.pattern,
             directory=there.directory,
-            failed=min(_MOST_FAILED, there.failed + moved.failed),
+            failed=min(MOST_FAILED, there.failed + moved.failed),
         )
         return Merged(rebounded(row, like), True)
     row = there._replace(importance=importance)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, combinations
 from typing import Final
 
-from optimal_frontier.detection.block_sums import SUM_BYTES, difference, sum_of
+from optimal_frontier.detection.block_sums import MODULUS, difference, sum_of
 from optimal_frontier.state.messages import Handout
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,6 @@ _SIGN: Final = " +"
 #: Of each host events, and differences that may become one; hosts that are remembered.
 _MOST_EVENTS: Final = 16
 _MOST_HOSTS: Final = 2_000
-_MODULUS: Final = 1 << 8 * SUM_BYTES
 
 
 def name_of(host: str, step: int, since: float) -> bytes:
@@ -156,7 +155,7 @@ class TemplateEvents:
             if is_calm:
                 _count(known, last, at, shown)
             return True, b""
-        rest = (step - sum(event.value for event in due)) % _MODULUS
+        rest = (step - sum(event.value for event in due)) % MODULUS
         if not is_calm or not step:
             return False, b""
         candidate = known.candidates.get(rest)
@@ -199,11 +198,11 @@ def _parts_of(step: int, due: list[_Step]) -> tuple[_Step, ...]:
     if not due or not step:
         return ()
     for at, total in enumerate(accumulate(event.value for event in reversed(due))):
-        if total % _MODULUS == step:
+        if total % MODULUS == step:
             return tuple(due[len(due) - 1 - at :])
     for count in (1, 2):
         for some in combinations(due, count):
-            if sum(event.value for event in some) % _MODULUS == step:
+            if sum(event.value for event in some) % MODULUS == step:
                 return some
     return ()
 

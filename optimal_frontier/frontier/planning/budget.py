@@ -12,8 +12,8 @@ from optimal_frontier.settings import FrontierSettings
 _NEWEST: Final = 0.5
 #: A gap of more than so many RESOLVE_INTERVALs is downtime.
 _DOWNTIME: Final = 3.0
-#: Revisits keep at least this share of the budget.
-_LEAST_REVISITS: Final = 0.05
+#: Revisits keep at least this share of the budget, and of the limit of a host.
+LEAST_REVISITS: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def revisit_budget(settings: FrontierSettings, total: float, counts: Mapping[str
     extra = 0.0
     if "time" in previous and now > float(previous["time"]):
         extra = (counts.get("extra_fetches", 0) - int(previous.get("extra_fetches", 0))) / (now - float(previous["time"]))
-    return max(total - kept - max(extra, 0.0), _LEAST_REVISITS * total)
+    return max(total - kept - max(extra, 0.0), LEAST_REVISITS * total)
 
 
 def _measured(settings: FrontierSettings, fetches: int, previous: Mapping[str, str], opened: float, now: float) -> float:

@@ -18,6 +18,7 @@ from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
 from optimal_frontier.frontier.planning.solving import Problem, Solved, solve
 from optimal_frontier.optimization import changes_periodic
 from optimal_frontier.scheduling.budget_curve import BudgetCurve, CurvePoint
+from optimal_frontier.scheduling.planning import FAR
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.published import sound_fields
@@ -26,8 +27,6 @@ from optimal_frontier.state.rows import RETIRED
 #: Relative accuracy of a budget that leaves a given rest for revisits.
 _TOLERANCE: Final = 1e-12
 _MOST_HALVINGS: Final = 200
-#: Sums of highest rates from here on are none.
-_FAR: Final = 1e99
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ class CrawlCurve:
         # Hubs are visited for what no freshness shows.
         is_all = problem.objective == "freshness" and problem.discovery is None
         # Twice as much, so that something is left over for certain.
-        self._curve = BudgetCurve(self._solve, 2 * most if most < _FAR else math.inf, of_freshness=is_all)
+        self._curve = BudgetCurve(self._solve, 2 * most if most < FAR else math.inf, of_freshness=is_all)
 
     def at(self, budget: float) -> Outlook:
         """Return what a budget above 0 would buy."""
@@ -177,7 +176,7 @@ class CrawlCurve:
     def _most(self, problem: Problem) -> float:
         maxima = float(problem.max_rate.sum())
         # Pages without a shortest interval come as near to always fresh as one likes.
-        if maxima >= _FAR:
+        if maxima >= FAR:
             return float(problem.importance.sum())
         return solve(problem, 2 * maxima, self._start).freshness
 

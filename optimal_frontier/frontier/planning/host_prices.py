@@ -7,13 +7,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from optimal_frontier.frontier.planning.budget import LEAST_REVISITS
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.published import PRICES
 
 #: Relative distance within which a host counts as being at its limit.
 _AT_LIMIT: Final = 1e-9
-#: A host keeps at least this share of its limit for revisits.
-_LEAST_REVISITS: Final = 0.05
 #: Additions to the log price below this are none.
 LEAST_EXTRA: Final = 1e-3
 
@@ -43,7 +42,7 @@ def host_limits(settings: FrontierSettings, capacity: Floats | None, waiting: In
     kept = np.minimum(
         (1.0 if settings.close_after is not None else settings.discovery_share) * capacity, waiting / settings.resolve_interval
     )
-    return np.asarray(np.maximum(capacity - kept, _LEAST_REVISITS * capacity))
+    return np.asarray(np.maximum(capacity - kept, LEAST_REVISITS * capacity))
 
 
 def extra_prices(host: Ints, rates: Floats, is_wanted: NDArray[np.bool_], value: Floats, limit: Floats | None, log_price: float) -> Floats:

@@ -22,10 +22,8 @@ from optimal_frontier.optimization.discovering import Discovering, Limits, disco
 from optimal_frontier.optimization.objectives import fresh_share, marginal_values
 from optimal_frontier.optimization.poisson_bounded import solve_poisson_bounded
 from optimal_frontier.scheduling.numbers import MOST_SLOPE
-from optimal_frontier.scheduling.planning import fit_beside, fit_minima
+from optimal_frontier.scheduling.planning import FAR, fit_beside, fit_minima
 
-#: Largest number that solvers are given, and the inverse of the smallest above 0.
-_FAR: Final = 1e99
 #: Where the budget serves all pages as often as they may be visited: the price lies so far below the median of what their visits are worth
 #: at most, in logarithms.
 _FREE: Final = 20.0
@@ -239,11 +237,11 @@ def _without_hubs(pages: Discovering, limits: Limits, budget: float, start: floa
 
 def own_bounds(problem: Problem, minima: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return the bounds of the crawl on the rates of pages whose minima were made to fit, and which pages are pinned."""
-    low = np.where(minima < 1 / _FAR, 0.0, minima)
+    low = np.where(minima < 1 / FAR, 0.0, minima)
     pinned = problem.min_rate >= problem.max_rate
     most = problem.max_rate
-    if not 1 / _FAR <= most.min(initial=1.0) <= most.max(initial=1.0) <= _FAR:
-        most = np.where(most > _FAR, np.inf, np.where(most < 1 / _FAR, 0.0, most))
+    if not 1 / FAR <= most.min(initial=1.0) <= most.max(initial=1.0) <= FAR:
+        most = np.where(most > FAR, np.inf, np.where(most < 1 / FAR, 0.0, most))
     # A pinned page stays pinned when its minimum had to be scaled down.
     return low, np.where(pinned, low, most) if pinned.any() else most, pinned
 
@@ -261,11 +259,11 @@ def most_beside(problem: Problem, low: Floats, high: Floats, pinned: NDArray[np.
 
 def known_pages(problem: Problem) -> Discovering:
     """Return what is believed of the pages, within numbers that solvers take."""
-    importance = np.clip(problem.importance, 1 / _FAR, _FAR)
-    change_rate = np.where(problem.change_rate < 1 / _FAR, 0.0, np.minimum(problem.change_rate, _FAR))
+    importance = np.clip(problem.importance, 1 / FAR, FAR)
+    change_rate = np.where(problem.change_rate < 1 / FAR, 0.0, np.minimum(problem.change_rate, FAR))
     discovery = np.zeros(len(importance))
     if problem.discovery is not None:
-        discovery = np.where(problem.discovery < 1 / _FAR, 0.0, np.minimum(problem.discovery, _FAR))
+        discovery = np.where(problem.discovery < 1 / FAR, 0.0, np.minimum(problem.discovery, FAR))
     return Discovering(importance, change_rate, discovery, problem.objective, problem.policy)
 
 
@@ -354,7 +352,7 @@ def _beside(
         bought = timed.rates(np.full(len(rows), price))
         if admitted is not None:
             asked = np.bincount(problem.host[rows], bought, len(admitted))
-            bought = bought * (admitted / np.maximum(np.maximum(asked, admitted), 1 / _FAR))[problem.host[rows]]
+            bought = bought * (admitted / np.maximum(np.maximum(asked, admitted), 1 / FAR))[problem.host[rows]]
         total = float(bought.sum())
         return bought if total <= room else bought * (room / total)
 

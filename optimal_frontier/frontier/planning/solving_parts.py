@@ -219,7 +219,7 @@ class _Search:
             with np.errstate(invalid="ignore"):
                 extra = np.maximum(own - log_price, 0.0)
             extra[extra < LEAST_EXTRA] = 0.0
-            ends = self._ends(at, own, extra, log_price)
+            ends = self._ends(at, own, extra)
             spent = sum(end.sums.rate for _, end in ends)
             # Where the last look was at this price, as next to a jump, another search would end there too.
             miss = min(abs(spent - self.budget), abs(spent - self._spent(look)))
@@ -389,9 +389,8 @@ class _Search:
         best = search._best_marginal()
         return math.log(best) + _HAIR if best > 0 else -math.inf
 
-    def _ends(self, at: float, own: Floats, extra: Floats, log_price: float) -> list[tuple[int, _End]]:
+    def _ends(self, at: float, own: Floats, extra: Floats) -> list[tuple[int, _End]]:
         """Return what the plan tells, of each part."""
-
         near, told = self.told
         if told and abs(at - near) <= _SHORT:
             return [(k, end.moved(near, at - near)) for k, end in told]

@@ -12,6 +12,7 @@ from scrapy.utils.request import RequestFingerprinter, fingerprint
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.frontier.admitting.claimed_identity import SCRAPYS
 from optimal_frontier.frontier.admitting.url_folding import UrlFolding
+from optimal_frontier.integrations.scrapy.request_classes import name_of
 from optimal_frontier.settings import PREFIX
 from optimal_frontier.settings.urls import IGNORED, parse_folds, parse_names
 
@@ -76,13 +77,9 @@ def folding_of(settings: Mapping[str, Any] | Any) -> UrlFolding:
         return UrlFolding()
 
 
-def _path_of(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
 def describe(fingerprinter: Any) -> str:
     """Return what ``P.meta identity`` holds of pages that came by this fingerprinter: its class, and for ours what it folds."""
-    path = _path_of(type(fingerprinter))
+    path = name_of(type(fingerprinter))
     return f"{path} {fingerprinter.folding.text}" if isinstance(fingerprinter, CanonicalFingerprinter) else path
 
 
@@ -91,4 +88,4 @@ def described(text: str) -> CanonicalFingerprinter | RequestFingerprinter | None
     path, _, folding = text.partition(" ")
     if path == SCRAPYS:
         return RequestFingerprinter()
-    return CanonicalFingerprinter(UrlFolding.of(folding)) if path == _path_of(CanonicalFingerprinter) else None
+    return CanonicalFingerprinter(UrlFolding.of(folding)) if path == name_of(CanonicalFingerprinter) else None

@@ -21,7 +21,7 @@ _OF_REQUEST: Final = frozenset(dir(Request)) | frozenset(getattr(Request("data:,
 def class_parts(request: Any) -> dict[str, Any]:
     """Return the name of a request's class and the state that it adds to a `Request`, to be stored; nothing for classes of Scrapy's."""
     kind = type(request)
-    return {} if kind in _SCRAPYS else {REQUEST_CLASS: _name_of(kind), "state": _own_state(request)}
+    return {} if kind in _SCRAPYS else {REQUEST_CLASS: name_of(kind), "state": _own_state(request)}
 
 
 def find_class(name: str) -> type[Request] | None:
@@ -31,7 +31,7 @@ def find_class(name: str) -> type[Request] | None:
     """
     found, kinds = None, [Request]
     for kind in kinds:
-        found = kind if _name_of(kind) == name else found
+        found = kind if name_of(kind) == name else found
         kinds += [each for each in kind.__subclasses__() if each not in kinds]
     return found
 
@@ -61,7 +61,8 @@ def copy_request(request: Any) -> Request:
     return build_request(type(request), _own_state(request), {name: getattr(request, name) for name in Request.attributes})
 
 
-def _name_of(kind: type) -> str:
+def name_of(kind: type) -> str:
+    """Return module and name of a class."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
