@@ -51,6 +51,20 @@ _COMMANDS: Final = {
 class _Application(NamedCommands):
     """A group whose commands end every error of ours in one line and an exit code."""
 
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        # What has started us may have closed these; files and connections must not get their numbers.
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            if getattr(sys, name) is None:
+                setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+        try:
+            return super().main(*arguments, **options)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            click.echo(f"optimal-frontier: the answer cannot be written: {error.strerror or error}", err=True)
+            _drop_output()
+            sys.exit(BAD_ANSWER)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -61,12 +75,6 @@ class _Application(NamedCommands):
             click.echo(printable(f"optimal-frontier: {' | '.join(lines)}"), err=True)
             _drop_output()
             ctx.exit(_exit_code(error))
-        except OSError as error:
-            if error.errno not in _FULL:
-                raise
-            click.echo(f"optimal-frontier: the answer cannot be written: {error.strerror or error}", err=True)
-            _drop_output()
-            ctx.exit(BAD_ANSWER)
 
 
 def _drop_output() -> None:

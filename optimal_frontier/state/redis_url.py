@@ -143,6 +143,8 @@ def parse_redis_url(url: str, project_dir: Path) -> ConnectionSpec:
         url = f"{scheme}://{rest}"
         parts = urlsplit(url)
         port = parts.port
+        for host in (node.host for node in nodes or [Node(parts.hostname or "", 0)]):
+            host.encode("idna")  # as the resolver of names does
     except ValueError:  # its text quotes what may be a piece of a password
         raise _unusable(f"has an unusable host or port; {_ENCODE}") from None
     if scheme == "embedded":

@@ -61,7 +61,7 @@ def test_an_answer_that_cannot_be_written_ends_in_one_line(nowhere, redis_socket
     Namespace(connect(parse_redis_url(f"unix://{redis_socket}", nowhere)), namespace).open(spider="x")
     redis_client.hset(f"{namespace}:{{0}}:stats", "pages", 1)
     command = [sys.executable, "-B", "-m", "optimal_frontier.cli", "--redis-url", f"unix://{redis_socket}", "--namespace", namespace]
-    for arguments in (["status"], ["export", "-"]):
+    for arguments in (["status"], ["export", "-"], ["--help"]):
         with Path("full").open("wb") as full:
             limited = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (0, 0))
             done = subprocess.run([*command, *arguments], stdout=full, stderr=subprocess.PIPE, preexec_fn=limited, timeout=60, check=False)
@@ -69,6 +69,15 @@ def test_an_answer_that_cannot_be_written_ends_in_one_line(nowhere, redis_socket
         assert line.startswith("optimal-frontier: ")
         assert "cannot be written" in line
         assert done.returncode in (1, 2)
+
+
+@pytest.mark.parametrize(("arguments", "told"), [("import - <&-", "0 new"), ("status >&-", ""), ("forget --all <&- >&-", "")])
+def test_streams_that_are_closed_end_no_command_with_a_traceback(nowhere, redis_socket, namespace, arguments, told):
+    command = f"{sys.executable} -m optimal_frontier.cli --redis-url unix://{redis_socket} --namespace {namespace} {arguments}"
+    done = subprocess.run(["sh", "-c", f"exec {command}"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.startswith(told)
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == (0 if told else 1)
 
 
 def test_settings_come_from_the_project_around_the_working_directory(tmp_path, monkeypatch):

@@ -79,6 +79,8 @@ def test_embedded_urls_name_a_data_dir(tmp_path: Path) -> None:
         ),
         *(f"redis://{option}" for option in ("?host=other", "host?port=7000", "host?socket_type=1")),
         "rediss://host?ssl_min_version=5",
+        *(f"{scheme}://{PASSWORD}..host" for scheme in ("redis", "rediss", "redis+cluster")),
+        "redis://" + "a" * 64,
         None,
     ],
 )
