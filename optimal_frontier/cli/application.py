@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,6 +57,8 @@ class _Application(NamedCommands):
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:
                 setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # not every encoding has a dash
         try:
             return super().main(*arguments, **options)
         except OSError as error:

@@ -6,8 +6,10 @@ import re
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from judged_crawl import START, JudgedCrawl
 
+from optimal_frontier.cli import main
 from optimal_frontier.cli.status_command import describe
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.partition import count_calls
@@ -135,6 +137,12 @@ def test_people_get_the_same_in_words(run, crawl):
     assert "4 on 2 hosts" in result.stdout
     assert "4 in 6 observations" in result.stdout
     assert not [line for line in result.stdout.splitlines() if line != line.rstrip()]
+
+
+def test_an_encoding_without_dashes_ends_no_command(target, store):
+    result = CliRunner(charset="latin-1").invoke(main, [*target, "status"])
+    assert (result.exit_code, result.exception) == (0, None)
+    assert "freshness     ?\n" in result.stdout
 
 
 def test_an_empty_namespace_is_said_to_be_empty(run, namespace):
