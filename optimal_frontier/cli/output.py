@@ -32,12 +32,12 @@ NOTHING: Final = "–"
 
 def show_json(value: Any) -> None:
     """Write a value as JSON; what is not finite becomes null."""
-    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False))
+    click.echo(_json(value, indent=2))
 
 
 def show_json_line(value: Any) -> None:
     """Write a value as one line of JSON."""
-    click.echo(json.dumps(_plain(value), ensure_ascii=False))
+    click.echo(_json(value))
 
 
 def show_facts(rows: Iterable[tuple[str, str]]) -> None:
@@ -156,6 +156,11 @@ def _show(table: Table, least: int = 0) -> None:
     with console.capture() as capture:
         console.print(table)
     click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()).strip("\n"))
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    # Other encodings lack letters, and what takes their place in a text would be no JSON, or another value.
+    return json.dumps(_plain(value), indent=indent, ensure_ascii=not (sys.stdout.encoding or "").lower().startswith("utf"))
 
 
 def _plain(value: Any) -> Any:

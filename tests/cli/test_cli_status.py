@@ -143,6 +143,8 @@ def test_an_encoding_without_dashes_ends_no_command(target, store):
     result = CliRunner(charset="latin-1").invoke(main, [*target, "status"])
     assert (result.exit_code, result.exception) == (0, None)
     assert "freshness     ?\n" in result.stdout
+    store.namespace.command("HSET", store.key("meta"), "spider", "\u87d1")
+    assert '"spider": "\\u87d1"' in CliRunner(charset="latin-1").invoke(main, [*target, "status", "--json"]).stdout
 
 
 def test_an_empty_namespace_is_said_to_be_empty(run, namespace):
