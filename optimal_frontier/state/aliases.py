@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from optimal_frontier.state.messages import PAGE_BYTES, page_of
@@ -72,6 +72,18 @@ def follow(namespace: Namespace, partition: int, page: bytes) -> Place | None:
     return None
 
 
+def follow_all(namespace: Namespace, partition: int, pages: Sequence[bytes]) -> list[Place | None]:
+    """Return where pages of a partition are now, as `follow` does: in one round trip, but for those that have other names."""
+    found: list[Place | None] = []
+    rows = [["HMGET", namespace.key(name, partition), *pages] for name in ("pages", "aliases")]
+    for page, value, alias in zip(pages, *namespace.commands(rows, partition=partition), strict=True) if pages else ():
+        if value is not None:
+            found.append(Place(partition, page, value))
+        else:
+            found.append(None if alias is None else follow(namespace, *split_alias(alias)))
+    return found
+
+
 def locate(namespace: Namespace, fingerprints: Iterable[bytes]) -> list[Place | None]:
     """Return where pages are, by fingerprints of the pages (or their 12 bytes) or of any of their former names.
 
@@ -83,10 +95,6 @@ def locate(namespace: Namespace, fingerprints: Iterable[bytes]) -> list[Place | 
         todo = [at for at, place in enumerate(found) if place is None]
         if not todo:
             break
-        rows = [["HMGET", namespace.key(name, partition), *(pages[at] for at in todo)] for name in ("pages", "aliases")]
-        for at, value, alias in zip(todo, *namespace.commands(rows, partition=partition), strict=True):
-            if value is not None:
-                found[at] = Place(partition, pages[at], value)
-            elif alias is not None:
-                found[at] = follow(namespace, *split_alias(alias))
+        for at, place in zip(todo, follow_all(namespace, partition, [pages[at] for at in todo]), strict=True):
+            found[at] = place
     return found

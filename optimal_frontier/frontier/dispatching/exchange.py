@@ -232,11 +232,8 @@ class Dispatcher:
         """Do everything in ``work``.
 
         Pages come first, so that what a page links to is safe before the page is done; renewals before observations, which name the new
-        token; moves after observations, so that these count.
-
-        Notes
-        -----
-        One round trip to each node. Retired pages that are linked to, words and records of sources, moves and a new plan take further ones.
+        token; moves after observations, so that these count. One round trip to each node. Retired pages that are linked to, known ones that
+        are wanted now, words and records of sources, moves and a new plan take further ones.
         """
         outcome = Outcome()
         pipeline = _Pipeline()
@@ -287,6 +284,7 @@ class Dispatcher:
                 told = [value for reply in replies for value in reply]
                 outcome.new += told.count(NEW)
                 for new, value in zip(pages, told, strict=True):
+                    new.is_wanted &= value != NEW  # a new one is due anyway
                     if value == REPLACED:
                         outcome.replaced.append((partition, new.page))
                     if value == NEW and new.found_on is not None and new.row.state != TRANSIENT:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from optimal_frontier.frontier.admitting.revival import due_at, forced
+from optimal_frontier.frontier.dispatching.work import grouped
 from optimal_frontier.frontier.judging.backoff import backoff_s
 from optimal_frontier.frontier.judging.gone import HELD_FAILURES
-from optimal_frontier.state.aliases import follow
+from optimal_frontier.state.aliases import follow_all
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Namespace
@@ -22,16 +23,25 @@ UNKNOWN, UNREADABLE = "not known", "unreadable"
 _HELD: Final = 2
 #: Times that pages are read again which were visited meanwhile.
 _MOST_TURNS: Final = 5
+#: Pages that are read at once, so that no call takes long.
+_AT_ONCE: Final = 256
 #: What `retired:H` has comes back if it was retired within so many seconds.
 LATELY_S: Final = 86_400.0
 
 
 def force_wanted(namespace: Namespace, pages: Iterable[NewPage]) -> None:
-    """Make pages due now that were just added, or known, and are wanted now."""
-    for new in pages:
-        place = follow(namespace, namespace.partition_of(new.host), new.page) if new.is_wanted else None
-        if place is not None:
-            revise_pages(namespace, place.partition, [place.page], lambda _, row: forced_or_why(row))
+    """Make known pages due now that are wanted now: a few round trips for `_AT_ONCE` of them."""
+    wanted = [new for new in pages if new.is_wanted]
+    places = [
+        place
+        for partition, known in grouped(wanted, lambda new: namespace.partition_of(new.host)).items()
+        for at in range(0, len(known), _AT_ONCE)
+        for place in follow_all(namespace, partition, [new.page for new in known[at : at + _AT_ONCE]])
+        if place is not None
+    ]
+    for partition, there in grouped(places, lambda place: place.partition).items():
+        for at in range(0, len(there), _AT_ONCE):
+            revise_pages(namespace, partition, [place.page for place in there[at : at + _AT_ONCE]], lambda _, row: forced_or_why(row))
 
 
 def forced_or_why(row: Row) -> Row | str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +18,7 @@ from optimal_frontier.frontier.dispatching import exchange as module
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease, SlotRoom
 from optimal_frontier.frontier.dispatching.forgetting import forget
 from optimal_frontier.frontier.dispatching.revising import bring_back
+from optimal_frontier.state.aliases import pack_alias
 from optimal_frontier.state.messages import KEEP, RELEASE
 from optimal_frontier.state.namespace import Call
 from optimal_frontier.state.partition import HEAVY_BATCH
@@ -444,6 +446,22 @@ def test_a_page_that_is_wanted_now_comes_before_all_others(many):
         assert handout.row.flags & UNCONDITIONAL
         assert (handout.row.failures, handout.row.gone, handout.row.cause) == (0, 0, 0)
     assert force(many, [fingerprint(f"{hosts[1]}/2")]) == [2]
+
+
+def test_start_pages_take_a_few_round_trips_however_many_they_are(store, monkeypatch):
+    known, new = [f"h/{n}" for n in range(100)], [f"h/new{n}" for n in range(100)]
+    store.visit(*known)
+    store.command("HSET", store.key("aliases", 0), fingerprint("h/moved")[:12], pack_alias(0, fingerprint("h/0")[:12]) + b"url")
+    dispatcher = Dispatcher(store, settings_of())
+    trips = []
+    for name in ("run", "commands"):  # the latter is what `command` goes by
+        made = getattr(store, name)
+        monkeypatch.setattr(store, name, lambda *calls, made=made, **where: trips.append(calls) or made(*calls, **where))
+    for names, most in [(new, 1), (known[1:], 6), (["h/moved"], 8)]:
+        del trips[:]
+        dispatcher.exchange(Exchange(pages=[replace(page_of(name), is_wanted=True) for name in names]))
+        assert len(trips) <= most
+    assert all(store.row(name).flags & UNCONDITIONAL for name in known)
 
 
 def test_a_retired_page_comes_back_when_it_is_wanted(store):
