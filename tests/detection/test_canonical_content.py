@@ -21,7 +21,7 @@ from optimal_frontier.detection.items import canonical_bytes
 from optimal_frontier.detection.json_content import UnreadableJsonError, canonical_json
 from optimal_frontier.detection.xml_content import UnreadableXmlError, canonical_xml
 
-bounded = settings(max_examples=150, derandomize=True, deadline=None, database=None)
+bounded = settings(max_examples=100, derandomize=True, deadline=None, database=None)
 
 
 def of_json(text: str) -> str:

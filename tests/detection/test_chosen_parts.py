@@ -168,7 +168,7 @@ def test_large_pages_are_read_in_part_and_count_to_the_end() -> None:
     assert same(old, new)
     assert not same(old, new + "<p>new</p>")
     assert not same(old, new.replace("x</p>", "y</p>", 1))
-    assert not same(old, new + "<p>new</p>\n" * 100_000, kind="near")
+    assert not same(old, new + "<p>new</p>\n" * 30_000, kind="near")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_paths_that_look_at_every_depth_twice_take_linear_time() -> None:
     """What lies in many of the elements found on the way is gone through once."""
     times = []
     for depth in (5, 5, 200):  # the first one warms up
-        text = '{"items":' * depth + "[" + '{"views":1},' * 20_000 + "0]" + "}" * depth
+        text = '{"items":' * depth + "[" + '{"views":1},' * 6_000 + "0]" + "}" * depth
         before = time.process_time()
         assert same(text, text.replace("1", "2"), json_of, exclude=["$..items..views"])
         times.append(time.process_time() - before)

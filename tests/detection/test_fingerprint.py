@@ -18,7 +18,7 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlR
 from optimal_frontier.detection import fingerprint, settings_tag
 from optimal_frontier.errors import InvalidProblemError
 
-bounded = settings(max_examples=150, derandomize=True, deadline=None, database=None)
+bounded = settings(max_examples=100, derandomize=True, deadline=None, database=None)
 
 
 def page(markup: str | bytes, content_type: str | None = "text/html; charset=utf-8") -> HtmlResponse:

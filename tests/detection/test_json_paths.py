@@ -112,7 +112,7 @@ documents = st.recursive(
 steps = st.sampled_from([".a", "..b", "[*]", "..*", "[0]", "..[-1]", "[1:]", "[?@.a]", "..[?@.b == 1]", "['a','c']", ".c"])
 
 
-@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@settings(max_examples=100, derandomize=True, deadline=None, database=None)
 @given(documents, st.lists(steps, min_size=1, max_size=4))
 def test_a_path_leads_to_the_places_of_the_librarys_own_search(document: Any, parts: list[str]) -> None:
     """Though ours goes through what lies in several nodes but once."""
@@ -131,7 +131,7 @@ def _in_a_text(match: Any) -> bool:
     return match is not None and (isinstance(match.parent and match.parent.obj, str) or _in_a_text(match.parent))
 
 
-@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@settings(max_examples=100, derandomize=True, deadline=None, database=None)
 @given(st.text(max_size=8) | st.text(alphabet="a.[]'\"\\*$\n\ud800 ", max_size=8))
 def test_the_name_of_a_section_is_a_path_to_it(key: str) -> None:
     body = json.dumps({"a": [{key: "x"}, {key: "y"}], "b": 1}).encode()

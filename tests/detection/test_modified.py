@@ -17,7 +17,7 @@ from optimal_frontier.detection.modified import EARLIEST, SKEW_S
 DATE = "Tue, 05 Mar 2024 10:00:00 GMT"
 NOW = 1_709_632_800.0  # the same in seconds
 
-bounded = settings(max_examples=300, derandomize=True, deadline=None, database=None)
+bounded = settings(max_examples=100, derandomize=True, deadline=None, database=None)
 
 
 def age(modified, date=DATE, now=0.0, **others):

@@ -335,7 +335,7 @@ FRAGMENTS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(
     st.lists(FRAGMENTS | st.binary(max_size=60), max_size=4),
     st.integers(0, 400),
@@ -350,7 +350,7 @@ def test_any_bytes_are_read(parts: list[bytes], cut: int, url: str) -> None:
         assert len(source.fingerprint) == 16
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(st.binary(max_size=30), st.integers(0, len(SITEMAP)), st.sampled_from([SITEMAP, RSS, ATOM, JSON_FEED, gzip.compress(SITEMAP)]))
 def test_any_damage_is_survived(noise: bytes, at: int, body: bytes) -> None:
     """Bytes anywhere in a document that was good."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from optimal_frontier.detection.visible import DEEP_BYTES, UnreadableMarkupError, fold, parse_html, text_of, visible_text
 
-bounded = settings(max_examples=200, derandomize=True, deadline=None, database=None)
+bounded = settings(max_examples=100, derandomize=True, deadline=None, database=None)
 
 
 @pytest.mark.parametrize(

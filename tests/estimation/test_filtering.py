@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import RatePosterior, update_posterior
 
-bounded = settings(max_examples=200, derandomize=True, deadline=None, database=None)
+bounded = settings(max_examples=100, derandomize=True, deadline=None, database=None)
 
 
 def decades(low: float, high: float) -> st.SearchStrategy[float]:

@@ -15,7 +15,7 @@ from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.estimation import RatePosterior, posterior_median, posterior_quantile
 from optimal_frontier.estimation.quantile import many_medians
 
-bounded = settings(max_examples=300, derandomize=True, deadline=None, database=None)
+bounded = settings(max_examples=100, derandomize=True, deadline=None, database=None)
 
 SHAPES = np.logspace(-3, 6, 721)
 

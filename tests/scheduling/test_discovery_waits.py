@@ -24,7 +24,7 @@ def worth(wait: float, importance: float, change_rate: float, discovery: float, 
     return value * float(marginal_share(np.array([change_rate * wait]))[0]) + discovery * wait**2 / 2
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     importance=st.floats(1e-3, 1e3),
     change_rate=st.just(0.0) | st.floats(1e-12, 1e3),

@@ -32,7 +32,7 @@ def top_of(importance: float, change_rate: float, objective: str) -> float:
     return math.log(importance) - (math.log(change_rate) if objective == "freshness" else 0.0)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     importance=st.floats(1e-3, 1e3),
     change_rate=st.floats(0.0, 1e3),

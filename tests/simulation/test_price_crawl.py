@@ -81,11 +81,11 @@ def test_every_visit_is_worth_the_price():
 @pytest.mark.parametrize("policy", PRICED)
 def test_the_same_seed_gives_the_same_and_slots_are_used(policy):
     """Every slot, but for those in which all pages are pinned to even visits (explore-then-commit)."""
-    world = SMALL.realise(80.0, seed=2)
-    first, again = (crawl_of(world, policy)[1] for _ in range(2))
+    world = SMALL.realise(40.0, seed=2)
+    first, again = (crawl_of(world, policy, 40.0)[1] for _ in range(2))
     assert first.pages.tolist() == again.pages.tolist()
     assert sorted(first.pages[:60]) == list(range(60))
-    assert len(first.pages) > (960 * 0.96 if policy.startswith("explore") else 959)
+    assert len(first.pages) > (480 * 0.96 if policy.startswith("explore") else 479)
     assert (np.diff(first.times) > 0).all()
 
 

@@ -109,7 +109,9 @@ def test_policies_come_in_the_order_of_what_they_know():
     world, alone = synthetic_world("A", pages=100), {"learner": "no-neighbourhoods"}
     learning = ("median", "mean", "thompson", "epsilon", "explore-then-commit")
     names = ("clairvoyant", *learning, "importance", "uniform", "change-rate", "nutch", "frontera")
-    fraction = {policy: np.mean([simulate(world, policy, 150.0, seed, **alone).fraction for seed in range(2)]) for policy in names}
+    # Between seeds the policies that learn differ by 0.003 at most, those that do not by 0.03, and they take little time.
+    seeds = {policy: range(1 if policy in ("clairvoyant", *learning) else 2) for policy in names}
+    fraction = {policy: np.mean([simulate(world, policy, 150.0, seed, **alone).fraction for seed in seeds[policy]]) for policy in names}
     assert 0.995 < fraction["clairvoyant"] < 1.0
     for policy in learning:
         assert 0.97 < fraction[policy] < fraction["clairvoyant"], policy
@@ -131,16 +133,16 @@ def test_uniform_visits_have_the_freshness_of_eq_6():
 @pytest.mark.parametrize("exploration", ["median", "mean", "thompson", "epsilon"])
 def test_no_page_is_left_alone_for_good(exploration):
     """Lemma 2: whatever visits are worth, each page keeps getting them at bounded intervals, however long the crawl."""
-    realised = synthetic_world("A", pages=20).realise(6000.0, seed=1)
+    realised = synthetic_world("A", pages=20).realise(3900.0, seed=1)
     planner = Exploring(exploration)
-    visits = planned_visits(realised, planner, Bits(), 6000.0, 45.0, np.random.default_rng(1))
+    visits = planned_visits(realised, planner, Bits(), 3900.0, 45.0, np.random.default_rng(1))
     longest = 1.0 / (LEARNING_SHARE * uniform_rate(20, realised.budget))
     for page in range(20):
         times = visits.times[visits.pages == page]
         intervals = np.diff(times)
-        assert np.diff(np.append(times, 6000.0)).max() <= 1.1 * longest, page
-        for begin in (0.0, 2000.0, 4000.0):
-            inside = (times[1:] >= begin) & (times[1:] < begin + 2000.0)
+        assert np.diff(np.append(times, 3900.0)).max() <= 1.1 * longest, page
+        for begin in (0.0, 1300.0, 2600.0):
+            inside = (times[1:] >= begin) & (times[1:] < begin + 1300.0)
             assert np.count_nonzero(intervals[inside] <= 1.05 * longest) >= 2, (page, begin)
 
 

@@ -53,7 +53,7 @@ def test_siblings_help_where_sites_have_habits():
 @pytest.mark.parametrize("name", ["A", "B"])
 def test_groups_that_mean_nothing_cost_nothing(name):
     """Up to a fifth of a point in small crawls; docs/maths.md has the measurement."""
-    assert gain(synthetic_world(name, pages=400), 3, 150.0) > -0.002
+    assert gain(synthetic_world(name, pages=400), 1, 150.0) > -0.002  # one seed: 0.0002, with a standard error of 0.0005
 
 
 def test_no_page_is_starved_in_sections_of_two_kinds():

@@ -16,9 +16,9 @@ DAYS = 80.0
 SEEDS = range(2)
 
 
-def means(world, policies):
+def means(world, policies, seeds=SEEDS):
     found = {policy: [] for policy in policies}
-    for report in compare_signals(world, policies, SEEDS, DAYS):
+    for report in compare_signals(world, policies, seeds, DAYS):
         found[report.policy].append(report)
     return {
         policy: {name: np.mean([getattr(one, name) for one in some]) for name in ("freshness", "optimum", "recall")}
@@ -45,12 +45,14 @@ def test_sources_that_tell_of_nearly_all_changes_do_not_drive_up_the_price() -> 
 
 @pytest.mark.parametrize("false", [{}, {"false": 12.0, "false_by": "readings"}])
 def test_sources_that_lie_or_always_say_now_cost_next_to_nothing(false) -> None:
-    found = means(SignalWorld(pages=120, sources=3, recall=0.0, **false), ("without", "learned"))
+    # They cost a thousandth at most, in one seed or in another.
+    found = means(SignalWorld(pages=120, sources=3, recall=0.0, **false), ("without", "learned"), range(1))
     assert found["learned"]["freshness"] > found["without"]["freshness"] - 0.015
 
 
 def test_where_rates_are_learned_as_well_signals_are_worth_as_much() -> None:
-    found = means(SMALL, ("rates", "rates learned"))
+    # 0.051, and between seeds 0.004 more or less.
+    found = means(SMALL, ("rates", "rates learned"), range(1))
     assert found["rates learned"]["freshness"] > found["rates"]["freshness"] + 0.02
 
 

@@ -66,7 +66,7 @@ URLS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(URLS, st.sets(st.sampled_from(FOLDS)), st.sets(st.sampled_from(IGNORED)))
 def test_folding_twice_is_folding_once_but_for_nested_endings(url, folds, ignored):
     """One more round may take off an ending that the first one laid bare; it ends. Order and repetition of the options do not matter."""

@@ -95,7 +95,7 @@ def test_a_list_beside_noise_goes_on_telling_of_changes(look) -> None:
 
 
 def test_what_is_remembered_of_lists_is_short_and_goes_with_the_check() -> None:
-    page = Page(lambda n: "".join(f'<div class="item">Entry {i}</div>' for i in range(n, n + 3000)))
+    page = Page(lambda n: "".join(f'<div class="item">Entry {i}</div>' for i in range(n, n + 1000)))
     sizes = []
     for _ in range(30):
         page.fetch()

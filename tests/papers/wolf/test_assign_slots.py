@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from optimal_frontier.errors import InvalidProblemError
 from optimal_frontier.scheduling import assign_slots
 
-PROFILE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+PROFILE = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 FORBIDDEN = 1e6
 
 

@@ -104,7 +104,7 @@ pages = st.integers(0, 12).flatmap(
 
 
 @given(pages, st.sampled_from(METHODS))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_convex_and_non_increasing(page, method):
     """Equal times, certain and impossible updates included; never stale with Q + 1 crawls or more."""
     model = QuasiDeterministic(*page, method=method)
