@@ -35,6 +35,8 @@ class SilentHosts:
 
     def __init__(self) -> None:
         self._hosts: OrderedDict[str, _Silence] = OrderedDict()
+        #: A plain dict, as another thread can list one while it grows; an ordered one raises then.
+        self._silent: dict[str, None] = {}
         self._answered_at = -math.inf
 
     def after(self, host: str, error: str, begun: float, ended: float) -> float:
@@ -58,12 +60,15 @@ class SilentHosts:
             if not error or error in (TRUNCATED, REDIRECTS) or error.isdigit():
                 self._answered_at = ended
                 self._hosts.pop(host, None)
+                self._silent.pop(host, None)
             return 0.0
         silence = self._hosts.setdefault(host, _Silence(ended))
         self._hosts.move_to_end(host)
         if len(self._hosts) > _MOST_HOSTS:
-            self._hosts.popitem(last=False)
+            self._silent.pop(self._hosts.popitem(last=False)[0], None)
         silence.fetches += 1
+        if silence.fetches >= _IN_A_ROW:
+            self._silent[host] = None
         is_known = begun >= silence.known_at
         if self._answered_at > silence.since:
             silence.known_at = min(silence.known_at, ended)
@@ -71,4 +76,4 @@ class SilentHosts:
 
     def hosts(self) -> list[str]:
         """Return those that get one fetch at a time; also for other threads."""
-        return [host for host, silence in list(self._hosts.items()) if silence.fetches >= _IN_A_ROW]
+        return list(self._silent)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from handed_out import RECEIVED, context, handed, judged, visit
 
@@ -118,3 +120,23 @@ def test_a_cached_response_is_no_answer() -> None:
         judged(handed(), Visit(RECEIVED + at, "TimeoutError"), within)
         judged(handed(), visit(is_cached=True, is_downloaded=False), within)
     assert within.recent.silent_hosts.hosts() == ["h"]
+
+
+def test_another_thread_can_list_them_meanwhile() -> None:
+    """Also where garbage is collected in the midst of it, and what that runs lets the thread that judges go on: the courier would end."""
+    hosts, heard = SilentHosts(), SilentHosts.after
+    for n in range(2_000):
+        for _ in range(3):
+            hosts.after(f"h{n}", "TimeoutError", n, n)
+
+    def judge_one(phase: str, _: object) -> None:
+        heard(hosts, "h0", "" if phase == "start" else "TimeoutError", 0.0, 0.0)
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(judge_one)
+    gc.set_threshold(10)
+    try:
+        assert len(hosts.hosts()) >= 1_999
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(judge_one)
