@@ -12,12 +12,16 @@ import time
 from typing import Any, Final
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import Deferred
 
 #: Seconds for which a host's robots.txt is known, the most that RFC 9309 allows, and until it is tried again where it could not be read.
 KNOWN_S: Final = 86_400.0
 AGAIN_S: Final = 3600.0
+#: Statuses of answers that are none, by RFC 9309: this one, and all from here on.
+TOO_MANY: Final = 429
+SERVER_ERRORS: Final = 500
 
 
 class PatientRobotsTxtMiddleware(RobotsTxtMiddleware):
@@ -47,3 +51,11 @@ class PatientRobotsTxtMiddleware(RobotsTxtMiddleware):
             rp = None if isinstance(known, Deferred) else known
         self._until.setdefault(netloc, time.monotonic() + (AGAIN_S if rp is None else KNOWN_S))
         super().process_request_2(self._said.get(netloc) if rp is None else rp, request, *spider)
+
+    def _parse_robots(self, response: Any, *more: Any) -> Any:
+        # Scrapy takes what a server says that is out of order for a robots.txt that allows everything.
+        if response.status == TOO_MANY or response.status >= SERVER_ERRORS:
+            for name in ("response_count", f"response_status_count/{response.status}"):
+                self.crawler.stats.inc_value(f"robotstxt/{name}")
+            raise IgnoreRequest(f"robots.txt could not be read: {response.status}")
+        return super()._parse_robots(response, *more)
