@@ -116,7 +116,12 @@ class AskTerms:
         """Return what is asked of a partition, but for the number of requests."""
         settings, budget = self._settings, self.budget(partition)
         silent = dict.fromkeys(self._silent_hosts.hosts(), 1)
-        busy = {host: 0 if host in silent else slot.room for slot in work.slots.values() for host in slot.hosts}
+        # A silent host has the one under way; of a slot that hosts share nobody knows whose it is, and it may never be empty.
+        busy = {
+            host: slot.room if host not in silent else min(1, slot.room) if len(slot.hosts) > 1 else 0
+            for slot in work.slots.values()
+            for host in slot.hosts
+        }
         rooms = silent | busy
         self._learn_numbers(partition, rooms)
         found = [(self._numbers.get(host, (-1, 0)), room) for host, room in rooms.items()]
