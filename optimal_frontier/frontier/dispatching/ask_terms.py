@@ -115,14 +115,10 @@ class AskTerms:
     def ask(self, work: Exchange, partition: int) -> Ask:
         """Return what is asked of a partition, but for the number of requests."""
         settings, budget = self._settings, self.budget(partition)
-        silent = dict.fromkeys(self._silent_hosts.hosts(), 1)
-        # A silent host has the one under way; of a slot that hosts share nobody knows whose it is, and it may never be empty.
-        busy = {
-            host: slot.room if host not in silent else min(1, slot.room) if len(slot.hosts) > 1 else 0
-            for slot in work.slots.values()
-            for host in slot.hosts
-        }
-        rooms = silent | busy
+        rooms = {host: int(host not in work.under_way) for host in self._silent_hosts.hosts()}
+        for slot in work.slots.values():
+            # It may be shared with other hosts, who may fill it for ever: that a silent one has a request there it does not say.
+            rooms |= {host: min(slot.room, rooms.get(host, slot.room)) for host in slot.hosts}
         self._learn_numbers(partition, rooms)
         found = [(self._numbers.get(host, (-1, 0)), room) for host, room in rooms.items()]
         room = {number: room for (of, number), room in found if of == partition}

@@ -420,6 +420,7 @@ class Courier:
             carried.add(new)
             carried.want = 0 if self._stopping else new.want
             carried.slots, carried.per_host = new.slots, new.per_host
+            carried.under_way = self._leases.of_hosts(self.dispatcher.recent.silent_hosts.hosts())
             carried.is_last = self._stopping
             if now >= heartbeat:
                 carried.renewals = list({id(lease): lease for lease in (*carried.renewals, *self._leases.all())}.values())

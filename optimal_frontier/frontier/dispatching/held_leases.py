@@ -41,6 +41,11 @@ class HeldLeases:
         """Return all leases that are held."""
         return list(self._live.values())
 
+    def of_hosts(self, hosts: Iterable[str]) -> set[str]:
+        """Return those of some hosts of which leases are held."""
+        wanted = set(hosts)
+        return {lease.handout.host for lease in self._live.values() if lease.handout.host in wanted} if wanted else wanted
+
     def take(self, handouts: Iterable[Handout]) -> None:
         """Hold the leases of handouts."""
         for handout in handouts:

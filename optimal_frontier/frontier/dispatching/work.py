@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -109,6 +110,8 @@ class Exchange:
         Slots of the downloader that are not free.
     per_host : int
         Most requests to any host; 0: no limit.
+    under_way : set of str
+        Hosts of which this process holds leases, as far as they take one request at a time.
     draws : Counter
         Fetches that were not dispatched, by host.
     holds : list of (str, float)
@@ -141,6 +144,7 @@ class Exchange:
     want: int = 0
     slots: Mapping[str, SlotRoom] = field(default_factory=dict)
     per_host: int = 0
+    under_way: AbstractSet[str] = frozenset()
     draws: Counter[str] = field(default_factory=Counter)
     holds: list[tuple[str, float]] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)

@@ -18,6 +18,7 @@ from optimal_frontier.frontier.dispatching import acknowledged
 from optimal_frontier.frontier.dispatching import courier as module
 from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease, Outcome, SlotRoom, Start
+from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.state.messages import KEEP, Announcement, Handout, Observation
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import Row
@@ -59,6 +60,7 @@ class FakeDispatcher:
         self.reconnects = 0
         self.first_visits = self.arrived = 0
         self.settings = settings_of()
+        self.recent = Recent()
 
     @property
     def last(self) -> Exchange:
@@ -246,6 +248,23 @@ def test_what_is_announced_of_a_page_under_way_is_said_again(courier, fake, monk
     courier.add([said])
     eventually(lambda: not fake.answers)
     assert [exchange.pages for _, exchange in fake.exchanges if exchange.pages] == [[said], [said]]
+
+
+def test_it_is_said_of_which_silent_hosts_something_is_under_way(courier, fake):
+    """Whatever their slots say: plain Frontera has none."""
+    fake.answers = [lambda _: Outcome(handouts=[handout(1)], wait=0.0)]
+    courier.ask(2, {}, 0)
+    eventually(lambda: courier.live == 1)
+    courier.add([page_of("a/2")])
+    eventually(lambda: fake.exchanges[-1][1].pages)
+    assert not fake.last.under_way
+    for _ in range(3):
+        fake.recent.silent_hosts.after("a", "TimeoutError", 0.0, 0.0)
+    courier.add([page_of("a/3")])
+    eventually(lambda: fake.last.under_way == {"a"})
+    courier.observe(ended(1))
+    eventually(lambda: fake.last.ended)
+    assert not fake.last.under_way
 
 
 def test_flags_go_with_their_observation(courier, fake):
