@@ -26,6 +26,8 @@ from optimal_frontier.state.visit_notes import change_fields, note_calls
 #: Pages of one script call, so that none blocks the server for long; and of one that has more to do for each.
 BATCH: Final = 64
 HEAVY_BATCH: Final = 32
+#: Seconds of its budget that a partition saves up, for a crawler whose round trips are short.
+BUCKET_S: Final = 0.1
 #: Hosts of whose room one call tells, those that have least: a script looks past those that are full.
 MOST_ROOMS: Final = 512
 #: Stands for "no time", microseconds.
@@ -145,6 +147,8 @@ class Ask:
         What the caller knows of the server.
     drawn : int
         Fetches that were no dispatch (redirects, retries, robots.txt), for which the budget pays first, below zero if need be.
+    depth : float
+        Seconds of the budget that are saved up at most until they are asked for.
     """
 
     n: int
@@ -158,6 +162,7 @@ class Ask:
     awaited: float = 0.0
     belief: Belief = NO_BELIEF
     drawn: int = 0
+    depth: float = BUCKET_S
 
     @property
     def most(self) -> int:
@@ -165,22 +170,22 @@ class Ask:
         return HEAVY_BATCH if self.share >= 1.0 else BATCH
 
 
-def bucket_of(budget: float) -> float:
-    """Return how many fetches a budget (1/s) may save up: those of a tenth of a second, or one and what comes while it waits to be used.
+def bucket_of(budget: float, depth: float = BUCKET_S) -> float:
+    """Return how many fetches a budget (1/s) may save up: those of ``depth`` seconds, or one and what comes while it waits to be used.
 
     Examples
     --------
-    >>> bucket_of(100.0), bucket_of(5.0), bucket_of(0.1)
-    (10.0, 1.5, 1.01)
+    >>> bucket_of(100.0), bucket_of(100.0, 0.3), bucket_of(5.0), bucket_of(0.1)
+    (10.0, 30.0, 1.5, 1.01)
     """
-    return max(0.1 * budget, min(1.9, 1.0 + 0.1 * budget))
+    return max(depth * budget, min(1.9, 1.0 + BUCKET_S * budget))
 
 
 def dispatch_call(partition: int, ask: Ask) -> Call:
     """Return the call that hands out requests; `parse_dispatch` reads its reply."""
     paced = ask.host_delay, ask.host_period, ask.awaited
     counts = min(ask.n, ask.most), ask.per_host, ask.drawn
-    said = _ASK.pack(*counts, ask.lease, ask.budget, bucket_of(ask.budget), ask.share, *paced, *ask.belief)
+    said = _ASK.pack(*counts, ask.lease, ask.budget, bucket_of(ask.budget, ask.depth), ask.share, *paced, *ask.belief)
     room = ask.room.items() if len(ask.room) <= MOST_ROOMS else heapq.nsmallest(MOST_ROOMS, ask.room.items(), lambda told: told[1])
     return Call(partition, "dispatch", [said, b"".join(_ROOM.pack(host, max(0, left)) for host, left in room)])
 
@@ -272,9 +277,11 @@ def hold_call(partition: int, host: str, seconds: float, belief: Belief = NO_BEL
     return Call(partition, "shut_hosts", [_ASKS.pack(belief.expected, belief.within, True), host, _SHUT.pack(seconds * 1e6, 0.0, 0.0)])
 
 
-def draw_call(partition: int, budget: float, fetches: int, lease: float = 15.0, belief: Belief = NO_BELIEF) -> Call:
-    """Return the call that pays for fetches that are no dispatch; ``lease`` is that of the dispatches, seconds."""
-    ask = Ask(0, lease=lease, budget=budget, belief=belief._replace(run=0.0), drawn=fetches)
+def draw_call(
+    partition: int, budget: float, fetches: int, lease: float = 15.0, belief: Belief = NO_BELIEF, depth: float = BUCKET_S
+) -> Call:
+    """Return the call that pays for fetches that are no dispatch; ``lease`` and ``depth`` are those of the dispatches, seconds."""
+    ask = Ask(0, lease=lease, budget=budget, depth=depth, belief=belief._replace(run=0.0), drawn=fetches)
     return dispatch_call(partition, ask)._replace(beside=count_calls(partition, {"extra_fetches": fetches}))
 
 

@@ -30,6 +30,15 @@ def test_the_bucket_holds_a_tenth_of_a_second_and_at_least_one(space: TimedNames
     assert len(space.dispatch(64, budget=budget)) == depth
 
 
+def test_the_bucket_is_as_deep_as_it_is_asked_to_be(space: TimedNamespace) -> None:
+    """Also where fetches that are no dispatch are paid first."""
+    fill(space)
+    space.dispatch(1, budget=50.0)
+    space.advance(1000.0)
+    space.run([draw_call(0, 50.0, 3, depth=0.4)])
+    assert len(space.dispatch(64, budget=50.0, depth=0.4)) == 17
+
+
 def test_an_empty_bucket_says_when_it_has_one_again(space: TimedNamespace) -> None:
     fill(space)
     assert len(space.dispatch(5, budget=4.0)) == 1

@@ -14,7 +14,7 @@ from optimal_frontier.frontier.judging.silent_hosts import SilentHosts
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import Handout
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.partition import NO_BELIEF, Ask, Belief, bucket_of
+from optimal_frontier.state.partition import BUCKET_S, NO_BELIEF, Ask, Belief, bucket_of
 from optimal_frontier.state.published import Published
 
 #: Seconds between two looks at how many pages wait for their first visit.
@@ -25,6 +25,11 @@ SOON_PLANS: Final = 3.0
 _CLOSING_SHARE: Final = 0.5
 #: Budget of a partition that has no share by the last plan, as a share of CRAWL_RATE: 0 would be no limit.
 _LEAST_SHARE: Final = 1e-9
+#: What comes in during so many round trips is saved up where that is more than usual, and the share of the last one in how long they take.
+_TRIPS: Final = 2.0
+_LAST_TRIP: Final = 0.2
+#: Longest round trip that counts, seconds: what is saved up in an outage is not spent at once.
+_LONGEST_TRIP_S: Final = 0.5
 #: Hosts whose numbers are remembered.
 _MOST_HOSTS: Final = 100_000
 
@@ -75,6 +80,7 @@ class AskTerms:
         self._watch = watch
         self._lease_s = lease_s
         self._silent_hosts = silent_hosts
+        self._trip_s = 0.0
         self._partitions: Sequence[KnownPartition] = []
         self._numbers: dict[str, tuple[int, int]] = {}
         #: Hosts without a number, until pages are added.
@@ -96,6 +102,15 @@ class AskTerms:
         """Mean seconds between two starts to a host; 0: no limit."""
         rate = self._settings.host_max_rate
         return 0.0 if rate is None else 1.0 / rate
+
+    @property
+    def depth_s(self) -> float:
+        """Seconds of a budget that are saved up, so that nothing is lost to the way to a server that is far away."""
+        return max(BUCKET_S, _TRIPS * self._trip_s)
+
+    def note_trip(self, seconds: float) -> None:
+        """Note how long a round trip took."""
+        self._trip_s += _LAST_TRIP * (min(seconds, _LONGEST_TRIP_S) - self._trip_s)
 
     def belief(self, partition: int) -> Belief:
         """Return within what bounds a partition's clock is believed."""
@@ -125,7 +140,12 @@ class AskTerms:
         share = self._first_visit_share(partition, budget)
         awaited = self._lease_s if self.pause_s > 0 else 0.0
         belief = self.belief(partition)
-        return Ask(0, work.per_host, self._lease_s, budget, share, settings.host_delay, self.host_period, room, awaited, belief)
+        paced = settings.host_delay, self.host_period
+        return Ask(0, work.per_host, self._lease_s, budget, share, *paced, room, awaited, belief, depth=self.depth_s)
+
+    def look(self, partition: int) -> Ask:
+        """Return what is asked of a partition of which nothing is wanted."""
+        return Ask(0, lease=self._lease_s, budget=self.budget(partition), belief=self.belief(partition), depth=self.depth_s)
 
     def _learn_numbers(self, partition: int, hosts: Iterable[str]) -> None:
         """Look up the numbers of hosts of which this process was handed out nothing yet; unknown ones are asked for once."""
@@ -150,7 +170,7 @@ class AskTerms:
     def most_at_once(self, partition: int) -> int:
         """Return how many fetches the bucket of a partition can hold."""
         budget = self.budget(partition)
-        return int(bucket_of(budget)) if budget > 0 else sys.maxsize
+        return int(bucket_of(budget, self.depth_s)) if budget > 0 else sys.maxsize
 
     def token_s(self, partition: int) -> float:
         """Return the seconds that the budget of a partition takes for a fetch."""

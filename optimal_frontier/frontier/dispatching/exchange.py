@@ -39,7 +39,6 @@ from optimal_frontier.state.partition import (
     FULL_PATTERN,
     NEW,
     REPLACED,
-    Ask,
     Dispatched,
     add_calls,
     count_calls,
@@ -247,6 +246,7 @@ class Dispatcher:
         asked = self._ask(pipeline, work, outcome)
         self._sent = local_clock()
         pipeline.run(self.namespace)
+        self.terms.note_trip(local_clock() - self._sent)
         outcome.is_other_server = self.watch is not None and (self.watch.is_behind or self.watch.is_doubted)
         if outcome.is_other_server and self.pause_s > 0:
             self._give_back(work, outcome)
@@ -338,7 +338,8 @@ class Dispatcher:
             pipeline.add(count_calls(0, work.counters))
         for partition, hosts in grouped(work.draws, of).items():
             fetches = sum(work.draws[host] for host in hosts)
-            pipeline.add([draw_call(partition, self.terms.budget(partition), fetches, self.lease_s, self.terms.belief(partition))])
+            terms = self.terms.budget(partition), fetches, self.lease_s, self.terms.belief(partition), self.terms.depth_s
+            pipeline.add([draw_call(partition, *terms)])
         if self.watch is not None:
             if time.monotonic() < self._quiet_until:
                 outcome.turns += work.turns
@@ -413,8 +414,7 @@ class Dispatcher:
                 def read(replies: list[Any], partition: int = partition) -> None:
                     self._note(partition, [parse_dispatch(partition, reply) for reply in replies], outcome)
 
-                ask = Ask(0, lease=self.lease_s, budget=self.terms.budget(partition), belief=self.terms.belief(partition))
-                pipeline.add([dispatch_call(partition, ask)], read)
+                pipeline.add([dispatch_call(partition, self.terms.look(partition))], read)
         return looked
 
     def _ask_for(self, pipeline: _Pipeline, partition: int, want: int, work: Exchange, outcome: Outcome) -> None:
