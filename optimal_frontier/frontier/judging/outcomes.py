@@ -43,10 +43,12 @@ GONE: Final = frozenset({"404", "410"})
 #: Endings that say "not allowed": asked again more than half an hour later.
 _REFUSED: Final = frozenset({"IgnoreRequest", ROBOTS})
 
-# Names of exceptions, those of Twisted and those that Scrapy has since 2.14.
+# Names of exceptions: those of Twisted, those that Scrapy has since 2.14, and those of Python, requests, httpx and aiohttp, by which plain
+# Frontera is told.
 _NAMED: Final = {
     **dict.fromkeys(("TimeoutError", "TCPTimedOutError", "UserTimeoutError", "DownloadTimeoutError"), "timeout"),
-    **dict.fromkeys(("DNSLookupError", "UnknownHostError", "CannotResolveHostError"), "dns"),
+    **dict.fromkeys(("ConnectTimeout", "ReadTimeout", "ServerTimeoutError", "ConnectionTimeoutError", "SocketTimeoutError"), "timeout"),
+    **dict.fromkeys(("DNSLookupError", "UnknownHostError", "CannotResolveHostError", "gaierror", "ClientConnectorDNSError"), "dns"),
     **dict.fromkeys(
         (
             "ConnectError",
@@ -58,7 +60,15 @@ _NAMED: Final = {
             "ConnectionClosed",
             "ConnectionDone",
             "ConnectionLost",
+            "ConnectionAbortedError",
             "ConnectionError",
+            "BrokenPipeError",
+            "URLError",
+            "RemoteDisconnected",
+            "ReadError",
+            "RemoteProtocolError",
+            "ClientConnectorError",
+            "ServerDisconnectedError",
             "NoRouteError",
             "SSLError",
             "TunnelError",
