@@ -335,7 +335,7 @@ def test_a_host_that_does_not_answer_is_left_alone(start: Start) -> None:
             break  # a is left alone
         for request in given:
             if "a.example" in request.url:
-                time.sleep(0.02)
+                time.sleep(0.02)  # a host that is silent for no time is left alone for none
                 manager.request_error(request, "TimeoutError")
                 failed += 1
             else:

@@ -31,7 +31,7 @@ class Recent:
     moves : Moves
         Where permanent redirects lead.
     silent_hosts : SilentHosts
-        Hosts that do not answer; the courier's thread reads them, too.
+        Hosts that do not answer; the courier's thread lists them, too.
     sources : SourceWorths
         What sources of signals are worth.
     templates : TemplateEvents

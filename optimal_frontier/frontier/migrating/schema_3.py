@@ -162,7 +162,7 @@ def _pages(namespace: Namespace, chunk: int, known: _Known) -> Iterator[Line | N
         is_stated = slot // 8 < len(stated_bits) and stated_bits[slot // 8] >> (7 - slot % 8) & 1
         try:
             yield _page(slot, one, (record, memory, cause or b""), known, is_stated=bool(is_stated))
-        except Exception:  # whatever became of it
+        except Exception:  # its record or columns may be damaged in any way: it is counted, and the others are taken over
             yield None
 
 

@@ -95,7 +95,7 @@ def test_a_process_that_ends_without_closing_takes_the_end_of_its_server_for_no_
 import atexit, logging, pathlib, sys, time
 from clocked_namespace import settings_of
 from optimal_frontier.frontier.dispatching.session import Session
-atexit.register(time.sleep, 0.5)  # after all else
+atexit.register(time.sleep, 0.5)  # the last to run: time for the courier to do what it must not
 logging.basicConfig(level=logging.INFO)
 Session(settings_of(REDIS_URL="embedded"), pathlib.Path(sys.argv[1]), "first", lambda: None)
 """
