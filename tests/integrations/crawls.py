@@ -276,6 +276,12 @@ class State:
         return counts.get("dispatched", 0) - counts.get("ended", 0) - counts.get("leases_expired", 0)
 
     @property
+    def lease_ends(self) -> list[float]:
+        """When the leases of the first partition run out, seconds since the epoch."""
+        scores = map(float, self.namespace.command("ZRANGE", self.key("q"), 0, -1, "WITHSCORES")[1::2])
+        return [score / 1e6 for score in scores if score % 2 == 1]
+
+    @property
     def counts(self) -> dict[str, int]:
         """The counters."""
         return self.namespace.counts()
