@@ -127,14 +127,16 @@ def test_what_would_be_put_aside_as_damaged_stays_in_memory(crawl: Crawler, stat
                 yield Request(SITE + "/static/1", meta={"redirect_urls": "none"})
                 yield Request(SITE + "/static/2", meta={"retry_times": 1.0})
                 yield Request(SITE + "/static/3", cookies=[])
+                yield Request(SITE + "/static/4", meta={"redirect_times": None})
+                yield Request(SITE + "/static/5", meta={"download_slot": None})
     """
     with crawl(spider) as running:
-        running.until(lambda: len({line["url"] for line in running.record}) == 4)
+        running.until(lambda: len({line["url"] for line in running.record}) == 6)
         running.stop()
     assert running.log.count("cannot be stored (its scrapy_request priority is of type bool)") == 1
     assert "is put aside" not in running.log
-    assert running.stats["optimal_frontier/unstorable"] == 3
-    assert state.counts["pages"] == 1
+    assert running.stats["optimal_frontier/unstorable"] == 4
+    assert state.counts["pages"] == 2
 
 
 @pytest.mark.parametrize("made", ["str(crc32(request.url.encode())).encode()[-4:]", "b'fingerprint of ' + request.url.encode()"])

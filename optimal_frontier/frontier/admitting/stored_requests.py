@@ -14,16 +14,17 @@ from optimal_frontier.state.records import REQUEST, REQUEST_CLASS, is_class
 
 _METHOD: Final = re.compile(r"[A-Za-z][A-Za-z-]{0,19}")
 _TEXT: Final = (str, bytes)
+_NOTHING: Final = type(None)
 _LONGEST_URL: Final = 65_536
 _LONGEST_NAME: Final = 1000
 #: Names in Scrapy's meta with which our code, or a middleware of Scrapy's, counts.
 _META: Final[Mapping[str, tuple[type, ...]]] = {
     "depth": (int,),
-    "download_latency": (int, float),
-    "download_slot": (str,),
+    "download_latency": (int, float, _NOTHING),
+    "download_slot": (str, _NOTHING),
     "redirect_reasons": (list, tuple),
     "redirect_times": (int,),
-    "redirect_ttl": (int,),
+    "redirect_ttl": (int, _NOTHING),
     "redirect_urls": (list, tuple),
     "retry_times": (int,),
     "source_for": (list, tuple),
@@ -33,7 +34,7 @@ _META: Final[Mapping[str, tuple[type, ...]]] = {
 _REQUEST: Final[Mapping[str, tuple[type, ...]]] = {
     "cb_kwargs": (dict,),
     "priority": (int, float),
-    "flags": (list, tuple),
+    "flags": (list, tuple, _NOTHING),
     "dont_filter": (bool,),
     "encoding": (str,),
     "rule": (int,),
@@ -95,14 +96,14 @@ def is_method(text: str) -> bool:
 def _fault_of_parts(record: Mapping[Any, Any]) -> str:
     method = record.get("method", "GET")
     if method != "GET" and not is_method(method.decode("latin-1") if isinstance(method, bytes) else method):
-        return "its method is none"
+        return "its method is no HTTP method"
     for name, value in (record.get("headers") or {}).items():
         values = value if isinstance(value, list | tuple) else [value]
         if not isinstance(name, _TEXT) or not all(one is None or isinstance(one, (*_TEXT, int)) for one in values):
-            return "its headers are none"
+            return "its headers are no headers"
     cookies = record.get("cookies") or {}
     if not isinstance(cookies, dict) and not all(isinstance(cookie, dict) for cookie in cookies):
-        return "its cookies are none"
+        return "its cookies are no cookies"
     return ""
 
 
@@ -123,10 +124,10 @@ def _fault_of_meta(meta: Mapping[Any, Any]) -> str:
     if not rest:
         return ""
     if not all(isinstance(name, str) for name in rest.get("cb_kwargs") or {}):
-        return "its cb_kwargs are none"
+        return "the names of its cb_kwargs are no texts"
     name = rest.get(REQUEST_CLASS)
     if name and not (is_class(name) and name.isprintable() and len(name) <= _LONGEST_NAME):
-        return "its class is none"
+        return "its class has no name of a class"
     if not all(isinstance(name, str) for name in rest.get("state") or {}):
         return "the state of its class is none"
     if not math.isfinite(rest.get("priority") or 0):
@@ -149,7 +150,7 @@ def _is_name(value: object) -> bool:
 def _wrong_type(part: Mapping[Any, Any], types: Mapping[str, tuple[type, ...]], where: str) -> str:
     for name, value in part.items():
         expected = types.get(name)
-        if expected is None or value is None:
+        if expected is None:
             continue
         if not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected):
             return f"its {where}{name} is of type {type(value).__name__}"

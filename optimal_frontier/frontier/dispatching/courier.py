@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from optimal_frontier.errors import OptimalFrontierError, StateForbiddenError, StateUnavailableError
+from optimal_frontier.frontier.admitting.addresses import shown
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.admitting.traps import TrapLog
 from optimal_frontier.frontier.dispatching.acknowledged import Acknowledged, Renewal
@@ -286,7 +287,7 @@ class Courier:
         for lease in [lease for lease in self._leases.all() if now - lease.handout.received > self._longest_s]:
             self.lost.append(lease.handout)
             self._end(lease.handout)
-            logger.warning("no result of %s came within %g s: it is due again", lease.handout.record["url"], self._longest_s)
+            logger.warning("no result of %s came within %g s: it is due again", shown(lease.handout.record["url"]), self._longest_s)
 
     def _run_to_the_end(self) -> None:
         try:
@@ -392,10 +393,12 @@ class Courier:
 
     def _leave(self, carried: Exchange, outcome: Outcome) -> None:
         """Give every lease back."""
-        for moving in carried.moves:
-            self._end(moving.move.observation.handout)
-        self._leases.take(outcome.handouts)
-        self.dispatcher.leave(self._leases.all(), [*outcome.never, *self._leases.unused()])
+        with self._condition:
+            for moving in carried.moves:
+                self._end(moving.move.observation.handout)
+            self._leases.take(outcome.handouts)
+            leases, never = self._leases.all(), [*outcome.never, *self._leases.unused()]
+        self.dispatcher.leave(leases, never)
 
     def _fail(self, error: OptimalFrontierError) -> None:
         with self._condition:

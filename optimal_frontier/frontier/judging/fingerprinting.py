@@ -11,6 +11,7 @@ from optimal_frontier.detection.content import Response
 from optimal_frontier.detection.fingerprint import take
 from optimal_frontier.detection.recipe import Recipe, load_function, make_recipe
 from optimal_frontier.errors import ConfigurationError, InvalidProblemError
+from optimal_frontier.frontier.admitting.addresses import shown
 from optimal_frontier.settings import PREFIX, FrontierSettings, PageRule
 from optimal_frontier.settings.contents import KINDS
 
@@ -115,12 +116,16 @@ class Fingerprinting:
                 raise
             if way.recipe not in self._told:
                 self._told.add(way.recipe)
-                logger.exception("%s failed on %s; visits on which it fails say nothing about a change (logged once)", way.recipe.kind, url)
+                logger.exception(
+                    "%s failed on %s; visits on which it fails say nothing about a change (logged once)", way.recipe.kind, shown(url)
+                )
             return Fingerprint(None, way.tag, way.distance, {FAILED: 1})
         if missed and way.recipe not in self._told:
             self._told.add(way.recipe)
             logger.warning(
-                "nothing on %s is what is to be included, %s: all of such pages counts (logged once)", url, ", ".join(way.recipe.include)
+                "nothing on %s is what is to be included, %s: all of such pages counts (logged once)",
+                shown(url),
+                ", ".join(way.recipe.include),
             )
         return Fingerprint(digest, way.tag, way.distance, {MISSED: 1} if missed else _NOTHING, is_summed)
 

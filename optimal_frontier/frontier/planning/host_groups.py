@@ -53,17 +53,16 @@ def host_groups(
     hosts : int
         How many there are.
     partitions : ndarray of int (hosts,), optional
-        Of which partition each is: a crawler that does not serve it adds nothing. Hosts that nobody serves count as if none did more.
+        Of which partition each is: a crawler that does not serve it adds nothing. Hosts that nobody serves are limited by no downloader.
     """
     crawlers = told or [DownloaderLimits(1.0 / settings.slot_period if settings.slot_period > 0 else 0.0)]
     group = np.arange(hosts)
     members: dict[int, set[int]] = {}
     for crawler in crawlers:
         for slot in crawler.slots:
-            known = sorted({numbers[host] for host in slot.hosts if host in numbers})
-            together = set(known).union(*(members[group[host]] for host in known if group[host] in members))
-            for old in {int(group[host]) for host in known}:
-                members.pop(old, None)
+            known = {numbers[host] for host in slot.hosts if host in numbers}
+            old = {int(group[host]) for host in known}
+            together = known.union(*(members.pop(first) for first in old if first in members))
             if together:
                 members[min(together)] = together
                 group[list(together)] = min(together)
@@ -76,15 +75,15 @@ def host_groups(
     if np.isinf(default).all() and math.isinf(paced) and not members:
         return HostGroups(group, None)
     capacity = np.minimum(default, min(paced, UNLIMITED))
-    for first, together in members.items():
-        admitted = 0.0
-        for crawler, served in zip(crawlers, serves, strict=True):
-            rates, of_slots = 0.0, set()
-            for slot in crawler.slots:
-                mine = {numbers[host] for host in slot.hosts if host in numbers} & together
-                rates += slot.rate if mine else 0.0
-                of_slots |= mine
-            others = sum(bool(served[host]) for host in together - of_slots)
-            admitted += rates + (crawler.default or math.inf) * others if others else rates
-        capacity[first] = min(admitted or math.inf, paced * len(together), UNLIMITED)
+    firsts, admitted = list(members), np.zeros(hosts)
+    for crawler, served in zip(crawlers, serves, strict=True):
+        others = served.copy()
+        for slot in crawler.slots:
+            known = {numbers[host] for host in slot.hosts if host in numbers}
+            others[list(known)] = False
+            admitted[group[list(known)[:1]]] += slot.rate
+        apart = np.bincount(group[others], minlength=hosts)
+        admitted[apart > 0] += (crawler.default or math.inf) * apart[apart > 0]
+    admitted[admitted == 0] = math.inf
+    capacity[firsts] = np.minimum(admitted[firsts], np.minimum(paced * np.bincount(group, minlength=hosts)[firsts], UNLIMITED))
     return HostGroups(group, capacity)

@@ -352,7 +352,9 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
         except Exception:
             if not self._warned_result:
                 self._warned_result = True
-                logger.exception("the result of %s could not be judged, and counts as a failure (logged once)", handout.record["url"])
+                logger.exception(
+                    "the result of %s could not be judged, and counts as a failure (logged once)", shown(handout.record["url"])
+                )
         return self._judged(handout, failed_visit(DROPPED, time.monotonic()))
 
     def _plain_visit(self, lent: Lent, response: Any) -> Visit:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from w3lib.util import to_bytes
 
 from optimal_frontier.detection import parse_lastmod
-from optimal_frontier.frontier.admitting.addresses import refusal_of
+from optimal_frontier.frontier.admitting.addresses import refusal_of, shown
 from optimal_frontier.frontier.admitting.hosts import SeenHosts, host_of
 from optimal_frontier.frontier.admitting.known_pages import KnownPages
 from optimal_frontier.frontier.admitting.pages import moved_record, new_page, stated_importance
@@ -211,5 +211,5 @@ class RequestPages:
             if name not in self._warned:
                 self._warned.add(name)
                 said = "meta[%r] = %r of %s: %s; it is ignored (further ones are ignored without a word)"
-                logger.warning(said, name, value, request.url, error)
+                logger.warning(said, name, value, shown(request.url), error)
             return None

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from optimal_frontier.frontier.admitting.addresses import shown
 from optimal_frontier.frontier.judging.validators import Validators
 from optimal_frontier.integrations.frontera.requests import CONDITIONS
 from optimal_frontier.integrations.scrapy.compatibility import dummy_cache, http_cache
@@ -64,7 +65,7 @@ class ConditionalRequests:
         try:
             response = self._cache.storage.retrieve_response(self._spider, request)
         except Exception:  # of a storage of the user's, or a file that was cut short
-            logger.warning("Could not read the cache entry of %s", request.url, exc_info=True)
+            logger.warning("Could not read the cache entry of %s", shown(request.url), exc_info=True)
             return None
         if response is None or not is_last_judged(response):
             return None
@@ -79,4 +80,4 @@ class ConditionalRequests:
             if self._cache.policy.should_cache_request(request) and self._cache.policy.should_cache_response(response, request):
                 self._cache.storage.store_response(self._spider, request, response)
         except Exception:  # of a storage of the user's, or a disk that is full: the page is here all the same
-            logger.warning("Could not write the cache entry of %s", request.url, exc_info=True)
+            logger.warning("Could not write the cache entry of %s", shown(request.url), exc_info=True)

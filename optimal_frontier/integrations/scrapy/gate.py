@@ -48,7 +48,7 @@ class Gate:
         """Whether nothing stored may be handed out."""
         is_shut = self.is_held or self._is_starting or self._requests.gated > 0
         if not is_shut:
-            self._shut_at = 0.0
+            self._shut_at, self._has_warned = 0.0, False
         elif not self._shut_at:
             self._shut_at = time.monotonic()
         elif self._requests.gated and not self._has_warned and time.monotonic() > self._shut_at + SHUT_S:

@@ -34,8 +34,10 @@ class HeldPages:
         self._next_line = 0.0
 
     def hold(self, handout: Handout, name: str) -> Observation | None:
-        """Return the observation of a page that lacks ``name``, one of `needs_of`; None: it fails, as it is forgotten afterwards."""
+        """Return the observation of a page that lacks ``name``, one of `needs_of`; None: it is not held, so the scheduler makes it fail."""
         observation = hold(handout)
+        if observation is None:
+            return None
         if not self._untold:
             self._next_line = max(self._next_line, time.monotonic() + FIRST_LINE_S)
         self._counts[name] += 1

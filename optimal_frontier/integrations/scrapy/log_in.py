@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from scrapy import Request
 
+from optimal_frontier.frontier.admitting.addresses import shown
 from optimal_frontier.frontier.judging.outcomes import BLOCKED
 from optimal_frontier.integrations.scrapy.compatibility import (
     breathe,
@@ -99,7 +100,7 @@ class LogIn:
                 if local.session < self.session or not local.is_repeated:
                     return
             if not self.is_under_way:
-                self._begin(f"{request.url} is not logged in")
+                self._begin(f"{shown(request.url)} is not logged in")
 
     def _refuse_page(self, lease: Lease) -> None:
         page = lease.handout.page
@@ -112,11 +113,13 @@ class LogIn:
             # It may be this page alone that the account does not get.
             self._refused.add(page)
             lease.error = BLOCKED
-            logger.warning("%s is not logged in right after a log-in; this counts as a failure of the page", lease.handout.record["url"])
+            logger.warning(
+                "%s is not logged in right after a log-in; this counts as a failure of the page", shown(lease.handout.record["url"])
+            )
             return
         self._refused.add(page)
         lease.is_given_back = True
-        self._begin(f"{lease.handout.record['url']} is not logged in")
+        self._begin(f"{shown(lease.handout.record['url'])} is not logged in")
 
     def note_good(self, lease: Lease) -> None:
         """Note a visit that was good."""

@@ -20,6 +20,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
 from optimal_frontier.errors import OptimalFrontierError
+from optimal_frontier.frontier.admitting.addresses import shown
 from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.dispatching.progress_line import ProgressLog
 from optimal_frontier.frontier.dispatching.session import Session
@@ -350,7 +351,7 @@ class OptimalScheduler(BaseScheduler):
         try:
             self._manager.request_error(frontier_request, "IgnoreRequest")
         except Exception:  # of a Frontera middleware of the user's
-            logger.error("Frontera's manager could not take in %s", frontier_request.url, exc_info=True)
+            logger.error("Frontera's manager could not take in %s", shown(frontier_request.url), exc_info=True)
         if HANDOUT in frontier_request.meta:  # or a middleware kept it from the backend
             self.backend.request_error(frontier_request, "IgnoreRequest")
 
@@ -441,7 +442,7 @@ class OptimalScheduler(BaseScheduler):
                 self._manager.request_error(request, error)
                 self.stats.inc_value(f"optimal_frontier/failed/{error}")
         except Exception:  # of a Frontera middleware of the user's
-            logger.error("Frontera's manager could not take in %s", request.url, exc_info=True)
+            logger.error("Frontera's manager could not take in %s", shown(request.url), exc_info=True)
         if HANDOUT in request.meta:  # or a middleware kept it from the backend
             self.backend.request_error(request, error or DROPPED)
         self._count(observation)

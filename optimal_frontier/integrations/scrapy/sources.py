@@ -154,7 +154,7 @@ class Sources:
             logger.debug("%s cannot be read: %r", url, error)
             source = None
         if source is None:
-            self._warn_once("unreadable", "%s is neither a sitemap nor a feed that can be read; it announces nothing", url)
+            self._warn_once("unreadable", "%s is neither a sitemap nor a feed that can be read; it announces nothing", shown(url))
             return None
         if source.limit:
             self._trap("source", url, 1)
