@@ -36,7 +36,7 @@ def clock_facts(reading: PageReading, settings: FrontierSettings) -> dict[str, A
     (``seen``), and those of them that saw a change (``changed``).
     """
     row, stored = reading.row, reading.clocks
-    is_free = row.visits > 0 and row.min_interval < row.max_interval and row.flags & (HUB | TIMED) == 0
+    is_free = row.visits > 0 and not row.is_pinned and row.flags & (HUB | TIMED) == 0
     if not settings.has_clocks or row.host not in stored.hosts or not is_free:
         return None
     keys = group_keys([row.host], [row.directory], [row.pattern])[0].tolist()

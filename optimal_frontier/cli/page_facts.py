@@ -89,7 +89,7 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
     is_past = due is not None and due < reading.now and not reading.is_leased
     is_planned = "log_price" in published.fields
     waits = row.b == 0 and row.state not in (RETIRED, DONE) and not reading.is_leased
-    policy = "periodic" if row.min_interval >= row.max_interval else settings.policy
+    policy = "periodic" if row.is_pinned else settings.policy
     threshold = _exp(published.log_price_at(row.host, reading.log_price)) if is_planned else None
     marginal = at_rate_0 = None
     if used is not None and timed is None:

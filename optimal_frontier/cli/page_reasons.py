@@ -72,7 +72,7 @@ def _why_rate(reading: PageReading, facts: dict[str, Any], settings: FrontierSet
     interval, threshold = facts["interval"], facts["threshold"]
     every = duration(interval) + (" on average" if facts["policy"] == "poisson" else "")
     longest = row.max_interval * published.stretch
-    if row.min_interval >= row.max_interval:
+    if row.is_pinned:
         scaled = ", stretched because such intervals do not fit the budget" if published.stretch > 1 + _AT_BOUND else ""
         return f"Every {every}: pinned by RULES{scaled}."
     if threshold is None:

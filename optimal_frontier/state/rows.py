@@ -155,6 +155,11 @@ class Row(NamedTuple):
         return _HEAD.pack(*self)
 
     @property
+    def is_pinned(self) -> bool:
+        """The page is visited at a fixed interval: its shortest and its longest one are the same."""
+        return self.min_interval >= self.max_interval
+
+    @property
     def attempts(self) -> int:
         """Attempts that ended, good or bad."""
         return self.visits + self.failed

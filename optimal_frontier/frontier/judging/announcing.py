@@ -133,7 +133,7 @@ def after_signal(
     if row.state == RETIRED:
         at = now if row.visits == 0 else max(now, row.b / 1e6 + row.min_interval)
         return brought_back(row, at, SIGNALLED) if is_convinced else None
-    if row.failures or row.flags & _SETTLED or row.min_interval >= row.max_interval or row.l <= 0.0:
+    if row.failures or row.flags & _SETTLED or row.is_pinned or row.l <= 0.0:
         return None
     # Due now at the earliest: whoever is due since long ago goes before all others, and raises the price.
     since = max(now - row.b / 1e6, 0.0)

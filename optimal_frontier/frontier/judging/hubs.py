@@ -100,7 +100,7 @@ def after_links(observation: Observation, found: FoundLinks, published: Publishe
     else:
         return observation  # after a callback that raised, they are of all the time before it
     row = row._replace(flags=row.flags | HUB)
-    if row.min_interval < row.max_interval:
+    if not row.is_pinned:
         # A pinned page keeps its interval.
         # One that is looked at again soon is so at the latest then.
         plain = row._replace(flags=row.flags & ~CHECKED)

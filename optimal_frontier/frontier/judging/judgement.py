@@ -238,7 +238,7 @@ class Judgement:
     def _heard(self, row: Row) -> Heard:
         """What sources say of the page from now on, where its deadline goes by doubt."""
         signals = self.remembered.get("signals", self.handout.memory.signals)
-        is_apart = row.failures or row.flags & (TIMED | HUB | CHECKED) or row.min_interval >= row.max_interval
+        is_apart = row.failures or row.flags & (TIMED | HUB | CHECKED) or row.is_pinned
         if not signals or is_apart:
             return SILENCE
         rate = change_rate_of(row, self.context.published)
@@ -250,7 +250,7 @@ class Judgement:
         if timetable is not None and row.visits and not row.gone:
             page = self.republished or republished(timetable, handout.memory)
             return numbers_of_timed(page, row, handout.page, terms)
-        late = pinned_lateness(handout.row, row.b) if row.min_interval >= row.max_interval else 0.0
+        late = pinned_lateness(handout.row, row.b) if row.is_pinned else 0.0
         yielded = worth_of(handout.memory, terms.settings) if row.flags & HUB else 0.0
         return numbers_of(row, handout.page, terms, late=late, yielded=yielded, heard=heard)
 

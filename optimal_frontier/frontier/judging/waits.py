@@ -104,7 +104,7 @@ def numbers_of(
         return fixed(min(wait, longest))
     if row.flags & CHECKED:
         return fixed(shortest_wait(row))
-    if row.min_interval >= row.max_interval:
+    if row.is_pinned:
         return fixed(longest - min(max(late, 0.0), (1.0 - PINNED_SLACK) * longest))
     if published.number == 0:
         return Numbers(math.inf, 0.0, row.min_interval, longest)
@@ -127,7 +127,7 @@ def second_look_of(row: Row, terms: Terms, interval: float) -> float:
     inf for pages that are not given up, and for those of which such a look says nothing: see `exploration.second_look`.
     """
     published, rate = terms.published, change_rate_of(row, terms.published)
-    is_free = row.failures == 0 and row.flags & _APART == 0 and row.min_interval < row.max_interval
+    is_free = row.failures == 0 and row.flags & _APART == 0 and not row.is_pinned
     if not is_free or published.number == 0 or rate is None or terms.settings.objective != "freshness":
         return math.inf
     exploring = published.exploring
@@ -205,7 +205,7 @@ def counted_failures(row: Row) -> int:
 
 def shortest_wait(row: Row) -> float:
     """Return the least seconds from one visit to the next: half the interval of a pinned page, else the least interval."""
-    return row.min_interval * (PINNED_SLACK if row.min_interval >= row.max_interval else 1.0)
+    return row.min_interval * (PINNED_SLACK if row.is_pinned else 1.0)
 
 
 def pinned_lateness(before: Row, b: float) -> float:
@@ -267,7 +267,7 @@ def interval_of(row: Row, terms: Terms, yielded: float = 0.0, heard: Heard = SIL
     before the first plan."""
     published = terms.published
     longest = min(row.max_interval * published.stretch, FAR_S)
-    if row.min_interval >= row.max_interval:
+    if row.is_pinned:
         return longest
     if published.number == 0:
         return None
@@ -298,7 +298,7 @@ def intervals_of_rows(rows: Rows, rates: Floats, terms: Terms, yielded: Floats |
 
 def interval_of_judged(row: Row, terms: Terms) -> float | None:
     """Return the interval (s) that is in the numbers of a page that was just judged; None where these say something else."""
-    is_apart = row.state != ACTIVE or row.failures or row.flags & (CHECKED | TIMED | HELD) or row.min_interval >= row.max_interval
+    is_apart = row.state != ACTIVE or row.failures or row.flags & (CHECKED | TIMED | HELD) or row.is_pinned
     if is_apart or terms.published.number == 0 or terms.settings.policy == "poisson":
         return None
     return min(max(row.a + row.s * terms.log_price if row.s else row.a, row.e), row.l)

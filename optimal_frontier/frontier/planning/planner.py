@@ -26,7 +26,7 @@ from optimal_frontier.frontier.planning.crawl_solving import solve_crawl
 from optimal_frontier.frontier.planning.host_prices import packed_prices
 from optimal_frontier.frontier.planning.lock import LockLostError, PlannerLock
 from optimal_frontier.frontier.planning.publishing import LivePrice, Plan, plan_fields, shares_of
-from optimal_frontier.frontier.planning.rewriting import WRITTEN, given_up, is_displaced, moved_pages, written_rows
+from optimal_frontier.frontier.planning.rewriting import WRITTEN, given_up, is_displaced, moved_deadlines, written_rows
 from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.optimization.sweeps import in_order
 from optimal_frontier.scheduling.price_law import is_as_planned, lasting_log_price, log_price_towards, price_step
@@ -361,7 +361,7 @@ class Planner:
             if self.keeper is not None:
                 with clocks:
                     self.keeper.place(k, chosen, now)
-            at, rows = moved_pages(pages, chosen, terms, now, displaced[chosen - start], crawl.hubs[k].among(chosen))
+            at, rows = moved_deadlines(pages, chosen, terms, now, displaced[chosen - start], crawl.hubs[k].among(chosen))
             if self.keeper is not None:
                 self.keeper.settle(k, at)
             for name in ("a", "s", "e", "l"):

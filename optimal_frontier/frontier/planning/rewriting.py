@@ -96,8 +96,10 @@ def given_up(pages: Pages) -> int:
     return int(np.count_nonzero(are_given_up(pages.some(some, ("state", "visits", "failures", "flags", "a")))))
 
 
-def moved_pages(pages: Pages, at: Indices, terms: Terms, now: float, displaced: NDArray[np.bool_], yielded: Floats | None = None) -> Moved:
-    """Make numbers anew, and choose the pages that they move.
+def moved_deadlines(
+    pages: Pages, at: Indices, terms: Terms, now: float, displaced: NDArray[np.bool_], yielded: Floats | None = None
+) -> Moved:
+    """Make numbers anew, and choose the pages whose deadlines they move.
 
     Parameters
     ----------

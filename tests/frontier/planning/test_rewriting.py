@@ -6,7 +6,7 @@ import numpy as np
 
 from optimal_frontier.frontier.judging.waits import Terms, priced_numbers
 from optimal_frontier.frontier.planning.page_columns import Pages, find_medians
-from optimal_frontier.frontier.planning.rewriting import moved_pages
+from optimal_frontier.frontier.planning.rewriting import moved_deadlines
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import ACTIVE, CHECKED
@@ -49,8 +49,8 @@ def test_pages_are_chosen_alike_whether_they_stand_together_or_not() -> None:
     """A block that is looked at whole is not copied; the same pages are moved, to the same numbers."""
     pages = visited_pages(2000)
     everything, none = np.arange(2000), np.zeros(2000, bool)
-    whole = moved_pages(pages, everything, TERMS, NOW, none)
-    parts = [moved_pages(pages, everything[first::2], TERMS, NOW, none[first::2]) for first in (0, 1)]
+    whole = moved_deadlines(pages, everything, TERMS, NOW, none)
+    parts = [moved_deadlines(pages, everything[first::2], TERMS, NOW, none[first::2]) for first in (0, 1)]
     assert 500 < len(whole.at) < 1000
     at = np.concatenate([part.at for part in parts])
     order = np.argsort(at)
@@ -61,7 +61,7 @@ def test_pages_are_chosen_alike_whether_they_stand_together_or_not() -> None:
 def test_what_judges_have_just_made_is_left_alone() -> None:
     """Only what was changed is written, and not pages that do not go by the price."""
     pages = visited_pages(2000)
-    moved = moved_pages(pages, np.arange(2000), TERMS, NOW, np.zeros(2000, bool)).at
+    moved = moved_deadlines(pages, np.arange(2000), TERMS, NOW, np.zeros(2000, bool)).at
     assert (moved % 2 == 0).all()
     assert (pages["failures"][moved] == 0).all()
     assert (pages["flags"][moved] == 0).all()
