@@ -343,6 +343,23 @@ def test_a_host_that_does_not_answer_is_left_alone(start: Start) -> None:
     assert 4 <= failed < 10
 
 
+@pytest.mark.parametrize("solver", ["Basic", "CorporateWebsiteFriendly"])
+def test_a_host_that_redirects_to_one_that_is_away_is_not_left_alone(solver: str, start: Start) -> None:
+    """Whichever URL of the redirect the canonical solver takes for the page."""
+    manager = start(CANONICAL_SOLVER=f"frontera.contrib.canonicalsolvers.{solver}")
+    manager.add_seeds([Request(f"http://{host}.example/{n}") for n in range(8) for host in "ab"])
+    for request in [request for _ in range(8) for request in manager.get_next_requests(2)]:
+        if "b.example" in request.url:
+            crawled(manager, request, page("b"))
+            continue
+        time.sleep(0.02)
+        request.meta[b"redirect_urls"], request.meta[b"redirect_fingerprints"] = [request.url], [request.meta[b"fingerprint"]]
+        request._url = "http://dead.example/"
+        manager.request_error(request, "TimeoutError")
+    silent = manager.backend.session.courier.dispatcher.recent.silent_hosts
+    assert silent.hosts() == []
+
+
 def test_credentials_do_not_move_to_another_host(start: Start, plain_state: PlainState) -> None:
     """However the name of the header was given."""
     manager = start(OPTIMAL_FRONTIER_MIN_INTERVAL=0.05)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from crawler import crawler
+from crawler import Crawler, crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 
@@ -179,3 +179,21 @@ def test_a_host_is_left_alone_for_as_long_as_it_asks(left: Left) -> None:
     since_first = [each - at[0] for each in at]
     assert all(since < 0.5 or since > HELD_S - 0.3 for since in since_first)
     assert left.stats["optimal_frontier/host_holds"] >= 2  # the 429 is one
+
+
+def test_a_host_that_redirects_to_one_that_is_away_is_no_silent_one(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Retried or not, as it answers: its pages fail, and the other ones of it are not left alone."""
+    spider = """
+        class Tester(Base):
+            paths = [f"/away/{n}" for n in range(8)]
+
+            def closed(self, reason):
+                courier = self.crawler.engine._slot.scheduler.backend.session.courier
+                note(silent=courier.dispatcher.recent.silent_hosts.hosts())
+    """
+    for n in range(8):
+        site.answers[f"/away/{n}"] = (302, "", {"Location": "http://127.0.0.1:1/"})
+    with crawl(spider, RETRY_TIMES=1, of_MIN_INTERVAL=600) as running:
+        running.until(lambda: state.counts.get("failures_connection", 0) >= 8)
+        running.stop()
+        assert [seen["silent"] for seen in running.record] == [[]]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from optimal_frontier.estimation.validator_trust import ValidatorTrust
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.admitting.pages import directory_number
 from optimal_frontier.frontier.judging import callback_errors, update_times, validators
 from optimal_frontier.frontier.judging.ages import Note, after_checks, learn_at_first, words_of
@@ -52,8 +53,18 @@ def judge(handout: Handout, visit: Visit, context: Context) -> Observation:
     observation = _page(handout, visit, context) if is_page(handout, context.settings) else _request(handout, visit)
     # Where a crawl is to end each page is owed its attempt.
     if context.settings.close_after is None and not visit.shows_nothing_new:
-        observation.hold = context.recent.silent_hosts.after(handout.host, visit.error, handout.received, visit.responded)
+        observation.hold = _hold_of_silent(handout, visit, context)
     return observation
+
+
+def _hold_of_silent(handout: Handout, visit: Visit, context: Context) -> float:
+    """Return for how many seconds the host is left alone, as it does not answer.
+
+    A redirect is an answer; whether the host that it leads to does, the pages of that one tell.
+    """
+    if visit.error and visit.found and host_of(visit.found) != handout.host:
+        return context.recent.silent_hosts.after(handout.host, "", handout.received, handout.received)
+    return context.recent.silent_hosts.after(handout.host, visit.error, handout.received, visit.responded)
 
 
 def _page(handout: Handout, visit: Visit, context: Context) -> Observation:

@@ -58,7 +58,7 @@ class SilentHosts:
         """
         if cause_of(error) not in _UNANSWERED:
             if not error or error in (TRUNCATED, REDIRECTS) or error.isdigit():
-                self._answered_at = ended
+                self._answered_at = max(self._answered_at, ended)
                 self._hosts.pop(host, None)
                 self._silent.pop(host, None)
             return 0.0

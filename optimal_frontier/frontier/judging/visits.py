@@ -51,7 +51,7 @@ class Visit:
     is_partial : bool
         The end may be missing, as the response said no length.
     found : str
-        URL that answered; empty: the one of the page.
+        URL that answered, or did not; empty: the one of the page.
     hops : sequence
         Why each redirect was made: a status, or anything else.
     canonical : str
@@ -89,9 +89,9 @@ class Visit:
         return self.is_cached and not self.is_downloaded
 
 
-def failed_visit(error: str, responded: float) -> Visit:
-    """Return the visit of a fetch that ended with ``error`` (see `outcomes`) at a local monotonic time (s)."""
-    return Visit(responded, error)
+def failed_visit(error: str, responded: float, found: str = "") -> Visit:
+    """Return the visit of a fetch that ended with ``error`` (see `outcomes`) at a local monotonic time (s), at the URL ``found``."""
+    return Visit(responded, error, found=found)
 
 
 def not_modified_visit(headers: Any, asked: Validators, responded: float, now: float) -> Visit:

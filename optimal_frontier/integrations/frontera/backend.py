@@ -30,7 +30,7 @@ from optimal_frontier.integrations.frontera.components import FrontierMetadata, 
 from optimal_frontier.integrations.frontera.configuration import check_limits, given, settings_of, whole_number_of
 from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.guarded_manager import guard
-from optimal_frontier.integrations.frontera.plain_visits import Lent, LentRequests, plain_visit
+from optimal_frontier.integrations.frontera.plain_visits import Lent, LentRequests, failed_at, plain_visit
 from optimal_frontier.integrations.frontera.request_pages import RequestPages
 from optimal_frontier.integrations.frontera.requests import HANDOUT, OBSERVATION, SOURCE, forget_conditions, request_of
 from optimal_frontier.integrations.frontera.url_identity import URL_FINGERPRINT, UrlIdentity
@@ -312,7 +312,7 @@ class OptimalBackend(Backend):  # type: ignore[misc]  # frontera is untyped
             return
         # One of a good response is of a page that a middleware of the user's has taken out since.
         if observation is None or observation.outcome == "ok":
-            observation = self._judged_safely(lent.handout, lambda: failed_visit(str(error), time.monotonic()))
+            observation = self._judged_safely(lent.handout, lambda: failed_visit(str(error), time.monotonic(), failed_at(page, lent)))
         self._end(observation)
 
     def give_up(self, request: Any) -> None:

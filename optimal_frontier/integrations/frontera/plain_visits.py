@@ -18,6 +18,7 @@ from optimal_frontier.integrations.frontera.content_hash import CONTENT_HASH
 from optimal_frontier.integrations.frontera.requests import (
     ASKED,
     CONDITIONS,
+    FAILED_AT,
     PAGE,
     REDIRECT_REASONS,
     REDIRECT_URLS,
@@ -153,6 +154,15 @@ def plain_visit(
     if response.url != url:
         visit.found, visit.hops = response.url, _hops(handout, meta)
     return visit
+
+
+def failed_at(page: Any, lent: Lent) -> str:
+    """Return the URL of a failed fetch; empty: the one of its page."""
+    found = page.meta.pop(FAILED_AT, "")
+    if found or page.url != lent.handout.record["url"]:
+        return str(found or page.url)
+    # Frontera's canonical solver puts the first URL in the place of the last, and that at the end of these.
+    return str((page.meta.get(REDIRECT_URLS) or [""])[-1])
 
 
 def _hops(handout: Handout, meta: dict[Any, Any]) -> Any:

@@ -22,6 +22,8 @@ ASKED: Final = b"optimal_frontier_asked"
 OBSERVATION: Final = b"optimal_frontier_observation"
 #: The `Fingerprint` that `ContentHashMiddleware` took of its response; never stored.
 TAKEN: Final = b"optimal_frontier_fingerprint"
+#: URL that a redirect led to, where the fetch failed; never stored.
+FAILED_AT: Final = b"optimal_frontier_failed_at"
 #: The Scrapy request that it was made of; never stored.
 SOURCE: Final = b"optimal_frontier_source"
 #: Scrapy's request fingerprint (20 bytes) and kind, put there by the Scrapy converter; stored elsewhere.
@@ -52,6 +54,7 @@ _TRANSIENT_META: Final = {
     ASKED,
     OBSERVATION,
     TAKEN,
+    FAILED_AT,
     SOURCE,
     FINGERPRINT,
     KIND,

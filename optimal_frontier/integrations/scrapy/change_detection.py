@@ -20,6 +20,7 @@ from optimal_frontier.frontier.judging.safely import judged_safely
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, not_modified_visit, visit_of
 from optimal_frontier.integrations.frontera.canonical_links import other_page
+from optimal_frontier.integrations.frontera.requests import FAILED_AT
 from optimal_frontier.integrations.scrapy.compatibility import look_after_fetches
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, LOCAL, META, Lease
@@ -252,6 +253,8 @@ class ChangeDetectionMiddleware:
             if self.scheduler is not None:
                 self.conditional.forget(lease, request)
             lease.error = error_of_exception(exception)
+            if request.meta.get("redirect_urls"):
+                lease.frontier_request.meta[FAILED_AT] = request.url
 
     def opened(self) -> None:
         """Look at what the engine gets, also where a middleware nearer to the site keeps it from this one."""

@@ -9,7 +9,7 @@ from handed_out import RECEIVED, context, handed, judged, visit
 
 from optimal_frontier.frontier.judging.retry_after import LONGEST_HOLD_S
 from optimal_frontier.frontier.judging.silent_hosts import SilentHosts
-from optimal_frontier.frontier.judging.visits import Visit
+from optimal_frontier.frontier.judging.visits import Visit, failed_visit
 from optimal_frontier.state.rows import ONCE, TRANSIENT
 
 SILENT, OTHER, TIMEOUT_S = "silent.example", "other.example", 10.0
@@ -112,6 +112,27 @@ def test_the_judge_says_so_of_all_requests(state: int) -> None:
             judged(handed(host="other", received=RECEIVED + at), visit(responded=RECEIVED + at + 0.6), within)
         assert (observation.hold == 3.0) == is_held
         assert within.recent.silent_hosts.hosts() == ["h"] * is_held
+
+
+@pytest.mark.parametrize(("found", "is_silent"), [("http://dead.example/", False), ("http://h/elsewhere", True), ("", True)])
+def test_a_redirect_to_a_host_that_is_away_is_an_answer(found: str, is_silent: bool) -> None:
+    """The page fails, and its host is no silent one for that; one that redirects to itself and falls silent is."""
+    within = context()
+    for at in range(6):
+        observation = judged(handed(received=RECEIVED + at), failed_visit("TimeoutError", RECEIVED + at + 0.5, found), within)
+        judged(handed(host="other", received=RECEIVED + at), visit(responded=RECEIVED + at + 0.6), within)
+        assert observation.row.failures == 1
+    assert (observation.hold > 0.0) == is_silent
+    assert within.recent.silent_hosts.hosts() == ["h"] * is_silent
+
+
+def test_a_redirect_answers_before_what_it_leads_to_fails() -> None:
+    """Or a network that went away meanwhile would look like one that is there, and hosts be left alone for that."""
+    within = context()
+    for at in (0, 20, 40, 60):
+        observation = judged(handed(received=RECEIVED + at), failed_visit("TimeoutError", RECEIVED + at + 5), within)
+        judged(handed(host="other", received=RECEIVED), failed_visit("TimeoutError", RECEIVED + at + 6, "http://dead.example/"), within)
+    assert observation.hold == 0.0
 
 
 def test_a_cached_response_is_no_answer() -> None:
