@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import textwrap
 from pathlib import Path
@@ -10,15 +9,10 @@ from pathlib import Path
 import pytest
 from crawler import Crawler
 from crawls import State
-from leased import handed_out
 from misbehaving_site import MisbehavingSite
 from plain_frontera import FINGERPRINTS
 from scrapy import Request
-from scrapy.http import HtmlResponse
 
-from optimal_frontier.integrations.scrapy.converters import forget_runtime
-from optimal_frontier.integrations.scrapy.lease import LEASE, LOCAL, Lease
-from optimal_frontier.integrations.scrapy.local_requests import Local
 from optimal_frontier.state.rows import ACTIVE
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -309,22 +303,6 @@ def test_copies_of_response_meta_steal_no_lease(crawl: Crawler, site: Misbehavin
         mine = [(line["changed"], line["retry"]) for line in running.record if line["url"] == url]
         assert mine[:2] == [(None, None), (False, True)]
     assert any("failed" in line for line in running.record)
-
-
-@pytest.mark.parametrize("name", [LEASE, LOCAL])
-def test_meta_of_a_response_can_be_copied_in_depth(name: str) -> None:
-    """`copy.deepcopy(response.meta)` for a link: what it had of the fetch is known, and left out, as in a plain copy."""
-    request = Request("http://a.example/", meta={"mine": [1]})
-    response = HtmlResponse(request.url, body=b"<p>read by the callback", request=request)
-    response.css("p")
-    handout = handed_out(request.url)
-    companion = Local(request) if name == LOCAL else Lease(handout, None, request, added=frozenset({"dont_retry"}))
-    companion.response = response
-    request.meta.update({name: companion, "dont_retry": True, "download_slot": "a.example"})
-    meta = copy.deepcopy(response.meta)
-    forget_runtime(meta)
-    assert meta == {"mine": [1]} | ({"dont_retry": True} if name == LOCAL else {})
-    assert meta["mine"] is not request.meta["mine"]
 
 
 def test_callback_is_told_whether_the_page_changed(crawl: Crawler, site: MisbehavingSite, state: State) -> None:

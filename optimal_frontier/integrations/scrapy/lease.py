@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from optimal_frontier.detection.source_documents import Source
 from optimal_frontier.frontier.judging.validators import Validators
@@ -23,8 +23,28 @@ GATE: Final = "frontier_gate"
 META: Final = "optimal_frontier"
 
 
-@dataclass(eq=False)
-class Lease:
+class Companion(dict[str, Any]):
+    """What goes with a request of this process, in its meta.
+
+    To whoever copies, prints or stores ``response.meta`` it is an empty dict: a feed would lose an item that has what cannot be stored.
+    """
+
+    __eq__, __ne__ = object.__eq__, object.__ne__
+    __hash__ = object.__hash__  # type: ignore[assignment]  # a dict has none
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Return itself: a spider that copies ``response.meta`` in depth wants no copy of what it leads to, and most of that has none."""
+        return self
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[()]]:
+        return dict, ()
+
+
+@dataclass(eq=False, repr=False)
+class Lease(Companion):
     """What happens to a leased request on its way through Scrapy.
 
     Attributes
@@ -93,10 +113,6 @@ class Lease:
     session: int = 0
     is_given_back: bool = False
     anew: int = 0
-
-    def __deepcopy__(self, memo: object) -> Lease:
-        """Return itself: a spider that copies ``response.meta`` in depth wants no copy of what it leads to, and most of that has none."""
-        return self
 
     def note_start(self) -> None:
         """Note that a download begins."""

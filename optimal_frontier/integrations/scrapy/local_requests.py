@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.integrations.scrapy.compatibility import call_later, forget_tree
-from optimal_frontier.integrations.scrapy.lease import LOCAL, Lease
+from optimal_frontier.integrations.scrapy.lease import LOCAL, Companion, Lease
 from optimal_frontier.integrations.scrapy.request_classes import copy_request
 
 #: Identities that are remembered; the oldest are forgotten, and fetched once more if they are yielded again.
@@ -26,8 +26,8 @@ _MOST_SEEN: Final = 200_000
 CALLBACK_FAILED: Final = "its callback raised"
 
 
-@dataclass(eq=False)
-class Local:
+@dataclass(eq=False, repr=False)
+class Local(Companion):
     """The runtime companion of a request that is fetched from memory.
 
     Attributes
@@ -76,10 +76,6 @@ class Local:
 
     def __post_init__(self) -> None:
         self._first = copy_request(self.request)
-
-    def __deepcopy__(self, memo: object) -> Local:
-        """Return itself, as a `Lease` does."""
-        return self
 
     def begin_again(self) -> None:
         """Be as it was when it was yielded."""
