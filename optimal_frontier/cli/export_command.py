@@ -140,17 +140,14 @@ class ExportFile(NamedTuple):
         StateError
             One is none.
         """
-        try:
-            for at, raw in enumerate(self.stream, 1):
-                try:
-                    line = json.loads(raw)
-                except (ValueError, RecursionError) as error:
-                    raise StateError(f"{self.name}:{at}: expected a line of an export ({error})") from error
-                if not isinstance(line, dict):
-                    raise StateError(f"{self.name}:{at}: expected a line of an export")
-                yield line
-        except OSError as error:
-            raise StateError(f"{self.name}: cannot be read ({error})") from error
+        for at, raw in enumerate(self.stream, 1):
+            try:
+                line = json.loads(raw)
+            except (ValueError, RecursionError) as error:
+                raise StateError(f"{self.name}:{at}: expected a line of an export ({error})") from error
+            if not isinstance(line, dict):
+                raise StateError(f"{self.name}:{at}: expected a line of an export")
+            yield line
 
 
 def import_export(ctx: click.Context, workplace: Workplace, file: ExportFile, merge: bool, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from typing import IO, Any, Final
 import click
 
 from optimal_frontier.cli.export_command import MAX_HEADER, ExportFile, import_export, unpacked
+from optimal_frontier.cli.given_file import GivenFile
 from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import number, printable, show_facts, show_json
 from optimal_frontier.cli.page_identity import Identify, claimed_in, identified_at, identity
@@ -39,7 +40,7 @@ class ImportReport:
 
 
 @click.command("import")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=GivenFile())
 @click.option("--merge", is_flag=True, help="FILE is an export: add the pages that the namespace does not know. Known ones stay.")
 @click.option("--search-log", "is_search_log", is_flag=True, help="FILE is a search log: what was shown and clicked weighs the pages.")
 @click.option("--json", "as_json", is_flag=True, help="What became of the lines as JSON.")

@@ -10,6 +10,7 @@ from typing import IO, Any, Final, NamedTuple
 
 import click
 
+from optimal_frontier.cli.given_file import GivenFile
 from optimal_frontier.cli.host_naming import HOST_HELP, host_given, partitions_of_host, unknown_host
 from optimal_frontier.cli.interruption import Interruption
 from optimal_frontier.cli.output import number, printable
@@ -110,7 +111,7 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--yes", "-y", is_flag=True, help="Do not ask."),
         click.option("--dry-run", is_flag=True, help="Only say how many pages it would be about, and change nothing."),
         click.option("--all", "everything", is_flag=True, help="All pages of the namespace."),
-        click.option("--file", type=click.File("rb"), help="Pages that FILE lists, one URL a line; - is standard input."),
+        click.option("--file", type=GivenFile(), help="Pages that FILE lists, one URL a line; - is standard input."),
         click.option("--pattern", metavar="REGEX", callback=_pattern, help="Pages whose URL it is found in."),
         click.option("--host", metavar="HOST", callback=host_given, help=f"Pages of a host, {HOST_HELP}."),
         click.argument("urls", nargs=-1, metavar="[URL]..."),

@@ -7,6 +7,7 @@ from typing import IO, Any, Final
 
 import click
 
+from optimal_frontier.cli.given_file import GivenFile
 from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import NOTHING, duration, number, printable, show_json, show_table
 from optimal_frontier.cli.page_identity import Identify, identified_in
@@ -30,7 +31,7 @@ _BATCH: Final = 1000
 @click.command()
 @click.argument("urls", nargs=-1, metavar="[URL]...")
 @click.option("--source", metavar="NAME", help="Who says so; what its word is worth is learned by this name.")
-@click.option("--file", type=click.File("rb"), help="A file of URLs, one a line; - is the standard input.")
+@click.option("--file", type=GivenFile(), help="A file of URLs, one a line; - is the standard input.")
 @click.pass_obj
 def ping(options: Options, urls: tuple[str, ...], source: str | None, file: IO[bytes] | None) -> None:
     """Say that pages have changed. A crawl that runs visits them as soon as that is worth it; one that starts later, then.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from judged_crawl import JudgedCrawl
@@ -134,6 +135,17 @@ def test_a_list_without_a_page_begins_no_namespace(run, namespace, redis_client,
 
 def test_a_file_that_is_not_there_is_wrong_usage(run):
     assert run("import", "nowhere.csv").exit_code == 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="nothing else that opens and cannot be read")
+@pytest.mark.parametrize(
+    "command", [("import",), ("import", "--merge"), ("import", "--search-log"), ("ping", "--file"), ("force", "--file")]
+)
+def test_a_file_that_cannot_be_read_is_named(run, store, command):
+    """It was the answer that could not be written, as for a disk that is full."""
+    result = run(*command, "/proc/self/mem")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "optimal-frontier: /proc/self/mem: cannot be read (Input/output error)\n"
 
 
 def test_a_namespace_keeps_the_partitions_that_it_has(redis_socket, namespace, run, ask):
