@@ -6,7 +6,6 @@ Without that each page of such a host would wait for an answer by itself, and a 
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +16,7 @@ from optimal_frontier.frontier.judging.retry_after import LONGEST_HOLD_S
 _UNANSWERED: Final = frozenset({"timeout", "dns", "connection"})
 #: So many fetches in a row without an answer are not those of single pages any more.
 _IN_A_ROW: Final = 3
-#: Hosts that are remembered.
+#: Hosts that are remembered, of either kind.
 _MOST_HOSTS: Final = 4_000
 
 
@@ -34,9 +33,9 @@ class SilentHosts:
     """Hosts whose last fetches by this process had no answer; local monotonic times."""
 
     def __init__(self) -> None:
-        self._hosts: OrderedDict[str, _Silence] = OrderedDict()
-        #: A plain dict, as another thread can list one while it grows; an ordered one raises then.
-        self._silent: dict[str, None] = {}
+        #: Hosts of too few such fetches to say; and the others. Plain dicts, as another thread can list one while it grows.
+        self._failing: dict[str, _Silence] = {}
+        self._silent: dict[str, _Silence] = {}
         self._answered_at = -math.inf
 
     def after(self, host: str, error: str, begun: float, ended: float) -> float:
@@ -59,16 +58,15 @@ class SilentHosts:
         if cause_of(error) not in _UNANSWERED:
             if not error or error in (TRUNCATED, REDIRECTS) or error.isdigit():
                 self._answered_at = max(self._answered_at, ended)
-                self._hosts.pop(host, None)
+                self._failing.pop(host, None)
                 self._silent.pop(host, None)
             return 0.0
-        silence = self._hosts.setdefault(host, _Silence(ended))
-        self._hosts.move_to_end(host)
-        if len(self._hosts) > _MOST_HOSTS:
-            self._silent.pop(self._hosts.popitem(last=False)[0], None)
+        silence = self._silent.get(host) or self._failing.pop(host, None) or _Silence(ended)
         silence.fetches += 1
-        if silence.fetches >= _IN_A_ROW:
-            self._silent[host] = None
+        hosts = self._silent if silence.fetches >= _IN_A_ROW else self._failing
+        hosts[host] = silence
+        if len(hosts) > _MOST_HOSTS:
+            del hosts[next(iter(hosts))]
         is_known = begun >= silence.known_at
         if self._answered_at > silence.since:
             silence.known_at = min(silence.known_at, ended)
