@@ -53,7 +53,7 @@ local function put_off(page, host, score, is_kept)
   local open = max(host[${OPENS}], now + 10000); local at = max(host[${T_TURN}], open)
   if is_kept and kept < ${RIVALS} then kept = kept + 1; put(queue, page, place(open))
   elseif score <= now then put(queue, page, place(at) + score % 2); host[${T_TURN}], host[${MOVED}] = at + max(pause / ${RIVALS}, 10000), true end
-  wait = min(wait, open - now)
+  if host[${OPENS}] > now then wait = min(wait, open - now) end -- of a full one its caller says when it has room
 end
 while #ready - over < want and looks > 0 and from < 256 do
   local told = call('ZRANGE', P .. 'q', format('%d', from), format('%d', from + reach - 1), 'WITHSCORES')
