@@ -28,6 +28,7 @@ from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange,
 from optimal_frontier.frontier.dispatching.found_links import with_links
 from optimal_frontier.frontier.dispatching.held_leases import HeldLeases
 from optimal_frontier.frontier.dispatching.nothing_left import NothingLeft
+from optimal_frontier.frontier.dispatching.outages import OutageLog
 from optimal_frontier.frontier.dispatching.pages_again import pages_again
 from optimal_frontier.frontier.dispatching.round_trips import RoundTrips
 from optimal_frontier.frontier.dispatching.server_watch import loss_of
@@ -117,6 +118,7 @@ class Courier:
         self._exits = False
         #: When the outage that is going on began, 0 if none is.
         self._lost_at = 0.0
+        self._outages = OutageLog(dispatcher)
         #: Visits were counted: a permission that is missing later was taken away, and may be given back.
         self._had_rights = False
         self._acknowledged = Acknowledged()
@@ -323,10 +325,7 @@ class Courier:
                 if self._stopping:
                     logger.error("stopping without Redis: %s; what was under way will be handed out again", error)
                     return
-                # A cluster puts a replica in the place of a node within seconds: one line tells of that.
-                is_told = self._lost_at and retry_s < _RETRY_LONGEST_S and self.dispatcher.is_cluster
-                level = logging.DEBUG if is_told else logging.WARNING
-                logger.log(level, "%s; trying again in %.1f s, nothing is lost", error, retry_s)
+                self._outages.note_failure(error, retry_s, is_long=retry_s >= _RETRY_LONGEST_S)
                 self._lost_at = self._lost_at or time.monotonic()
                 time.sleep(retry_s)  # the thread has nothing else to do
                 retry_s = min(_RETRY_LONGEST_S, 2 * retry_s)
@@ -337,10 +336,9 @@ class Courier:
                 continue
             retry_s = _RETRY_FIRST_S
             if self._lost_at:
-                away = time.monotonic() - self._lost_at
-                logger.info("Redis at %s answers again, after %.1f s", self.dispatcher.namespace.connection.spec.display, away)
                 heartbeat = 0.0  # the renewals that went through are as old as the outage
             self._lost_at = 0.0
+            self._outages.note_answer()
             self._had_rights |= bool(carried.ended)
             done = [(page, before, lease.token, lease.handout.partition) for page, before, lease in renewals if lease.token != before]
             self._deliver(carried, outcome, done)

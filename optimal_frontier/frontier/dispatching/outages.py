@@ -1,0 +1,58 @@
+"""Lines that tell of an outage of Redis, and of its end."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Final
+
+from optimal_frontier.errors import OptimalFrontierError
+from optimal_frontier.frontier.dispatching.exchange import Dispatcher
+
+logger = logging.getLogger(__name__)
+
+#: Least seconds between two looks whether all nodes of a cluster answer, and how many times as long as a look took.
+_LOOK_S: Final = 5.0
+_LOOK_SHARE: Final = 20.0
+
+
+class OutageLog:
+    """Tells of outages as the courier meets them.
+
+    Some nodes of a cluster may answer while another one is away for long (``cluster-require-full-coverage no``): that is one outage.
+
+    Parameters
+    ----------
+    dispatcher : Dispatcher
+    """
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        #: When the outage began that was told of, 0 if none is; and when to look whether it is over. Local monotonic times.
+        self._since = self._next_look = 0.0
+
+    def note_failure(self, error: OptimalFrontierError, retry_s: float, *, is_long: bool) -> None:
+        """Tell that an exchange failed, and is tried again after some seconds; ``is_long``: these have become as many as they may."""
+        # A cluster puts a replica in the place of a node within seconds: one line tells of that.
+        is_told = self._since and not is_long and self._dispatcher.is_cluster
+        logger.log(logging.DEBUG if is_told else logging.WARNING, "%s; trying again in %.1f s, nothing is lost", error, retry_s)
+        self._since = self._since or time.monotonic()
+
+    def note_answer(self) -> None:
+        """Tell that Redis answers again, if it does, after an exchange that went well."""
+        if self._since and (not self._dispatcher.is_cluster or self._do_all_answer()):
+            away = time.monotonic() - self._since
+            logger.info("Redis at %s answers again, after %.1f s", self._dispatcher.namespace.connection.spec.display, away)
+            self._since = self._next_look = 0.0
+
+    def _do_all_answer(self) -> bool:
+        began = time.monotonic()
+        if began < self._next_look:
+            return False
+        try:
+            self._dispatcher.arrivals()  # asks all partitions
+        except (OptimalFrontierError, ValueError) as error:
+            logger.debug("not all of Redis answers: %s", error)
+            self._next_look = began + max(_LOOK_S, _LOOK_SHARE * (time.monotonic() - began))
+            return False
+        return True

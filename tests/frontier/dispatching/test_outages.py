@@ -1,0 +1,74 @@
+"""An outage is told of, and its end: of a cluster once all of it answers."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from optimal_frontier.errors import StateUnavailableError
+from optimal_frontier.frontier.dispatching import outages as module
+from optimal_frontier.frontier.dispatching.outages import OutageLog
+
+AWAY = StateUnavailableError("a node is away")
+
+
+class FakeDispatcher:
+    """One whose partitions answer or do not."""
+
+    display = "redis://host"
+
+    def __init__(self, is_cluster: bool) -> None:
+        self.is_cluster, self.is_whole, self.looks = is_cluster, False, 0
+        self.namespace = self.connection = self.spec = self
+
+    def arrivals(self) -> int:
+        self.looks += 1
+        if not self.is_whole:
+            raise AWAY
+        return 1
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The local monotonic time, to be set."""
+    now = [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_node_that_is_away_while_others_answer_is_one_outage(now: list[float], caplog: pytest.LogCaptureFixture) -> None:
+    """One line as it goes and one as it comes back, however often others answer meanwhile; looks are few."""
+    dispatcher: Any = FakeDispatcher(is_cluster=True)
+    log = OutageLog(dispatcher)
+    with caplog.at_level(logging.INFO):
+        log.note_answer()
+        for second in range(60):
+            now[0] = 100.0 + second
+            if second % 5 == 0:
+                log.note_failure(AWAY, 0.1, is_long=False)
+            log.note_answer()
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+        assert dispatcher.looks <= 12
+        dispatcher.is_whole = True
+        now[0] += 5.0
+        log.note_answer()
+        log.note_answer()
+    assert caplog.records[-1].getMessage() == "Redis at redis://host answers again, after 64.0 s"
+    assert len(caplog.records) == 2
+
+
+@pytest.mark.parametrize("is_cluster", [False, True])
+def test_every_try_is_told_once_they_are_far_apart(is_cluster: bool, now: list[float], caplog: pytest.LogCaptureFixture) -> None:
+    """Those before, too, but for a cluster."""
+    dispatcher: Any = FakeDispatcher(is_cluster)
+    dispatcher.is_whole = True
+    log = OutageLog(dispatcher)
+    with caplog.at_level(logging.INFO):
+        for is_long in (False, False, False, True, True):
+            log.note_failure(AWAY, 1.0, is_long=is_long)
+        now[0] += 10.0
+        log.note_answer()
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * (3 if is_cluster else 5) + ["INFO"]
+    assert dispatcher.looks == is_cluster
