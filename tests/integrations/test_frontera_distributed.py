@@ -17,8 +17,8 @@ from frontera.core.models import Request, Response
 from frontera.utils.fingerprint import sha1
 from plain_frontera import FINGERPRINTS, PlainState, Start, page, urls
 
-from optimal_frontier.errors import ConfigurationError, StateError
-from optimal_frontier.integrations.frontera import OptimalBackend, db_worker
+from optimal_frontier.errors import ConfigurationError, StateError, StateUnavailableError
+from optimal_frontier.integrations.frontera import OptimalBackend, db_worker, distributed
 from optimal_frontier.integrations.frontera.bus_codec import CODEC, Decoder, Encoder
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.reading import read_page
@@ -223,6 +223,36 @@ def test_states_are_those_of_redis(worker: Start) -> None:
     stored.page_crawled(result(request, page("one")))
     asked.states.set_states([link, Request(SEED)])
     assert link.meta[b"state"] == States.CRAWLED
+
+
+def test_a_strategy_worker_waits_for_states_in_an_outage(worker: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message whose states cannot be read is lost to Frontera; a long outage is told for each message, at once."""
+    worker(db_worker=True).backend.queue.schedule(scheduled(LINK))
+    backend = worker(strategy_worker=True).backend
+    namespace, link, now, away = backend.session.namespace, Request(LINK, meta={b"scrapy_meta": {}}), [100.0], [3]
+    commands = namespace.commands
+
+    def fail(*given: Any, **named: Any) -> Any:
+        if away[0] > 0:
+            away[0] -= 1
+            raise StateUnavailableError("gone")
+        return commands(*given, **named)
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr(namespace, "commands", fail)
+    monkeypatch.setattr(distributed, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    backend.states.set_states([link])
+    assert link.meta[b"state"] == States.QUEUED
+    for waited_s in (30.0, 0.0):  # for a message that comes, and for the next one
+        began, away[0] = now[0], 10_000
+        with pytest.raises(StateUnavailableError):
+            backend.states.set_states([link])
+        assert now[0] - began == pytest.approx(waited_s, abs=1.0)
+    for failures in (0, 3):  # it is over, and there is another one
+        away[0] = failures
+        backend.states.set_states([link])
 
 
 @pytest.mark.parametrize("role", ["db_worker", "strategy_worker"])

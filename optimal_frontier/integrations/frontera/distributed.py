@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, Self
 
 from frontera.core.components import DistributedBackend
 
-from optimal_frontier.errors import ConfigurationError
+from optimal_frontier.errors import ConfigurationError, OptimalFrontierError, StateUnavailableError
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.bus_codec import CODEC
 from optimal_frontier.integrations.frontera.components import FrontierQueue, FrontierStates
@@ -16,6 +18,9 @@ from optimal_frontier.integrations.frontera.requests import IS_LINK
 from optimal_frontier.integrations.frontera.url_identity import DOMAIN
 from optimal_frontier.settings import PREFIX, FrontierSettings
 
+#: Longest outage that a strategy worker waits out, and how long until it tries again, seconds.
+_OUTAGE_S: Final = 30.0
+_RETRY_S: Final = 0.5
 _CONDITIONAL_GET: Final = f"{PREFIX}CONDITIONAL_GET"
 #: Put into meta by Frontera's workers and by the spiders' middlewares, which do so at every visit.
 _MADE_AGAIN: Final = (b"jid", DOMAIN)
@@ -28,12 +33,34 @@ class StoredStates(FrontierStates):
     on its way leaves the page unknown, and the next link to it brings it in.
     """
 
+    #: When the outage began that is going on, local monotonic time; 0: none is.
+    _lost_at = 0.0
+
     def update_cache(self, objs: Any) -> None:
         pass
 
     def set_states(self, objs: Any) -> None:
-        self.flush(force_clear=True)
-        super().set_states(objs)
+        """Read the states; a worker waits for that in an outage, as it loses the message that it cannot deal with.
+
+        Raises
+        ------
+        StateUnavailableError
+            The outage is long. The worker takes no signal while it waits, and the bus drops what it has no room for.
+        """
+        while True:
+            self.flush(force_clear=True)
+            try:
+                super().set_states(objs)
+            except StateUnavailableError:
+                self._lost_at = self._lost_at or time.monotonic()
+                if time.monotonic() - self._lost_at > _OUTAGE_S:
+                    raise
+                time.sleep(_RETRY_S)
+                with contextlib.suppress(OptimalFrontierError):  # the next attempt says so
+                    self._session().connection.reconnect()
+            else:
+                self._lost_at = 0.0
+                return
 
     def fetch(self, fingerprints: Any) -> None:
         pass  # they are read when they are asked for
