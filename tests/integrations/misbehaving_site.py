@@ -56,7 +56,7 @@ class MisbehavingSite:
     def __init__(self, *hosts: str) -> None:
         #: Addresses beside 127.0.0.1 at which it serves, on the same port.
         self.hosts = hosts
-        self.answers: dict[str, tuple[int, str, dict[str, str]]] = {}
+        self.answers: dict[str, tuple[int, str | bytes, dict[str, str]]] = {}
         self.fetches: list[Fetch] = []
         self.port = 0
         self.ages: dict[str, float] = {}
@@ -124,7 +124,8 @@ class MisbehavingSite:
 
     async def _answer(self, path: str, headers: dict[str, str], writer: asyncio.StreamWriter) -> bool:
         first, _, rest = path[1:].partition("/")
-        status, extra, text = 200, "", f"<html><body><p>{first}</p></body></html>"
+        status, extra = 200, ""
+        text: str | bytes = f"<html><body><p>{first}</p></body></html>"
         if path == "/robots.txt":
             text = ROBOTS
         elif first == "counter":
@@ -170,7 +171,7 @@ class MisbehavingSite:
         if answer is not None:
             status, text, more = answer
             extra += "".join(f"{name}: {value}\r\n" for name, value in more.items())
-        payload = b"" if status == 304 else text.encode()
+        payload = b"" if status == 304 else text if isinstance(text, bytes) else text.encode()
         head = f"HTTP/1.1 {status} X\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(payload)}\r\n{extra}\r\n"
         is_cut = first == "cut"
         writer.write(head.encode() + (payload[:-9] if is_cut else payload[:-1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,3 +78,17 @@ def test_pages_without_a_bit_keep_their_pace(crawled):
     """No faster than others, though the time of which the next bit will speak goes back to the first visit."""
     state, site, _, _ = crawled
     assert state.at(site.url("/counter/broken"))["attempts"] <= 1.5 * state.at(site.url("/counter/plain"))["attempts"] + 2
+
+
+def test_a_page_that_gzip_packed_is_seen_whole_before_it_has_changed(crawl, site, state):
+    """Scrapy unpacks what there is of one that was cut off on its way to the server, whose length is right."""
+    cut, whole, zipped = "/static/cut", "/static/whole", {"Content-Encoding": "gzip"}
+    old, new = (gzip.compress(b"<html><body><p>" + b"%d " * 500 % (*range(at, at + 500),)) for at in (0, 1000))
+    site.answers[cut] = site.answers[whole] = (200, old, zipped)
+    with crawl(f"class Tester(Base):\n    paths = [{cut!r}, {whole!r}]") as running:
+        running.until(lambda: all(state.at(site.url(path)).get("visits", 0) >= 3 for path in (cut, whole)))
+        site.answers[cut], site.answers[whole] = (200, old[:-200], zipped), (200, new, zipped)
+        running.until(lambda: state.counts.get("failures_truncated") and state.at(site.url(whole))["changes"])
+        assert running.stop() == 0, running.log
+    assert state.at(site.url(whole))["attempts"] == state.at(site.url(whole))["visits"]
+    assert state.at(site.url(cut))["attempts"] > state.at(site.url(cut))["visits"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -15,6 +16,10 @@ from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validato
 #: Statuses of full answers whose validators are kept: those of a part, or of none, are not of what was judged.
 FULL: Final = frozenset({200, 203})
 NOT_MODIFIED: Final = 304
+
+#: Of zlib: that it is gzip, with its header; and bytes that are unpacked at once.
+_GZIP_ONLY: Final = 31
+_AT_ONCE: Final = 2**16
 
 #: How a response to a source was read; empty: it is none.
 SourceState = Literal["", "whole", "damaged", "unreadable"]
@@ -49,7 +54,7 @@ class Visit:
     is_cached, is_downloaded : bool
         The body comes from an HTTP cache; and something came over the network. A cached response that was never downloaded shows nothing.
     is_partial : bool
-        The end may be missing, as the response said no length.
+        The end may be missing, as the response said no length; or it is, as gzip says.
     found : str
         URL that answered, or did not; empty: the one of the page.
     hops : sequence
@@ -161,6 +166,30 @@ def visit_of(
         is_cached=is_cached,
         is_partial="partial" in flags,
     )
+
+
+def is_cut_off(packed: bytes, size: int) -> bool:
+    """Tell whether the end is missing of what gzip has packed, of which ``size`` bytes came out.
+
+    Those who unpack it say nothing of that. Its last four bytes tell how many came out of it, so most is not unpacked once more.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> packed = gzip.compress(b"a page")
+    >>> is_cut_off(packed, 6), is_cut_off(packed, 7), is_cut_off(packed[:-9], 5)
+    (False, False, True)
+    """
+    if int.from_bytes(packed[-4:], "little") == size % 2**32:
+        return False
+    unpack = zlib.decompressobj(_GZIP_ONLY)
+    try:
+        while packed and not unpack.eof:
+            unpack.decompress(packed, _AT_ONCE)
+            packed = unpack.unconsumed_tail
+    except zlib.error:
+        return False  # it is no gzip, or damaged otherwise
+    return not unpack.eof
 
 
 def hashed_visit(status: int, headers: Any, fingerprint: Fingerprint | None, responded: float, now: float) -> Visit:

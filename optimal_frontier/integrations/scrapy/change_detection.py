@@ -18,7 +18,7 @@ from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM, REDIRECTS
 from optimal_frontier.frontier.judging.retry_after import SLOW_DOWN, hold_s
 from optimal_frontier.frontier.judging.safely import judged_safely
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
-from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, not_modified_visit, visit_of
+from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, is_cut_off, not_modified_visit, visit_of
 from optimal_frontier.integrations.frontera.canonical_links import other_page
 from optimal_frontier.integrations.frontera.requests import FAILED_AT
 from optimal_frontier.integrations.scrapy.compatibility import look_after_fetches
@@ -30,6 +30,8 @@ from optimal_frontier.integrations.scrapy.sources import ANNOUNCES, without_body
 
 #: Bytes of what should be a source and is none, from which on nobody looks at its content.
 _LARGE: Final = 2**20
+#: Content-Encoding of what may have been cut off unnoticed: Scrapy unpacks as much as there is.
+_GZIP: Final = frozenset({b"gzip", b"x-gzip"})
 
 
 class ChangeDetectionMiddleware:
@@ -118,6 +120,7 @@ class ChangeDetectionMiddleware:
             return
         lease.responded = time.monotonic()
         lease.status, lease.size = response.status, len(response.body)
+        lease.packed = response.body if (headers.get("Content-Encoding") or b"").lower() in _GZIP else b""
 
     # The spider argument is needed up to Scrapy 2.13.
     def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
@@ -210,6 +213,9 @@ class ChangeDetectionMiddleware:
         elif request.meta.get(ANNOUNCES):
             visit.sections, visit.source = None, "unreadable"
         visit.is_downloaded = lease.responded > 0
+        if lease.packed and not visit.is_cached and "Content-Encoding" not in response.headers:  # Scrapy has unpacked it
+            visit.is_partial |= is_cut_off(lease.packed, len(response.body))
+        lease.packed = b""
         if not visit.is_cached:
             visit.size = lease.size
         elif lease.status == NOT_MODIFIED:

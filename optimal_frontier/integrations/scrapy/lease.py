@@ -81,6 +81,8 @@ class Lease(Companion):
         What was read of the response, if the page is a source.
     status, size : int
         Of the last response that was downloaded: its status, and the bytes of its body as they came.
+    packed : bytes
+        The body of that response as it came, where gzip has packed it.
     children : int
         Requests found on the page that this process fetches from memory: the page is not done before they are.
     session : int
@@ -108,6 +110,7 @@ class Lease(Companion):
     asked_url: str = ""
     status: int = 0
     size: int = 0
+    packed: bytes = b""
     source: Source | None = None
     children: int = 0
     session: int = 0
