@@ -177,7 +177,7 @@ class MisbehavingSite:
         writer.write(head.encode() + (payload[:-9] if is_cut else payload[:-1]))
         await writer.drain()
         if first == "drip":
-            await asyncio.sleep(float(rest))
+            await asyncio.sleep(float(rest.partition("/")[0]))
         if not is_cut:
             writer.write(payload[-1:])
             await writer.drain()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from scrapy.settings import Settings
 
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.integrations.scrapy import asking
-from optimal_frontier.integrations.scrapy.asking import Asking
+from optimal_frontier.integrations.scrapy.asking import Asking, room_of
 
 
 class Clock:
@@ -83,3 +84,22 @@ def test_nothing_is_asked_for_a_while_after_an_empty_answer(clock: Clock) -> Non
 def test_what_is_no_number_is_refused_by_name(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(settings))):
         asked(**settings)
+
+
+def rooms(active: Mapping[str, int], slow: set[str], total: int = 16) -> dict[str, int]:
+    """Return the room of the slots of a downloader with so many requests in each, eight at most."""
+    slots = {key: SimpleNamespace(active=set(range(n)), concurrency=8) for key, n in active.items()}
+    downloader = SimpleNamespace(
+        slots=slots, active=range(sum(active.values())), total_concurrency=total, domain_concurrency=8, ip_concurrency=0
+    )
+    return {key: slot.room for key, slot in room_of(downloader, 0, lambda key: [key], slow).slots.items()}
+
+
+def test_slow_slots_leave_room_to_the_others() -> None:
+    """A quarter of CONCURRENT_REQUESTS, and one at least; what is left of the rest is shared, and a slow slot that is idle waits too."""
+    assert rooms({"quick": 2, "a": 5, "b": 5}, set()) == {"quick": 6, "a": 3, "b": 3}
+    assert rooms({"quick": 2, "a": 5, "b": 5}, {"a", "b"}) == {"quick": 6, "a": 1, "b": 1}
+    assert rooms({"quick": 2, "a": 6, "b": 7}, {"a", "b", "idle"}) == {"quick": 6, "a": 0, "b": 0, "idle": 0}
+    assert rooms({"a": 7, "quick": 1}, {"a", "idle"}) == {"a": 1, "quick": 7}
+    assert rooms({"a": 1}, {"a", "b"}, total=2) == {"a": 0, "b": 0}
+    assert rooms({"b": 0}, {"a", "b"}, total=1) == {}

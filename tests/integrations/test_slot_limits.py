@@ -41,8 +41,8 @@ def limits_of(clock: list[float], **values: Any) -> SlotLimits:
     return limits
 
 
-def came(url: str, slot: str, took: float = 0.0) -> Request:
-    return Request(url, meta={"download_slot": slot} | ({"download_latency": took} if took else {}))
+def came(url: str, slot: str) -> Request:
+    return Request(url, meta={"download_slot": slot})
 
 
 def rates(limits: SlotLimits, downloader: Downloader) -> dict[tuple[str, ...], float]:
@@ -56,7 +56,7 @@ def test_only_slots_that_differ_are_told_and_only_now_and_then(clock: list[float
     downloader = Downloader(a=(8, 1.0, 0.5), b=(8, 4.0, 0.5), c=(8, 0.5, 0.0))
     limits = limits_of(clock, DOWNLOAD_DELAY=1)
     for name in "abc":
-        limits.note(came(f"http://{name}/1", name), downloader)
+        limits.note(came(f"http://{name}/1", name), 0.0, downloader)
     assert rates(limits, downloader) == {("b",): 0.25 / 1.2183, ("c",): 2.0}
     assert limits.news(downloader) is None
     clock[0] += TELL_S
@@ -70,10 +70,31 @@ def test_only_slots_that_differ_are_told_and_only_now_and_then(clock: list[float
 def test_a_slot_admits_no_more_than_its_hosts_answer(clock: list[float]) -> None:
     downloader = Downloader(a=(2, 0.0, 0.5), b=(2, 0.0, 0.5), c=(2, 0.0, 0.5))
     limits = limits_of(clock, CRAWL_RATE=50)
-    limits.note(came("http://a/1", "a", took=0.5), downloader)
-    limits.note(came("http://b/1", "b", took=0.001), downloader)
-    limits.note(came("http://c/1", "c"), downloader)
+    limits.note(came("http://a/1", "a"), 0.5, downloader)
+    limits.note(came("http://b/1", "b"), 0.001, downloader)
+    limits.note(came("http://c/1", "c"), 0.0, downloader)
     assert rates(limits, downloader) == {("a",): 4.0}  # the others admit more than the whole crawl has
+
+
+def test_slots_are_slow_by_what_others_take(clock: list[float]) -> None:
+    """Where all take as long, none is; a fetch that has not ended counts by what it took so far."""
+    downloader = Downloader()
+    limits = limits_of(clock)
+
+    def slow(*under_way: tuple[str, float]) -> set[str]:
+        clock[0] += 1.0
+        return set(limits.slow(under_way))
+
+    assert slow() == slow(("a", 30.0)) == set()
+    for name in "ab":
+        limits.note(came(f"http://{name}/1", name), 8.0, downloader)
+    assert slow() == set()
+    limits.note(came("http://c/1", "c"), 0.05, downloader)
+    limits.note(came("http://d/1", "d"), 0.9, downloader)
+    assert slow() == {"a", "b"}
+    assert slow(("c", 0.5), ("new", 5.0)) == {"a", "b", "new"}
+    assert limits.slow([("c", 60.0)]) == {"a", "b", "new"}  # looked at once a second
+    assert slow(("c", 60.0), ("d", 0.9)) == {"a", "b", "c"}
 
 
 def test_hosts_that_share_a_slot_are_told_together(clock: list[float]) -> None:
@@ -81,7 +102,7 @@ def test_hosts_that_share_a_slot_are_told_together(clock: list[float]) -> None:
     downloader = Downloader(one=(8, 1.0, 0.0), two=(8, 1.0, 0.0))
     limits = limits_of(clock, DOWNLOAD_DELAY=1, DOWNLOAD_DELAY_JITTER=0)
     for url, slot in (("http://a/1", "one"), ("http://a:81/1", "one"), ("http://b/", "one"), ("http://c/", "two"), ("http://a/2", "one")):
-        limits.note(came(url, slot), downloader)
+        limits.note(came(url, slot), 0.0, downloader)
     assert rates(limits, downloader) == {("a", "a:81", "b"): 1.0}
     assert limits.hosts_of("one") == ["a", "a:81", "b"]
     assert limits.hosts_of("none") == []
@@ -92,11 +113,26 @@ def test_what_is_remembered_has_a_bound(clock: list[float], monkeypatch: pytest.
     downloader = Downloader()
     limits = limits_of(clock)
     for n in range(30):
-        limits.note(came(f"http://h{n}/", f"h{n}"), downloader)
-        limits.note(came("http://used/", "used"), downloader)
-    limits.note(Request("http://none/"), downloader)
+        limits.note(came(f"http://h{n}/", f"h{n}"), 0.0, downloader)
+        limits.note(came("http://used/", "used"), 0.0, downloader)
+    limits.note(Request("http://none/"), 0.0, downloader)
     assert [n for n in range(30) if limits.hosts_of(f"h{n}")] == list(range(21, 30))
     assert limits.hosts_of("used") == ["used"]
+
+
+def test_large_bodies_on_a_slow_line_leave_room_for_other_hosts(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Their headers come at once, their bodies take two seconds: as many pages as there are requests at a time would fill it."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                for at in range(60):
+                    yield Request(SITE + f"/drip/2/{at}")
+                    yield Request(SITE.replace("127.0.0.1", "localhost") + f"/static/{at}")
+    """
+    limits = {"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
+    with crawl(spider, **limits, of_CRAWL_RATE=20) as running:
+        running.until(lambda: sum(path.startswith("/static/") for path in site.paths()) >= 60)
+        assert sum(path.startswith("/drip/") for path in site.paths()) < 30
 
 
 def test_the_plan_of_a_crawl_keeps_to_its_download_slots(crawl: Crawler, site: MisbehavingSite, state: State) -> None:

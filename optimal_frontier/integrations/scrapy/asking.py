@@ -6,7 +6,7 @@ These are MAX_NEXT_REQUESTS and DELAY_ON_EMPTY, as with Frontera's own scheduler
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,8 @@ from optimal_frontier.frontier.dispatching.work import SlotRoom
 from optimal_frontier.integrations.frontera.configuration import number_of, whole_number_of
 from optimal_frontier.integrations.scrapy.compatibility import call_later
 
+#: Slow slots leave one in so many of CONCURRENT_REQUESTS to the others, and one at least.
+_LEFT: Final = 4
 #: Stands for "no limit" in CONCURRENT_REQUESTS.
 _UNLIMITED: Final = 256
 
@@ -29,7 +31,7 @@ class Room:
     ahead : int
         Those that it takes only by the time of the next round trip but one.
     slots : mapping of str to SlotRoom
-        Its slots that are not empty.
+        Its slots that are not empty, and slow ones that are to wait.
     per_host : int
         Of any host; 0: no limit.
     """
@@ -40,8 +42,20 @@ class Room:
     per_host: int
 
 
-def room_of(downloader: Any, ahead: int, hosts_of: Callable[[str], Sequence[str]]) -> Room:
-    """Return the room of a downloader; ``hosts_of`` says which hosts share one of its slots."""
+def room_of(downloader: Any, ahead: int, hosts_of: Callable[[str], Sequence[str]], slow: Collection[str] = ()) -> Room:
+    """Return the room of a downloader.
+
+    Parameters
+    ----------
+    downloader : Downloader
+        Scrapy's.
+    ahead : int
+        How many requests may be asked for in advance.
+    hosts_of : callable
+        Says which hosts share one of its slots.
+    slow : collection of str
+        Slots that take long for each fetch. Together they leave some of CONCURRENT_REQUESTS to the others, for which one each is enough.
+    """
     total = downloader.total_concurrency or _UNLIMITED
     # What is asked for in advance waits in the courier, and not in a slot that is full: there it would keep other hosts from being fetched.
     per_host = downloader.ip_concurrency or downloader.domain_concurrency
@@ -51,6 +65,14 @@ def room_of(downloader: Any, ahead: int, hosts_of: Callable[[str], Sequence[str]
         if slot.active:
             room = slot.concurrency + (extra if slot.concurrency >= total else 0) - len(slot.active)
             slots[key] = SlotRoom(list(dict.fromkeys(hosts_of(key))) or [key], max(0, room))
+    if slow:
+        taken = sum(len(downloader.slots[key].active) for key in slow if key in downloader.slots)
+        left = max(0, max(1, total - max(1, total // _LEFT)) - taken)
+        for key in slow:
+            if (known := slots.get(key)) is not None:
+                slots[key] = known._replace(room=min(known.room, -(-left // len(slow))))
+            elif not left:
+                slots[key] = SlotRoom(list(hosts_of(key)) or [key], 0)
     return Room(total + ahead - len(downloader.active), ahead, slots, per_host + extra)
 
 

@@ -59,8 +59,8 @@ class Lease(Companion):
         The engine has that copy; while it is being processed the lease lives.
     reached : bool
         It reached the downloader; a later copy that does so is a further fetch.
-    responded : float
-        Local monotonic time of the last response, seconds.
+    began, responded : float
+        Local monotonic times of the last start of a download and of the last response, body included, seconds; 0: none yet.
     lateness : float or None
         Seconds from the deadline to the start of its first download.
     response : scrapy Response or None
@@ -98,6 +98,7 @@ class Lease(Companion):
     request: Any
     handed: bool = False
     reached: bool = False
+    began: float = 0.0
     responded: float = 0.0
     lateness: float | None = None
     response: Any = None
@@ -119,8 +120,16 @@ class Lease(Companion):
 
     def note_start(self) -> None:
         """Note that a download begins."""
+        self.began = time.monotonic()
         if self.lateness is None and self.handout.lateness is not None:
-            self.lateness = self.handout.lateness + time.monotonic() - self.handout.received
+            self.lateness = self.handout.lateness + self.began - self.handout.received
+
+    @property
+    def took_s(self) -> float:
+        """Seconds that its last download took, or takes so far; 0: none has begun."""
+        if not self.began:
+            return 0.0
+        return (self.responded if self.responded > self.began else time.monotonic()) - self.began
 
     @property
     def is_judged(self) -> bool:

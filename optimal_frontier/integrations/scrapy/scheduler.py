@@ -359,7 +359,9 @@ class OptimalScheduler(BaseScheduler):
         """Tell the courier how much the downloader can take."""
         assert self._session is not None  # next_request looked
         courier, downloader = self._session.courier, self.crawler.engine.downloader
-        room = room_of(downloader, courier.ahead, lambda key: [*self._slots.hosts_of(key), *self.backend.hosts_of(key)])
+        under_way = ((lease.request.meta.get("download_slot", ""), lease.took_s) for lease in self._leases if not lease.is_judged)
+        slow = self._slots.slow(under_way)
+        room = room_of(downloader, courier.ahead, lambda key: [*self._slots.hosts_of(key), *self.backend.hosts_of(key)], slow)
         limits = self._slots.news(downloader)
         if limits is not None:
             courier.tell_limits(limits)
@@ -421,7 +423,7 @@ class OptimalScheduler(BaseScheduler):
         if lease.is_given_back or lease.children:  # children are left at the end of the crawl
             lease.error, observation = RELEASED, None
         if lease.reached:
-            self._slots.note(lease.request, self.crawler.engine.downloader)
+            self._slots.note(lease.request, lease.took_s, self.crawler.engine.downloader)
         error = lease.error or self._error_of(lease)
         if lease.is_lost and not lease.reached:
             request.meta.pop(HANDOUT)  # it ends no lease

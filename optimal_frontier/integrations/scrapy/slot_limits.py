@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from optimal_frontier.frontier.admitting.hosts import host_of
@@ -22,6 +24,12 @@ _SOON_S: Final = 2.0
 _NEWEST: Final = 0.2
 #: Rates that differ by less than this share are one.
 _NEAR: Final = 0.03
+#: A slot is slow whose fetches take so many times as long as those of the quickest tenth of slots, and so many seconds at least.
+_SLOW_TIMES: Final = 8.0
+_SLOW_S: Final = 1.0
+#: How many slots, those used last, are compared for that, and seconds between two comparisons.
+_MOST_COMPARED: Final = 300
+_COMPARE_S: Final = 1.0
 #: Slots that are remembered, those used last, and hosts of each.
 _MOST_SLOTS: Final = 10_000
 _MOST_HOSTS: Final = 1000
@@ -29,7 +37,7 @@ _MOST_HOSTS: Final = 1000
 
 @dataclass(slots=True)
 class _Slot:
-    """What is known of a slot, also after the downloader has forgotten it; delay and time of an answer in seconds."""
+    """What is known of a slot, also after the downloader has forgotten it; delay and time of an answer, its body included, in seconds."""
 
     hosts: dict[str, None] = field(default_factory=dict)
     concurrency: int = 0
@@ -60,9 +68,14 @@ class SlotLimits:
         self._default = 1.0 / settings.slot_period if settings.slot_period > 0 else 0.0
         self._slots: dict[str, _Slot] = {}
         self._next = time.monotonic() + _SOON_S
+        self._slow: Collection[str] = ()
+        self._next_slow = 0.0
 
-    def note(self, request: Any, downloader: Any) -> None:
-        """Learn from a request that came back from the downloader: its slot, its host, and how long the answer took."""
+    def note(self, request: Any, took_s: float, downloader: Any) -> None:
+        """Learn from a request that came back from the downloader: its slot, its host, and how long the slot was taken for it.
+
+        Scrapy's ``download_latency`` ends with the headers: a large body on a slow line takes its slot for far longer.
+        """
         key = request.meta.get("download_slot")
         if not isinstance(key, str):
             return
@@ -74,15 +87,34 @@ class SlotLimits:
         if host not in slot.hosts and len(slot.hosts) < _MOST_HOSTS:
             slot.hosts[host] = None
             self._next = min(self._next, time.monotonic() + _SOON_S)
-        took = request.meta.get("download_latency")
-        if isinstance(took, int | float) and 0 < took < math.inf:
-            slot.answer_s = slot.answer_s + _NEWEST * (took - slot.answer_s) if slot.answer_s else float(took)
+        if took_s > 0:
+            slot.answer_s = slot.answer_s + _NEWEST * (took_s - slot.answer_s) if slot.answer_s else took_s
         self._look(key, slot, downloader)
 
     def hosts_of(self, key: str) -> list[str]:
         """Return the hosts of a slot that were seen."""
         slot = self._slots.get(key)
         return [] if slot is None else list(slot.hosts)
+
+    def slow(self, under_way: Iterable[tuple[str, float]]) -> Collection[str]:
+        """Return the slots whose fetches take far longer than those of others: where they fill a downloader, the others wait for them.
+
+        Parameters
+        ----------
+        under_way : iterable of (str, float)
+            The slots of fetches that have not ended, and the seconds that each took so far. It is read once a second.
+        """
+        now = time.monotonic()
+        if now >= self._next_slow:
+            self._next_slow = now + _COMPARE_S
+            took = {key: self._slots[key].answer_s for key in islice(reversed(self._slots), _MOST_COMPARED)}
+            for key, seconds in under_way:
+                if seconds >= _SLOW_S:
+                    took[key] = max(seconds, took.get(key, 0.0))
+            known = sorted(seconds for seconds in took.values() if seconds > 0)
+            least = max(_SLOW_S, _SLOW_TIMES * known[(len(known) - 1) // 10]) if known else math.inf
+            self._slow = frozenset(key for key, seconds in took.items() if seconds >= least)
+        return self._slow
 
     def news(self, downloader: Any) -> DownloaderLimits | None:
         """Return what is to be told, where it is time to."""
