@@ -175,10 +175,10 @@ def bucket_of(budget: float, depth: float = BUCKET_S) -> float:
 
     Examples
     --------
-    >>> bucket_of(100.0), bucket_of(100.0, 0.3), bucket_of(5.0), bucket_of(0.1)
-    (10.0, 30.0, 1.5, 1.01)
+    >>> bucket_of(100.0), bucket_of(100.0, 0.3), bucket_of(5.0), bucket_of(5.0, 0.16), bucket_of(0.1)
+    (10.0, 30.0, 1.5, 1.8, 1.01)
     """
-    return max(depth * budget, min(1.9, 1.0 + BUCKET_S * budget))
+    return max(depth * budget, min(1.9, 1.0 + depth * budget))
 
 
 def dispatch_call(partition: int, ask: Ask) -> Call:

@@ -25,11 +25,11 @@ SOON_PLANS: Final = 3.0
 _CLOSING_SHARE: Final = 0.5
 #: Budget of a partition that has no share by the last plan, as a share of CRAWL_RATE: 0 would be no limit.
 _LEAST_SHARE: Final = 1e-9
-#: What comes in during so many round trips is saved up where that is more than usual, and the share of the last one in how long they take.
-_TRIPS: Final = 2.0
-_LAST_TRIP: Final = 0.2
-#: Longest round trip that counts, seconds: what is saved up in an outage is not spent at once.
-_LONGEST_TRIP_S: Final = 0.5
+#: What comes in during so many exchanges is saved up where that is more than usual, and the share of the last one in how long they take.
+_EXCHANGES: Final = 3.0
+_LAST_EXCHANGE: Final = 0.2
+#: Longest exchange that counts, seconds: what is saved up in an outage is not spent at once.
+_LONGEST_EXCHANGE_S: Final = 1.0 / _EXCHANGES
 #: Hosts whose numbers are remembered.
 _MOST_HOSTS: Final = 100_000
 
@@ -80,7 +80,7 @@ class AskTerms:
         self._watch = watch
         self._lease_s = lease_s
         self._silent_hosts = silent_hosts
-        self._trip_s = 0.0
+        self._exchange_s = 0.0
         self._partitions: Sequence[KnownPartition] = []
         self._numbers: dict[str, tuple[int, int]] = {}
         #: Hosts without a number, until pages are added.
@@ -106,11 +106,11 @@ class AskTerms:
     @property
     def depth_s(self) -> float:
         """Seconds of a budget that are saved up, so that nothing is lost to the way to a server that is far away."""
-        return max(BUCKET_S, _TRIPS * self._trip_s)
+        return max(BUCKET_S, _EXCHANGES * self._exchange_s)
 
-    def note_trip(self, seconds: float) -> None:
-        """Note how long a round trip took."""
-        self._trip_s += _LAST_TRIP * (min(seconds, _LONGEST_TRIP_S) - self._trip_s)
+    def note_exchange(self, seconds: float) -> None:
+        """Note how long an exchange took, with all its round trips: nothing is asked for meanwhile."""
+        self._exchange_s += _LAST_EXCHANGE * (min(seconds, _LONGEST_EXCHANGE_S) - self._exchange_s)
 
     def belief(self, partition: int) -> Belief:
         """Return within what bounds a partition's clock is believed."""

@@ -84,11 +84,12 @@ class _Pipeline:
         if read is not None:
             self._readers.append((start, len(self._calls), read))
 
-    def run(self, namespace: Namespace) -> None:
+    def run(self, namespace: Namespace) -> bool:
         results = namespace.run(self._calls) if self._calls else []
         for start, stop, read in self._readers:
             read(results[start:stop])
         self._calls, self._readers = [], []
+        return bool(results)
 
 
 class Dispatcher:
@@ -234,7 +235,7 @@ class Dispatcher:
         token; moves after observations, so that these count. One round trip to each node. Retired pages that are linked to, known ones that
         are wanted now, words and records of sources, moves and a new plan take further ones.
         """
-        outcome = Outcome()
+        outcome, begun = Outcome(), local_clock()
         pipeline = _Pipeline()
         idle: list[tuple[int, bytes, bytes]] = []
         self._add(pipeline, work, outcome, idle)
@@ -245,8 +246,7 @@ class Dispatcher:
         self._tell(pipeline, work, outcome)
         asked = self._ask(pipeline, work, outcome)
         self._sent = local_clock()
-        pipeline.run(self.namespace)
-        self.terms.note_trip(local_clock() - self._sent)
+        is_any = pipeline.run(self.namespace)
         outcome.is_other_server = self.watch is not None and (self.watch.is_behind or self.watch.is_doubted)
         if outcome.is_other_server and self.pause_s > 0:
             self._give_back(work, outcome)
@@ -255,6 +255,8 @@ class Dispatcher:
         for partition in asked:
             self._read_plan(partition)
         self._follow_up.run(work, outcome, idle)
+        if is_any:
+            self.terms.note_exchange(local_clock() - begun)
         now = time.monotonic()
         served = [self._partitions[k] for k in self._served]
         if work.want > 0:

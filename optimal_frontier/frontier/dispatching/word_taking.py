@@ -78,15 +78,16 @@ def _take_in(
 ) -> None:
     told, counted = into
     key, ids = namespace.key, list(dict.fromkeys(new.page for new in pages))
-    values, memories, scores = namespace.commands(
+    values, memories, scores, *clock = namespace.commands(
         [
             ["HMGET", key("pages", partition), *ids],
             ["HMGET", key("memory", partition), *ids],
             ["ZMSCORE", key("q", partition), *ids],
+            *namespace.clock_commands(partition),
         ],
         partition=partition,
     )
-    now = namespace.now(partition)
+    now = namespace.time_of(partition, *clock)
     stored = {
         page: (row, Memory.readable(raw), score) for page, row, raw, score in zip(ids, sound_rows(values), memories, scores, strict=True)
     }
