@@ -26,7 +26,7 @@ from optimal_frontier.frontier.planning.crawl_solving import solve_crawl
 from optimal_frontier.frontier.planning.host_prices import packed_prices
 from optimal_frontier.frontier.planning.lock import LockLostError, PlannerLock
 from optimal_frontier.frontier.planning.publishing import LivePrice, Plan, plan_fields, shares_of
-from optimal_frontier.frontier.planning.rewriting import WRITTEN, given_up, is_displaced, moved_deadlines, written_rows
+from optimal_frontier.frontier.planning.rewriting import WRITTEN, calls_at_once, given_up, is_displaced, moved_deadlines, written_rows
 from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.optimization.sweeps import in_order
 from optimal_frontier.scheduling.price_law import is_as_planned, lasting_log_price, log_price_towards, price_step
@@ -408,14 +408,19 @@ class Planner:
         return all(self.keeper.store(k, fence) for k, fence in self.lock.fences.items())
 
     def _write(self, k: int, rows: NDArray[Any]) -> int | None:
-        """Write numbers, some pages a call, and no call before the last one was answered: dispatch goes in between."""
-        written = 0
-        for at in range(0, len(rows), BATCH):
+        """Write numbers, some pages a call, and none before the last ones were answered: dispatch goes in between."""
+        written, at, trip_s = 0, 0, 0.0
+        while at < len(rows):
             self.lock.renew()
-            done = int(self.namespace.run([Call(k, "write_plan", [self.lock.fences[k], rows[at : at + BATCH].tobytes()])])[0])
-            if done < 0:
+            end = min(len(rows), at + BATCH * calls_at_once(trip_s))
+            calls = [Call(k, "write_plan", [self.lock.fences[k], rows[i : min(i + BATCH, end)].tobytes()]) for i in range(at, end, BATCH)]
+            began = time.monotonic()
+            done = [int(reply) for reply in self.namespace.run(calls)]
+            took = time.monotonic() - began
+            trip_s, at = min(trip_s or took, took), end
+            if min(done) < 0:
                 return None
-            written += done
+            written += sum(done)
         return written
 
     def _warn(self, solved: Solved) -> None:

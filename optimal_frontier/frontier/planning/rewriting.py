@@ -56,6 +56,28 @@ class Moved(NamedTuple):
     rows: NDArray[Any]
 
 
+#: A plan sends another call for each so many seconds of the quickest round trip, and no more than so many at once: that holds dispatch up
+#: for a small part of the time that its own way takes.
+_WAY_OF_A_CALL_S: Final = 0.008
+_MOST_AT_ONCE: Final = 32
+
+
+def calls_at_once(trip_s: float) -> int:
+    """Return how many calls that write numbers go in one round trip: one, and more where that takes long, as the server is far away.
+
+    Parameters
+    ----------
+    trip_s : float
+        Seconds of the quickest one so far; 0: not known. The quickest, as one that a busy server has held up says nothing of the way.
+
+    Examples
+    --------
+    >>> [calls_at_once(trip_s) for trip_s in (0.0, 0.001, 0.02, 0.1, 1.0)]
+    [1, 1, 3, 13, 32]
+    """
+    return min(1 + int(trip_s / _WAY_OF_A_CALL_S), _MOST_AT_ONCE)
+
+
 def is_displaced(pages: Pages, terms: Terms, now: float) -> NDArray[np.bool_]:
     """Tell of each page whether it may have moved without being visited: the price has, or a visit has become worth while.
 

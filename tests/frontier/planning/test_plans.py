@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import math
 import time
+import types
 
 import numpy as np
 import pytest
 from crawled import START, Crawl, new_page, open_crawl, page_of, parse
 
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
+from optimal_frontier.frontier.planning import planner as planner_module
 from optimal_frontier.frontier.planning.page_table import SMALL, share_to_read
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.optimization import solve_periodic
@@ -560,3 +562,23 @@ def test_the_solver_of_the_plan_is_the_exact_one(crawl):
     )
     np.testing.assert_allclose(planner.rates, best.rates, rtol=1e-6, atol=1e-12)
     assert report.multiplier == pytest.approx(best.multiplier, rel=1e-6)
+
+
+@pytest.mark.parametrize(("trip_s", "is_far"), [(0.0, False), (0.05, True)])
+def test_a_plan_is_written_in_few_round_trips_where_they_are_long(crawl, monkeypatch, trip_s, is_far):
+    """One call after the other to a server nearby; else one, then seven at once."""
+    crawl.crawled(512)
+    sent, now, run = [], [0.0], crawl.namespace.run
+    clock = types.SimpleNamespace(monotonic=lambda: now[0], perf_counter=time.perf_counter, time=time.time)
+    monkeypatch.setattr(planner_module, "time", clock)
+
+    def far(calls):
+        now[0] += trip_s
+        sent.append([call.script for call in calls].count("write_plan"))
+        return run(calls)
+
+    monkeypatch.setattr(crawl.namespace, "run", far)
+    _, report = planned(crawl, CRAWL_RATE=20)
+    calls = math.ceil(report.written / 64)
+    assert calls > 4
+    assert [n for n in sent if n] == ([1, calls - 1] if is_far else [1] * calls)
