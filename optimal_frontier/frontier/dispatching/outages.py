@@ -11,6 +11,8 @@ from optimal_frontier.frontier.dispatching.exchange import Dispatcher
 
 logger = logging.getLogger(__name__)
 
+#: Seconds of an outage in which each attempt is told, and between two that are from then on.
+_TOLD_S: Final = 60.0
 #: Least seconds between two looks whether all nodes of a cluster answer, and how many times as long as a look took.
 _LOOK_S: Final = 5.0
 _LOOK_SHARE: Final = 20.0
@@ -28,15 +30,21 @@ class OutageLog:
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
-        #: When the outage began that was told of, 0 if none is; and when to look whether it is over. Local monotonic times.
-        self._since = self._next_look = 0.0
+        #: When the outage began that was told of, 0 if none is; when to look whether it is over; the last line. Local monotonic times.
+        self._since = self._next_look = self._told_at = 0.0
+        self._told = ""
 
     def note_failure(self, error: OptimalFrontierError, retry_s: float, *, is_long: bool) -> None:
         """Tell that an exchange failed, and is tried again after some seconds; ``is_long``: these have become as many as they may."""
+        now = time.monotonic()
         # A cluster puts a replica in the place of a node within seconds: one line tells of that.
         is_told = self._since and not is_long and self._dispatcher.is_cluster
+        # Of an outage that lasts for a night every attempt would be tens of thousands.
+        is_told = is_told or (self._told == str(error) and 0.0 < self._since < now - _TOLD_S < self._told_at)
+        if not is_told:
+            self._told, self._told_at = str(error), now
         logger.log(logging.DEBUG if is_told else logging.WARNING, "%s; trying again in %.1f s, nothing is lost", error, retry_s)
-        self._since = self._since or time.monotonic()
+        self._since = self._since or now
 
     def note_answer(self) -> None:
         """Tell that Redis answers again, if it does, after an exchange that went well."""

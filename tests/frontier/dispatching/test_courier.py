@@ -14,7 +14,7 @@ from clocked_namespace import ClockedNamespace, fingerprint, page_of, settings_o
 
 from optimal_frontier.errors import SchemaMismatchError, StateForbiddenError, StateUnavailableError
 from optimal_frontier.frontier.admitting.pages import move_of
-from optimal_frontier.frontier.dispatching import acknowledged
+from optimal_frontier.frontier.dispatching import acknowledged, outages
 from optimal_frontier.frontier.dispatching import courier as module
 from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.exchange import Dispatcher, Exchange, Lease, Outcome, SlotRoom, Start
@@ -142,6 +142,22 @@ def test_what_a_cluster_heals_in_a_moment_is_one_line(courier, fake, caplog):
         courier.add([page_of("a/1")])
         assert courier.flush(PATIENCE_S)
     assert len(caplog.records) == 1
+
+
+def test_an_outage_that_lasts_is_told_now_and_then(courier, fake, caplog, monkeypatch):
+    """Each failure for a while, later ones as seldom as that, unless what is wrong is something else."""
+
+    def fail_otherwise(_: Exchange) -> Outcome:
+        raise StateUnavailableError("Redis at nowhere is out of memory")
+
+    monkeypatch.setattr(outages, "_TOLD_S", 0.3)
+    fake.answers = [fail] * 39 + [fail_otherwise]
+    with caplog.at_level(logging.WARNING):
+        courier.add([page_of("a/1")])
+        assert courier.flush(PATIENCE_S)
+    told = [record.getMessage() for record in caplog.records if "nothing is lost" in record.getMessage()]
+    assert 2 < len(told) < 28
+    assert "out of memory" in told[-1]
 
 
 def test_an_outage_loses_nothing(courier, fake, caplog):
