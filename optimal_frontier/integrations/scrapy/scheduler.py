@@ -362,8 +362,7 @@ class OptimalScheduler(BaseScheduler):
         under_way = ((lease.request.meta.get("download_slot", ""), lease.took_s) for lease in self._leases if not lease.is_judged)
         slow = self._slots.slow(under_way)
         room = room_of(downloader, courier.ahead, lambda key: [*self._slots.hosts_of(key), *self.backend.hosts_of(key)], slow)
-        limits = self._slots.news(downloader)
-        if limits is not None:
+        if (limits := self._slots.news(downloader)) is not None:
             courier.tell_limits(limits)
         done = self._closing or self.gate.is_shut or self._idling.is_ending
         free = max(0, room.free - len(courier.ready) - len(self._pending))
