@@ -13,7 +13,7 @@ from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.dispatching.revising import DONE_NOW, forced_or_why, revise_pages
 from optimal_frontier.scheduling.numbers import fixed
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.aliases import follow, locate
+from optimal_frontier.state.aliases import follow_all, locate
 from optimal_frontier.state.connection import connect
 from optimal_frontier.state.layouts import PartitionState, pack_doubles
 from optimal_frontier.state.memory import Memory
@@ -120,13 +120,12 @@ class ClockedNamespace(Namespace):
 
     def row(self, name: str) -> Row:
         """The row of a page by any of its names."""
-        place = follow(self, self.partition_of(name.partition("/")[0]), fingerprint(name)[:12])
+        (place,) = follow_all(self, [(self.partition_of(name.partition("/")[0]), fingerprint(name)[:12])])
         assert place is not None, name
         return Row.unpack(place.value)
 
     def remembered(self, name: str) -> Memory:
-        k = self.partition_of(name.partition("/")[0])
-        place = follow(self, k, fingerprint(name)[:12])
+        (place,) = follow_all(self, [(self.partition_of(name.partition("/")[0]), fingerprint(name)[:12])])
         assert place is not None, name
         return Memory.unpack(self.command("HGET", self.key("memory", place.partition), place.page, partition=place.partition))
 

@@ -19,6 +19,7 @@ from optimal_frontier.state.partition import (
     MOST_ROOMS,
     Ask,
     add_calls,
+    become_alias_call,
     dispatch_call,
     hold_call,
     observe_calls,
@@ -151,7 +152,8 @@ class LargestCalls:
         self.observe(rest)
         self.visited = [page for page in self.visited if page != one.page]
         here = bytes(4) + self.visited[0] + b"https://www.example.org/"
-        return Call(0, "become_alias", [one.page, struct.pack("<d", one.token), here, "visits", 1, "moved", 1])
+        change = Change("https://www.example.org/", bytes(16), bytes(16))
+        return become_alias_call(Observation(one, KEEP, one.row, change=change), one.token, here, {"visits": 1, "moved": 1})
 
     def _due(self, ask: Ask) -> Call:
         self.make_due()

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from optimal_frontier.state.messages import PAGE_BYTES, page_of
-from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.namespace import Call, Namespace
+from optimal_frontier.state.steps import Steps
 
 #: Other names of a page that are followed, one to the next.
 _MOST_HOPS: Final = 32
@@ -38,49 +39,53 @@ def _by_partition(names: Iterable[bytes]) -> dict[int, list[bytes]]:
     return found
 
 
-def point(namespace: Namespace, names: Iterable[bytes], to: tuple[int, bytes]) -> None:
+def point(names: Iterable[bytes], to: tuple[int, bytes]) -> Steps[None]:
     """Make former names of a page, packed by `pack_alias`, point to where it is now: a partition, and its identity there.
 
-    Until then they point to a name that does (`follow`), so a crash before it loses nothing. A name that becomes a page of its own in that
-    very moment stays a name beside it; `locate` finds the page.
+    Until then they point to a name that does (`follow_all`), so a crash before it loses nothing. A name that becomes a page of its own in
+    that very moment stays a name beside it; `locate` finds the page.
     """
-    for partition, pages in _by_partition(names).items():
-        key, now = namespace.key("aliases", partition), pack_alias(*to)
-        said = namespace.command("HMGET", key, *pages, partition=partition)
-        words = [word for page, one in zip(pages, said, strict=True) if one is not None for word in (page, now + one[len(now) :])]
-        if words:
-            namespace.command("HSET", key, *words, partition=partition)
+    groups, now = _by_partition(names), pack_alias(*to)
+    if not groups:
+        return
+    said = yield [Call(partition, "HMGET", ["aliases", *pages]) for partition, pages in groups.items()]
+    pointed = [
+        Call(partition, "HSET", ["aliases", *(word for page, one in known for word in (page, now + one[len(now) :]))])
+        for (partition, pages), reply in zip(groups.items(), said, strict=True)
+        if (known := [(page, one) for page, one in zip(pages, reply, strict=True) if one is not None])
+    ]
+    if pointed:
+        yield pointed
 
 
-def drop_aliases(namespace: Namespace, names: Iterable[bytes]) -> None:
-    """Forget former names of a page, packed by `pack_alias`: a link to one of them makes a page of it again."""
-    for partition, pages in _by_partition(names).items():
-        namespace.command("HDEL", namespace.key("aliases", partition), *pages, partition=partition)
+def drop_calls(names: Iterable[bytes]) -> list[Call]:
+    """Return the calls that forget former names of a page, packed by `pack_alias`: a link to one of them makes a page of it again."""
+    return [Call(partition, "HDEL", ["aliases", *pages]) for partition, pages in _by_partition(names).items()]
 
 
-def follow(namespace: Namespace, partition: int, page: bytes) -> Place | None:
-    """Return where a page of a partition is now, over its other names; None: it is not known."""
+def follow_all(namespace: Namespace, names: Sequence[tuple[int, bytes]]) -> list[Place | None]:
+    """Return where pages are now, each by a partition and a name that it has or had there; None: it is not known.
+
+    One round trip for those of all partitions, and another one where names lead to other names.
+    """
+    found: list[Place | None] = [None] * len(names)
+    todo = dict(enumerate(names))
     for _ in range(_MOST_HOPS):
-        value, alias = namespace.commands(
-            [["HGET", namespace.key(name, partition), page] for name in ("pages", "aliases")], partition=partition
-        )
-        if value is not None:
-            return Place(partition, page, value)
-        if alias is None:
-            return None
-        partition, page = split_alias(alias)
-    return None
-
-
-def follow_all(namespace: Namespace, partition: int, pages: Sequence[bytes]) -> list[Place | None]:
-    """Return where pages of a partition are now, as `follow` does: in one round trip, but for those that have other names."""
-    found: list[Place | None] = []
-    rows = [["HMGET", namespace.key(name, partition), *pages] for name in ("pages", "aliases")]
-    for page, value, alias in zip(pages, *namespace.commands(rows, partition=partition), strict=True) if pages else ():
-        if value is not None:
-            found.append(Place(partition, page, value))
-        else:
-            found.append(None if alias is None else follow(namespace, *split_alias(alias)))
+        groups: dict[int, list[int]] = {}
+        for at, (partition, _page) in todo.items():
+            groups.setdefault(partition, []).append(at)
+        read = [Call(k, "HMGET", [key, *(todo[at][1] for at in some)]) for k, some in groups.items() for key in ("pages", "aliases")]
+        replies = iter(namespace.run(read))
+        aliases: dict[int, tuple[int, bytes]] = {}
+        for some in groups.values():
+            for at, value, alias in zip(some, next(replies), next(replies), strict=True):
+                if value is not None:
+                    found[at] = Place(*todo[at], value)
+                elif alias is not None:
+                    aliases[at] = split_alias(alias)
+        todo = aliases
+        if not todo:
+            break
     return found
 
 
@@ -95,6 +100,6 @@ def locate(namespace: Namespace, fingerprints: Iterable[bytes]) -> list[Place | 
         todo = [at for at, place in enumerate(found) if place is None]
         if not todo:
             break
-        for at, place in zip(todo, follow_all(namespace, partition, [pages[at] for at in todo]), strict=True):
+        for at, place in zip(todo, follow_all(namespace, [(partition, pages[at]) for at in todo]), strict=True):
             found[at] = place
     return found

@@ -361,6 +361,18 @@ def renewed(token: float, lease_s: float) -> float:
     return token + max(1000, round(lease_s * 5e5)) * 2
 
 
+def become_alias_call(seen: Observation, token: float, alias: bytes, counters: Mapping[str, int]) -> Call:
+    """Return the call that ends the lease of a page that has moved: it yields 1, or 0 if the lease was no longer valid.
+
+    ``alias`` is what the hash ``aliases`` gets, see `aliases.pack_alias`.
+    """
+    handout = seen.handout
+    change = [] if seen.change is None else change_fields(handout.page, seen.row.b, seen.change)
+    packed = msgpack.packb((counters, change), use_bin_type=False)
+    arguments = [handout.page, struct.pack("<d", token), alias, packed]
+    return Call(handout.partition, "become_alias", arguments, note_calls(handout.partition, [seen]))
+
+
 def revise_calls(partition: int, revisions: Sequence[tuple[bytes, float, Row | None, Memory | None]], counter: str = "") -> list[Call]:
     """Return the calls that rewrite heads: page, b of the head that the new one was made from, the new head, memory (None: leave it).
 

@@ -11,6 +11,7 @@ from judged_crawl import SETTINGS, JudgedCrawl, scrapys
 from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.admitting.pages import move_of
 from optimal_frontier.frontier.dispatching.moving import carry_out
+from optimal_frontier.frontier.dispatching.work import Lease, Moving
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
@@ -99,4 +100,4 @@ class Crawl(JudgedCrawl):
         digest = hashlib.md5(url.encode()).digest()
         observation = self.judged(handout, Visit(handout.received, fingerprint=Fingerprint(digest, 1)))
         arrived = move_of(self.settings, observation, scrapys(target), target)
-        assert carry_out(self.namespace, arrived, handout.token)
+        assert carry_out(self.namespace, [Moving(arrived, Lease.of(handout))])[0]

@@ -19,7 +19,7 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 
 from optimal_frontier.frontier.admitting.hosts import host_of
-from optimal_frontier.state.aliases import Place, follow
+from optimal_frontier.state.aliases import Place, follow_all
 from optimal_frontier.state.connection import connect
 from optimal_frontier.state.host_words import NOTHING_SAID, HostWords
 from optimal_frontier.state.layouts import PartitionState, pack_doubles
@@ -228,7 +228,7 @@ class State:
         """Return where a page is kept, by any of its names, or None if it is not known."""
         self._open()
         url = request if isinstance(request, str) else request.url
-        return follow(self.namespace, self.namespace.partition_of(host_of(url)), self.identity(request)[:PAGE_BYTES])
+        return follow_all(self.namespace, [(self.namespace.partition_of(host_of(url)), self.identity(request)[:PAGE_BYTES])])[0]
 
     def at(self, request: str | Request) -> dict[str, Any]:
         """Return the row of a page, and its attempts; empty if it is not known."""

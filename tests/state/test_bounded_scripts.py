@@ -30,7 +30,7 @@ MOST: dict[str, tuple[int, int]] = {
     "add_pages: new, new hosts": (2 * HEAVY_BATCH, 26 * HEAVY_BATCH),
     "add_pages: known, other tails": (2 * HEAVY_BATCH, 8 * HEAVY_BATCH),
     "adopt": (20, 30),
-    "become_alias": (20, 30),
+    "become_alias": (20, 40),
     "dispatch: due": (20, 7 * BATCH),
     "dispatch: due, paced": (20, 16 * BATCH),
     "dispatch: shut hosts": (20, 16 * BATCH),

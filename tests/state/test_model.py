@@ -5,7 +5,6 @@ Two crawlers and two planners call; the server loses everything or goes back to 
 
 from __future__ import annotations
 
-import struct
 import uuid
 from collections.abc import Iterator
 from copy import deepcopy
@@ -27,8 +26,17 @@ from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.state.connection import connect
 from optimal_frontier.state.embedded import EmbeddedServer
 from optimal_frontier.state.layouts import BELIEVED_S, REMEMBERED_S, HostTurns
-from optimal_frontier.state.messages import DROP, KEEP, RELEASE, REST, Handout
-from optimal_frontier.state.partition import Ask, Belief, dispatch_call, parse_dispatch, renewed, starts_calls, turns_calls
+from optimal_frontier.state.messages import DROP, KEEP, RELEASE, REST, Handout, Observation
+from optimal_frontier.state.partition import (
+    Ask,
+    Belief,
+    become_alias_call,
+    dispatch_call,
+    parse_dispatch,
+    renewed,
+    starts_calls,
+    turns_calls,
+)
 from optimal_frontier.state.records import pack_record
 from optimal_frontier.state.redis_url import parse_redis_url
 from optimal_frontier.state.rows import ACTIVE, DONE, ONCE, RETIRED, TRANSIENT, Row, host_bytes, pack_tail, split_tail
@@ -391,7 +399,7 @@ class Crawl(RuleBasedStateMachine):
         if told == 1:
             self.models[there].adopt(key, to, as_stored(row._replace(host=0)), handout.stated)
         alias = there.to_bytes(4, "little") + key + b"http://before"
-        ended = self.space.call("become_alias", handout.page, struct.pack("<d", handout.token), alias, k=k)
+        (ended,) = self.space.run([become_alias_call(Observation(handout, KEEP, row), handout.token, alias, {})])
         assert ended == int(self.models[k].become_alias(handout.page, handout.token))
 
     @rule(k=st.sampled_from([None, *range(PARTITIONS)]), are_scripts_lost=st.booleans())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 
 import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
@@ -11,8 +10,9 @@ from timed_namespace import TimedNamespace, new_page, page_of
 from optimal_frontier.state.aliases import pack_alias, point
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import Handout, NewPage
-from optimal_frontier.state.partition import count_calls
+from optimal_frontier.state.partition import become_alias_call, count_calls
 from optimal_frontier.state.rows import Row, pack_tail
+from optimal_frontier.state.steps import side_by_side
 
 
 def adopt(space: TimedNamespace, handout: Handout, target: NewPage, k: int, memory: bytes = b"") -> object:
@@ -20,9 +20,10 @@ def adopt(space: TimedNamespace, handout: Handout, target: NewPage, k: int, memo
     return space.call("adopt", target.page, target.host, row.pack(), pack_tail(target.stated, target.record), memory, k=k)
 
 
-def leave(space: TimedNamespace, handout: Handout, target: NewPage, k: int, counters: Sequence[object] = ()) -> int:
+def leave(space: TimedNamespace, handout: Handout, target: NewPage, k: int, **counters: int) -> int:
     alias = struct.pack("<I", k) + target.page + str(handout.record["url"]).encode()
-    return int(space.call("become_alias", handout.page, struct.pack("<d", handout.token), alias, *counters, k=handout.partition))
+    seen = space.observation(handout, 10.0)
+    return int(space.run([become_alias_call(seen, handout.token, alias, counters)])[0])
 
 
 def fetched(space: TimedNamespace, name: str, k: int = 0) -> Handout:
@@ -40,7 +41,7 @@ def test_a_page_keeps_what_is_known_of_it_within_a_partition_and_across(two: Tim
     target = new_page("new/1", stated=2.0)
     memory = Memory(etag=b'"e"')
     assert adopt(two, handout, target, to, memory.pack()) == 1
-    assert leave(two, handout, target, to, counters=["visits", 1, "moves", 1]) == 1
+    assert leave(two, handout, target, to, visits=1, moves=1) == 1
     assert two.command("HEXISTS", two.key("pages"), handout.page) == 0
     assert two.score(handout.page) is None
     two.advance(11.0)
@@ -98,7 +99,7 @@ def test_other_names_of_a_page_point_to_where_it_is_now(two: TimedNamespace) -> 
     target = new_page("new/1")
     adopt(two, handout, target, 1)
     assert leave(two, handout, target, 1) == 1
-    point(two, [pack_alias(0, older.page)], (1, target.page))
+    side_by_side(two, [point([pack_alias(0, older.page)], (1, target.page))])
     aliases = two.command("HMGET", two.key("aliases"), older.page, middle.page)
     assert [raw[:16] for raw in aliases] == [struct.pack("<I", 1) + target.page] * 2
     assert [raw[16:] for raw in aliases] == [b"http://older/1", b"http://middle/1"]

@@ -6,7 +6,6 @@ Pages that are put aside, retired pages that are linked to, words and records of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from optimal_frontier.frontier.admitting.revival import revived
 from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
@@ -24,9 +23,6 @@ from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.rows import Row
 from optimal_frontier.state.source_records import learn_calls, read_sources
-
-#: A move onto a page that is under way is put off so often.
-MOST_TRIES: Final = 60
 
 
 class FollowUp:
@@ -85,11 +81,10 @@ class FollowUp:
         while work.counted:  # where this fails, the exchange is repeated with those that are left: no visit counts twice
             self._follow(work.counted[0])
             del work.counted[0]
-        for moving in work.moves:
-            if carry_out(self._namespace, moving.move, moving.lease.present, at_last=work.is_last or moving.tries >= MOST_TRIES):
-                self._learn(moving.move.observation)
-            else:
-                outcome.later.append(moving)
+        moved, put_off = carry_out(self._namespace, work.moves, is_last=work.is_last)
+        for moving in moved:
+            self._learn(moving.move.observation)
+        outcome.later += put_off
         self._learn_sources(outcome.handouts, at_once=work.is_last)
 
     def _follow(self, observation: Observation) -> None:

@@ -6,7 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from optimal_frontier.state.aliases import drop_aliases, locate, split_alias
+from optimal_frontier.state.aliases import drop_calls, locate, split_alias
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import HEAVY_BATCH, count_calls
@@ -41,7 +41,7 @@ def forget_pages(namespace: Namespace, partition: int, pages: Sequence[bytes], r
             lost = memories[-1].lost
             if value is not None and lost is not None:
                 counters[f"lost_{lost.cause}"] -= 1
-    drop_aliases(namespace, [name for memory in memories for name in memory.aliases if split_alias(name)[0] < namespace.partitions])
+    namespace.run(drop_calls(name for memory in memories for name in memory.aliases if split_alias(name)[0] < namespace.partitions))
     why = reasons or {}
     aside = {page: (why[page], value) for page, value in zip(pages, values, strict=True) if page in why and value is not None}
     keep_aside(namespace, partition, aside)

@@ -10,11 +10,12 @@ from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.admitting.revival import brought_back
 from optimal_frontier.frontier.judging.moved_pages import rebounded
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.aliases import pack_alias, split_alias
+from optimal_frontier.state.aliases import pack_alias, point, split_alias
 from optimal_frontier.state.messages import REST, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.rows import RETIRED, pack_tail
+from optimal_frontier.state.steps import side_by_side
 
 #: Counter of pages that got a former URL back.
 COUNTER = "moved_back"
@@ -57,10 +58,6 @@ def give_back(namespace: Namespace, settings: FrontierSettings, observation: Obs
         return False
     alone = memory._replace(aliases=())
     namespace.run(revise_calls(handout.partition, [(handout.page, observation.row.b, observation.row, alone)], f"{COUNTER}=1"))
-    to = pack_alias(partition, page)
-    for k, name in map(split_alias, earlier):
-        key = namespace.key("aliases", k)
-        said = namespace.command("HGET", key, name, partition=k) if k < namespace.partitions else None
-        if said is not None:
-            namespace.command("HSET", key, name, to + said[len(to) :], partition=k)
+    known = [name for name in earlier if split_alias(name)[0] < namespace.partitions]
+    side_by_side(namespace, [point(known, (partition, page))])
     return True

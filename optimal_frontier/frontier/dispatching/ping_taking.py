@@ -9,7 +9,7 @@ from typing import Final
 
 from optimal_frontier.frontier.dispatching.courier import Courier
 from optimal_frontier.frontier.dispatching.word_taking import take_in
-from optimal_frontier.state.aliases import follow
+from optimal_frontier.state.aliases import follow_all
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.pings import RawPing, read_pings, remove_pings
@@ -82,8 +82,8 @@ class PingTaking:
         place_of = {id(new): at for at, new in words.told.items()}
         again, lost = self._take_in([(self._namespace.partition_of(new.host), new) for new in words.told.values()])
         moved = []
-        for new in lost:
-            found = follow(self._namespace, self._namespace.partition_of(new.host), new.page)
+        names = [(self._namespace.partition_of(new.host), new.page) for new in lost]
+        for new, found in zip(lost, follow_all(self._namespace, names), strict=True):
             if found is not None:
                 moved.append((found.partition, replace(new, page=found.page)))
                 place_of[id(moved[-1][1])] = place_of[id(new)]

@@ -31,14 +31,9 @@ LATELY_S: Final = 86_400.0
 
 def force_wanted(namespace: Namespace, pages: Iterable[NewPage]) -> None:
     """Make known pages due now that are wanted now: a few round trips for `_AT_ONCE` of them."""
-    wanted = [new for new in pages if new.is_wanted]
-    places = [
-        place
-        for partition, known in grouped(wanted, lambda new: namespace.partition_of(new.host)).items()
-        for at in range(0, len(known), _AT_ONCE)
-        for place in follow_all(namespace, partition, [new.page for new in known[at : at + _AT_ONCE]])
-        if place is not None
-    ]
+    wanted = [(namespace.partition_of(new.host), new.page) for new in pages if new.is_wanted]
+    found = (place for at in range(0, len(wanted), _AT_ONCE) for place in follow_all(namespace, wanted[at : at + _AT_ONCE]))
+    places = [place for place in found if place is not None]
     for partition, there in grouped(places, lambda place: place.partition).items():
         for at in range(0, len(there), _AT_ONCE):
             revise_pages(namespace, partition, [place.page for place in there[at : at + _AT_ONCE]], lambda _, row: forced_or_why(row))

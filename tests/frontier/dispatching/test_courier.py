@@ -507,13 +507,14 @@ def test_many_threads_lose_nothing(courier, fake):
 
 
 class Lossy(ClockedNamespace):
-    """Loses the reply of the next round trip that is to fail."""
+    """Loses the reply of the next round trip that is to fail, of those with a script."""
 
     fails = False
+    script = "observe"
 
     def run(self, calls):
         results = super().run(calls)
-        if self.fails and any(call.script == "observe" for call in calls):
+        if self.fails and any(call.script == self.script for call in calls):
             self.fails = False
             raise StateUnavailableError("the reply was lost")
         return results
@@ -538,6 +539,41 @@ def test_replayed_work_is_counted_once(store):
     assert (counts["pages"], counts["visits"], counts["changes"], counts["fetched"]) == (3, 1, 1, 1)
     assert counts["dispatched"] == counts["ended"]
     assert store.row(taken.record["url"].removeprefix("http://")).visits == 1
+
+
+@pytest.mark.parametrize("script", ["adopt", "become_alias"])
+def test_moves_that_are_sent_again_are_made_once(store, monkeypatch, script):
+    """As their answers were lost; and once more, as the server may have lost what it had acknowledged. Two of them go to one place."""
+    monkeypatch.setattr(acknowledged, "REPLAY_S", 1000.0)
+    store.__class__ = Lossy
+    courier = Courier(Dispatcher(store, settings_of()), lambda: None)
+    courier.start()
+    courier.add([page_of(f"a{n}/x") for n in range(6)])
+    assert courier.flush(PATIENCE_S)
+    courier.ask(6, {}, 0)
+    eventually(lambda: len(courier.ready) == 6)
+    courier.ask(0, {}, 0)
+    monkeypatch.setattr(store, "script", script, raising=False)
+    store.fails = True
+    with courier._condition:  # they come together
+        for n, taken in enumerate(sorted(courier.ready, key=lambda one: one.record["url"])):
+            target = f"b/{max(n, 1)}"
+            courier.move(move_of(settings_of(), store.seen(taken, wait=1e6), fingerprint(target), f"http://{target}"))
+    assert courier.flush(PATIENCE_S)
+    assert not store.fails
+    monkeypatch.setattr(store, "script", "observe")
+    store.fails = True
+    courier.add([page_of("c/1")])
+    courier.ask(1, {}, 0)
+    eventually(lambda: len(courier.ready) == 7)
+    courier.observe(store.seen(courier.ready[-1]))
+    assert courier.flush(PATIENCE_S)
+    assert not store.fails
+    assert courier.stop(PATIENCE_S)
+    counts = store.counts()
+    assert (counts["pages"], counts.get("moved", 0) + counts["merged"], counts["visits"]) == (6, 6, 7)
+    assert counts["dispatched"] == counts["ended"]
+    assert all(store.row(f"a{n}/x") == store.row(f"b/{max(n, 1)}") for n in range(6))
 
 
 def test_an_observation_that_the_server_lost_is_counted_once(store, monkeypatch):

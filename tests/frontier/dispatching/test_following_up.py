@@ -97,16 +97,38 @@ def test_a_visit_that_was_refused_brings_nothing_back(store: ClockedNamespace) -
     assert store.row("h/0").state == RETIRED
 
 
-def test_a_move_that_is_repeated_teaches_once_of_sources(store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("failing", [None, 0, 1])
+def test_moves_that_are_repeated_teach_once_of_sources(
+    store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch, failing: int | None
+) -> None:
+    """Two of them go to one place, so that the server may fail between these."""
     dispatcher = Dispatcher(store, settings_of())
-    (handout,) = handouts_of(store, "h/0")
-    seen = store.seen(handout, KEEP, visits=1, lessons=[LESSON], moved="http://h/new")
-    moving = Moving(move_of(settings_of(), seen, fingerprint("h/new"), "http://h/new"), Lease.of(handout))
+    movings = []
+    for n, handout in enumerate(handouts_of(store, "h/0", "h/1", "h/2")):
+        target = "h/new" if n else "h/other"
+        seen = store.seen(handout, KEEP, visits=1, lessons=[(f"h {n}", LESSON[1])], moved=f"http://{target}")
+        movings.append(Moving(move_of(settings_of(), seen, fingerprint(target), f"http://{target}"), Lease.of(handout)))
     taught: list[Any] = []
     monkeypatch.setattr(dispatcher.recent.sources, "take", taught.extend)
+    run, left = store.run, failing
+
+    def fail(calls: list[Call]) -> Any:
+        nonlocal left
+        if left is not None and any(call.script == "become_alias" for call in calls):
+            left -= 1
+            if left < 0:
+                raise StateUnavailableError("gone")
+        return run(calls)
+
+    if failing is not None:
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "run", fail)
+            with pytest.raises(StateUnavailableError):
+                dispatcher.exchange(Exchange(moves=movings))
     for _ in range(2):
-        dispatcher.exchange(Exchange(moves=[moving]))
-    assert taught == [LESSON]
+        dispatcher.exchange(Exchange(moves=movings))
+    assert sorted(source for source, _ in taught) == ["h 0", "h 1", "h 2"]
+    assert store.counts()["pages"] == 2
 
 
 def test_visits_teach_once_of_sources(store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
