@@ -18,7 +18,8 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import KEEP, Move, NewPage, Observation
 from optimal_frontier.state.namespace import Call, Namespace
 from optimal_frontier.state.partition import add_calls, become_alias_call, observe_calls, revise_calls
-from optimal_frontier.state.rows import ACTIVE, RETIRED, Row, pack_tail, split_tail
+from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, RETIRED, TAIL_BYTES, pack_tail, split_tail
+from optimal_frontier.state.soundness import sound_rows
 from optimal_frontier.state.steps import Steps, side_by_side
 
 #: A page that so many name as canonical is named by mistake, and one that names another one each time goes on for ever.
@@ -123,8 +124,9 @@ def _settle_down(move: Move, token: float, own: Memory, there: int) -> Steps[boo
 def _join(move: Move, token: float, place: Place, known: Memory, *, at_last: bool) -> Steps[bool]:
     """Move to where a page is."""
     observation = move.observation
-    row = Row.unpack(place.value)
-    if row.state not in (ACTIVE, RETIRED):
+    (row,) = sound_rows([place.value])
+    # A damaged one is put aside when it is handed out.
+    if row is None or row.state not in (ACTIVE, RETIRED) or len(place.value) < HEAD_BYTES + TAIL_BYTES:
         return (yield from _observe(observation, token))
     own = _own_memory(observation)
     names, given_up = _names(known, observation, (place.partition, place.page), own)

@@ -6,7 +6,7 @@ name, or tries the name before.
 
 from __future__ import annotations
 
-from optimal_frontier.frontier.admitting.pages import new_page
+from optimal_frontier.frontier.admitting.pages import moved_record, new_page
 from optimal_frontier.frontier.admitting.revival import brought_back
 from optimal_frontier.frontier.judging.moved_pages import rebounded
 from optimal_frontier.settings import FrontierSettings
@@ -46,10 +46,11 @@ def give_back(namespace: Namespace, settings: FrontierSettings, observation: Obs
         return False
     url = raw[len(here) :].decode("utf-8", "surrogatepass")
     try:
-        back = new_page(settings, page, url, {**handout.record, "url": url}, importance=handout.stated or None)
+        back = new_page(settings, page, url, moved_record(handout.record, url), importance=handout.stated or None)
     except ValueError:
         return False
-    row = rebounded(brought_back(observation.row, namespace.now(partition)), back.row)._replace(pattern=back.row.pattern)
+    row = rebounded(brought_back(observation.row, namespace.now(partition)), back.row)
+    row = row._replace(pattern=back.row.pattern, directory=back.row.directory)
     # Validators are those of another address.
     kept = memory._replace(aliases=tuple(earlier), etag=b"", last_modified=b"", size=0, lastmod=None, signals=())
     tail = pack_tail(back.stated, back.record)

@@ -2,97 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from random import Random
+import math
 from typing import Any
 
 import pytest
-from clocked_namespace import ClockedNamespace, fingerprint, open_namespace, page_of, settings_of
+from clocked_namespace import ClockedNamespace, fingerprint, page_of, settings_of
+from moving_pages import KNOWN, assert_sound, carried, counts, lease_of, move
 
-from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.admitting.pages import move_of
 from optimal_frontier.frontier.dispatching.forgetting import forget
-from optimal_frontier.frontier.dispatching.moving import MOST_ALIASES, MOST_TRIES, carry_out
+from optimal_frontier.frontier.dispatching.moving import MOST_ALIASES, carry_out
+from optimal_frontier.frontier.dispatching.moving_back import give_back
 from optimal_frontier.frontier.dispatching.work import Lease, Moving
 from optimal_frontier.frontier.judging.moved_pages import rebounded
-from optimal_frontier.state.aliases import split_alias
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.messages import RELEASE, REST, Change, Handout, Move
-from optimal_frontier.state.namespace import Call
+from optimal_frontier.state.messages import RELEASE, REST, Change
+from optimal_frontier.state.partition import observe_calls
 from optimal_frontier.state.records import unpack_record
-from optimal_frontier.state.rows import ACTIVE, DONE, Row, split_tail
-
-KNOWN: dict[str, Any] = {"content": b"t" * 16, "shape": 1.5, "time": 7.0, "memory": Memory(etag=b"e")}
+from optimal_frontier.state.rows import ACTIVE, DONE, RETIRED, Row, split_tail
 
 
-@pytest.fixture(params=[1, 5])
-def pages(request: pytest.FixtureRequest, redis_socket: str, namespace: str) -> Iterator[ClockedNamespace]:
-    """A namespace of one partition, or of several, where most moves between hosts change it."""
-    opened = open_namespace(redis_socket, namespace, request.param)
-    yield opened
-    opened.connection.close()
-
-
-def lease_of(pages: ClockedNamespace, name: str) -> Handout:
-    """Hand out one page, which is due in 1,000 s at most."""
-    pages.advance(2000.0)
-    found = None
-    for handout in pages.dispatch(1000, pages.partition_of(name.partition("/")[0])):
-        if handout.page == fingerprint(name)[:12]:
-            found = handout
-        else:
-            pages.end(handout, RELEASE)
-    assert found is not None, f"{name} was not handed out"
-    return found
-
-
-def move(pages: ClockedNamespace, name: str, target: str, at_last: bool = False, **values: Any) -> bool:
-    """Fetch a page, which has moved."""
-    given = {**KNOWN, **values}
-    settings = settings_of(**given.pop("settings", {}))
-    handout = lease_of(pages, name)
-    seen = pages.seen(handout, **given)
-    return carried(pages, move_of(settings, seen, fingerprint(target), f"http://{target}"), at_last=at_last)
-
-
-def carried(pages: ClockedNamespace, moved: Move, token: float = 0.0, at_last: bool = False) -> bool:
-    """Carry out one move; return whether that was done."""
-    handout = moved.observation.handout
-    moving = Moving(moved, Lease(handout, token or handout.token, handout.received))
-    done, put_off = carry_out(pages, [moving], is_last=at_last)
-    assert [*done, *put_off] == [moving]
-    return bool(done)
-
-
-def counts(pages: ClockedNamespace, *names: str) -> tuple[int, ...]:
-    told = pages.counts()
-    return tuple(told.get(name, 0) for name in names)
-
-
-def hash_of(pages: ClockedNamespace, name: str, k: int) -> dict[bytes, bytes]:
-    raw = pages.command("HGETALL", pages.key(name, k), partition=k)
-    return raw if isinstance(raw, dict) else dict(zip(raw[::2], raw[1::2], strict=True))
-
-
-def assert_sound(pages: ClockedNamespace) -> None:
-    """Each page is in one queue; counters are what is stored; other names lead to pages."""
-    stored = queued = leased = waiting = 0
-    for k in range(pages.partitions):
-        rows = hash_of(pages, "pages", k)
-        stored += len(rows)
-        waiting += sum(Row.unpack(value).attempts == 0 for value in rows.values())
-        scores = pages.command("ZRANGE", pages.key("q", k), 0, -1, "WITHSCORES", partition=k)
-        assert {bytes(page) for page in scores[::2]} <= set(rows)
-        queued += len(scores) // 2
-        leased += sum(float(score) % 2 == 1 for score in scores[1::2])
-        for name in pages.hash("hosts:names", k):
-            queued += pages.command("ZCARD", pages.key(f"f:{name}", k), partition=k)
-    told = pages.counts()
-    assert queued == stored == told["pages"]
-    assert told.get("dispatched", 0) - told.get("ended", 0) - told.get("leases_expired", 0) == leased
-    kept = [int(by) for k in range(pages.partitions) for name, by in pages.hash("kept", k).items() if name.startswith("h")]
-    assert sum(kept) == stored
-    assert told.get("pending", 0) == waiting
+@pytest.mark.parametrize(
+    "value", [b"", b"short", Row(state=77).pack(), Row(b=5.0, visits=1).pack(), Row(b=5.0, a=math.nan).pack() + b"tail"]
+)
+def test_a_page_stays_where_the_row_at_its_target_is_damaged(pages: ClockedNamespace, value: bytes) -> None:
+    """Its visit counts, and it may move another time; moves beside it go on."""
+    for name in ("old/a", "old/c", "new/b"):
+        pages.visit(name, **KNOWN)
+    k = pages.partition_of("new")
+    pages.command("HSET", pages.key("pages", k), fingerprint("new/b")[:12], value, partition=k)
+    moves = [
+        move_of(settings_of(), pages.seen(lease_of(pages, name), **KNOWN), fingerprint(target), f"http://{target}")
+        for name, target in (("old/a", "new/b"), ("old/c", "new/d"))
+    ]
+    leases = [Lease(moved.observation.handout, moved.observation.handout.token, 0.0) for moved in moves]
+    done, put_off = carry_out(pages, list(map(Moving, moves, leases)))
+    assert (len(done), put_off) == (2, [])
+    assert pages.row("old/a").visits == pages.row("new/d").visits == 2
+    assert counts(pages, "moved", "merged", "visits") == (1, 0, 5)
 
 
 def test_all_that_is_known_goes_with_the_page(pages: ClockedNamespace) -> None:
@@ -327,282 +274,6 @@ def test_the_change_feed_and_the_words_of_the_visit_are_stored(pages: ClockedNam
     assert pages.command("LRANGE", pages.key("lateness", k), 0, -1, partition=k) == [b"1.500000"]
 
 
-# Moves that come together.
-
-
-def movings_of(pages: ClockedNamespace, *moves: tuple[str, str], **values: Any) -> list[Moving]:
-    """Hand out pages, each of which has moved; the leases of all run until all are handed out."""
-    pages.advance(2000.0)
-    leases = {handout.page: handout for k in range(pages.partitions) for handout in pages.dispatch(1000, k)}
-    movings = []
-    for name, target in moves:
-        handout = leases.pop(fingerprint(name)[:12])
-        seen = pages.seen(handout, **{**KNOWN, **values})
-        movings.append(Moving(move_of(settings_of(), seen, fingerprint(target), f"http://{target}"), Lease.of(handout)))
-    for handout in leases.values():
-        pages.end(handout, RELEASE)
-    return movings
-
-
-def former_names(pages: ClockedNamespace, name: str) -> set[bytes]:
-    """Pages that a page was before, as it remembers them itself."""
-    return {split_alias(alias)[1] for alias in pages.remembered(name).aliases}
-
-
-def ids(*names: str) -> set[bytes]:
-    return {fingerprint(name)[:12] for name in names}
-
-
-@pytest.fixture
-def count_trips(pages: ClockedNamespace, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], int]:
-    """Tell in how many round trips something is done."""
-    kind = type(pages.connection.client.pipeline(transaction=False))
-    execute, trips = kind.execute, 0
-
-    def counted(self: Any, *arguments: Any, **named: Any) -> Any:
-        nonlocal trips
-        trips += 1
-        return execute(self, *arguments, **named)
-
-    def count(do: Callable[[], object]) -> int:
-        before = trips
-        do()
-        return trips - before
-
-    monkeypatch.setattr(kind, "execute", counted)
-    return count
-
-
-@pytest.mark.parametrize(("there", "most"), [(False, 3), (True, 4)])
-def test_many_moves_take_as_many_round_trips_as_one(
-    pages: ClockedNamespace, count_trips: Callable[[Callable[[], object]], int], there: bool, most: int
-) -> None:
-    """Where is the target; adopt; become_alias. Where a page is there, also what is remembered of it. A change takes none of its own."""
-    moves = [(f"h{n % 7}/old{n}", f"g{n % 5}/new{n}") for n in range(31)]
-    pages.visit(*(name for name, _ in moves), **KNOWN)
-    if there:
-        pages.visit(*(target for _, target in moves), **KNOWN)
-    change = Change("http://h/a", b"1" * 16, b"2" * 16)
-    one, *many = movings_of(pages, *moves, change=change, lateness=1.0)
-    assert count_trips(lambda: carry_out(pages, [one])) == most
-    done: list[Moving] = []
-    assert count_trips(lambda: done.extend(carry_out(pages, many)[0])) == most
-    assert done == many
-    assert counts(pages, "pages", "merged" if there else "moved") == (31, 31)
-    assert all(pages.row(name) == pages.row(target) for name, target in moves)
-    assert_sound(pages)
-
-
-def test_pages_that_move_to_one_place_together_are_one(pages: ClockedNamespace) -> None:
-    """It knows all of their names."""
-    pages.visit("a/x", "b/x", "c/x", **KNOWN)
-    movings = movings_of(pages, ("a/x", "d/x"), ("b/x", "d/x"), ("c/x", "d/x"))
-    assert carry_out(pages, movings) == (movings, [])
-    assert counts(pages, "pages", "moved", "merged", "fetched") == (1, 1, 2, 1)
-    assert former_names(pages, "d/x") == ids("a/x", "b/x", "c/x")
-    assert_sound(pages)
-
-
-def test_pages_that_move_to_one_place_by_its_former_names_are_one(pages: ClockedNamespace) -> None:
-    """Only where they lead do the moves have a page in common."""
-    pages.visit("a/x", "b/x", "c/1", **KNOWN)
-    assert move(pages, "c/1", "d/2")
-    assert move(pages, "d/2", "e/3")
-    movings = movings_of(pages, ("a/x", "c/1"), ("b/x", "d/2"))
-    assert carry_out(pages, movings) == (movings, [])
-    assert former_names(pages, "e/3") == ids("c/1", "d/2", "a/x", "b/x")
-    assert counts(pages, "pages", "merged") == (1, 2)
-    assert_sound(pages)
-
-
-def test_a_chain_that_moves_together_ends_at_its_end(pages: ClockedNamespace) -> None:
-    """a -> b, which itself moves, waits for that; b -> c -> d do not wait where each comes after what it leads to."""
-    pages.visit("a/x", "b/x", "c/x", **KNOWN)
-    first, second, third = movings_of(pages, ("a/x", "b/x"), ("c/x", "d/x"), ("b/x", "c/x"))
-    assert carry_out(pages, [first, second, third]) == ([second, third], [first])
-    assert carry_out(pages, [first]) == ([first], [])
-    assert counts(pages, "pages", "moved", "merged") == (1, 1, 2)
-    assert former_names(pages, "d/x") == ids("a/x", "b/x", "c/x")
-    assert pages.row("a/x") == pages.row("d/x")
-    assert_sound(pages)
-
-
-def test_a_page_moves_where_another_has_left_in_the_same_moment(pages: ClockedNamespace) -> None:
-    """Which of them comes first counts: the page that was there takes along the one that comes later."""
-    pages.visit("a/x", "b/x", **KNOWN)
-    movings = movings_of(pages, ("b/x", "c/x"), ("a/x", "b/x"))
-    assert carry_out(pages, movings) == (movings, [])
-    assert counts(pages, "pages", "moved", "merged") == (1, 1, 1)
-    assert former_names(pages, "c/x") == ids("a/x", "b/x")
-    assert_sound(pages)
-
-
-def test_pages_that_change_places_wait_for_each_other_and_are_one_at_last(pages: ClockedNamespace) -> None:
-    pages.visit("a/x", "b/x", **KNOWN)
-    movings = movings_of(pages, ("a/x", "b/x"), ("b/x", "a/x"))
-    assert carry_out(pages, movings) == ([], movings)
-    assert counts(pages, "pages", "merged", "moved") == (2, 0, 0)
-    movings[0].tries = MOST_TRIES
-    assert carry_out(pages, movings) == (movings, [])
-    assert counts(pages, "pages", "merged", "moved") == (1, 1, 1)
-    assert pages.row("b/x") == pages.row("a/x")
-    assert former_names(pages, "a/x") == ids("b/x")
-    assert_sound(pages)
-
-
-def test_one_that_is_refused_and_one_that_waits_leave_the_others_alone(pages: ClockedNamespace) -> None:
-    pages.visit("a/1", "a/2", "a/3", "a/4", "b/kept", **KNOWN)
-    pages.add(page_of("b/once", settings_of(RULES=[{"host": "b", "revisit": False}])))
-    movings = movings_of(pages, ("a/1", "c/1"), ("a/2", "b/once"), ("a/3", "b/kept"), ("a/4", "d/4"))
-    under_way = lease_of(pages, "b/kept")
-    done, put_off = carry_out(pages, movings)
-    assert (done, put_off) == ([movings[0], movings[1], movings[3]], [movings[2]])
-    assert counts(pages, "moved", "merged") == (2, 0)
-    assert pages.end(under_way) == 1
-    assert carry_out(pages, put_off) == (put_off, [])
-    assert counts(pages, "moved", "merged") == (2, 1)
-
-
-def test_where_a_page_comes_in_between_the_steps_of_several_it_is_joined(pages: ClockedNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another crawler has added and fetched one target of three."""
-    pages.visit("a/1", "a/2", "a/3", **KNOWN)
-    movings = movings_of(pages, ("a/1", "b/1"), ("a/2", "c/2"), ("a/3", "d/3"))
-    run = pages.run
-
-    def come_between(calls: Sequence[Call]) -> list[Any]:
-        monkeypatch.setattr(pages, "run", run)
-        replies = run(calls)  # where the targets are
-        pages.visit("c/2", content=b"c" * 16)
-        return replies
-
-    monkeypatch.setattr(pages, "run", come_between)
-    assert carry_out(pages, movings) == (movings, [])
-    assert counts(pages, "pages", "moved", "merged") == (3, 2, 1)
-    assert (pages.row("a/1").content, pages.row("a/2").content) == (b"t" * 16, b"c" * 16)
-    assert_sound(pages)
-
-
-@pytest.mark.parametrize("step", range(4))
-def test_pages_that_two_crawlers_move_to_one_place_at_once_are_one(
-    pages: ClockedNamespace, monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
-    """The other one carries out its moves after any step of the first."""
-    pages.visit("a/1", "a/2", "b/1", "b/2", "d/2", **KNOWN)
-    movings = movings_of(pages, ("a/1", "c/1"), ("a/2", "d/2"), ("b/1", "c/1"), ("b/2", "d/2"))
-    run, left = pages.run, step
-    theirs: list[Moving] = []
-
-    def come_between(calls: Sequence[Call]) -> list[Any]:
-        nonlocal left
-        replies = run(calls)
-        left -= 1
-        if left < 0:
-            monkeypatch.setattr(pages, "run", run)
-            theirs.extend(carry_out(pages, movings[2:])[0])
-        return replies
-
-    monkeypatch.setattr(pages, "run", come_between)
-    assert carry_out(pages, movings[:2]) == (movings[:2], [])
-    assert theirs == movings[2:]
-    assert counts(pages, "pages", "moved", "merged") == (2, 1, 3)
-    assert all(pages.row(f"{host}/1") == pages.row("c/1") and pages.row(f"{host}/2") == pages.row("d/2") for host in "ab")
-    assert_sound(pages)
-
-
-def stored(pages: ClockedNamespace) -> list[list[Any]]:
-    """All that is stored of pages and their moves, and that counts them."""
-    told: list[list[Any]] = []
-    for k in range(pages.partitions):
-        told.append([hash_of(pages, name, k) for name in ("pages", "memory", "aliases", "stats", "kept")])
-        told[-1].append(pages.command("ZRANGE", pages.key("q", k), 0, -1, "WITHSCORES", partition=k))
-        told[-1].append(sorted(str(entry) for _, entry in pages.command("XRANGE", pages.key("changes", k), "-", "+", partition=k)))
-    return told
-
-
-@pytest.mark.parametrize("is_run", [False, True])
-@pytest.mark.parametrize("step", [0, 1, 2, 3])
-def test_moves_whose_answers_are_lost_are_carried_out_once(
-    pages: ClockedNamespace, redis_socket: str, namespace: str, monkeypatch: pytest.MonkeyPatch, step: int, is_run: bool
-) -> None:
-    """At whichever step, and whether or not the server has taken it: as if nothing had happened, but that a move of two to one place whose
-    first step was made may be told as one onto a known page."""
-    sure = open_namespace(redis_socket, namespace + "-sure", pages.partitions)
-    change = Change("http://h/a", b"1" * 16, b"2" * 16)
-    moves = [("a/1", "b/1"), ("a/2", "c/2"), ("a/3", "d/there"), ("a/4", "b/1")]
-    told = []
-    for one in (sure, pages):
-        one.visit("a/1", "a/2", "a/3", "a/4", "d/there", **KNOWN)
-        movings = movings_of(one, *moves, change=change)
-        run, left = one.run, step
-
-        def fail(calls: Sequence[Call], run: Callable[..., Any] = run) -> list[Any]:
-            nonlocal left
-            left -= 1
-            if left >= 0 or not calls:
-                return list(run(calls))
-            if is_run:
-                run(calls)
-            raise StateUnavailableError("gone")
-
-        if one is pages:
-            with monkeypatch.context() as patch:
-                patch.setattr(one, "run", fail)
-                with pytest.raises(StateUnavailableError):
-                    carry_out(one, movings)
-        assert carry_out(one, movings) == (movings, [])
-        assert carry_out(one, movings) == (movings, [])  # as to a server that may have lost them
-        assert_sound(one)
-        found = stored(one)
-        for partition in found:
-            counted = partition[3]
-            counted[b"moves"] = sum(int(counted.pop(name, 0)) for name in (b"moved", b"merged"))
-        told.append(found)
-    sure.connection.close()
-    assert told[0] == told[1]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_moves_together_are_as_one_after_the_other(pages: ClockedNamespace, redis_socket: str, namespace: str, seed: int) -> None:
-    """Chains, rings, many to one, onto former names, what waits, and what waits for the first visit."""
-    random = Random(seed)
-    names = [f"{host}/{n}" for host in "abcd" for n in range(4)]
-    other = open_namespace(redis_socket, namespace + "-other", pages.partitions)
-    there, waiting = names[:11], names[11:13]
-    rounds = []
-    for _ in range(3):
-        some = random.sample(names, random.randrange(2, 9))
-        rounds.append([(name, random.choice([one for one in names if one != name])) for name in some])
-    is_last = random.random() < 0.3
-    told = []
-    for one, together in ((pages, True), (other, False)):
-        one.visit("a/", "b/", "c/", "d/")  # hosts have the same numbers
-        one.visit(*there, **KNOWN)
-        one.add(*map(page_of, waiting))
-        came_of = []
-        for moves in rounds:
-            known = {name for name in names if (row_of(one, name)) is not None}
-            movings = movings_of(one, *((name, target) for name, target in moves if name in known))
-            if together:
-                done, put_off = carry_out(one, movings, is_last=is_last)
-            else:
-                each = [carry_out(one, [moving], is_last=is_last) for moving in movings]
-                done, put_off = [m for some, _ in each for m in some], [m for _, some in each for m in some]
-            came_of.append(({m.move.url for m in done}, {m.move.url for m in put_off}))
-            for moving in put_off:
-                one.end(moving.move.observation.handout, RELEASE)
-            assert_sound(one)
-        told.append((came_of, stored(one)))
-    other.connection.close()
-    assert told[0] == told[1]
-
-
-def row_of(pages: ClockedNamespace, name: str) -> bytes | None:
-    """What is stored under this very name."""
-    k = pages.partition_of(name.partition("/")[0])
-    found: bytes | None = pages.command("HGET", pages.key("pages", k), fingerprint(name)[:12], partition=k)
-    return found
-
-
 # rel=canonical: an alias is made where a redirect's would be, but for mistakes that pages make.
 
 
@@ -680,3 +351,17 @@ def test_numbers_that_are_not_about_the_interval_stay() -> None:
 def test_a_longest_wait_that_was_chosen_to_learn_stays() -> None:
     known = Row(b=1e6, a=5.0, s=1.0, e=1.0, l=20.0, min_interval=1.0, max_interval=100.0)
     assert rebounded(known, Row(min_interval=2.0, max_interval=50.0))[4:8] == (5.0, 1.0, 2.0, 20.0)
+
+
+def test_what_gets_its_former_url_back_is_as_any_page_there(pages: ClockedNamespace) -> None:
+    """Its directory and its pattern are those of that URL; what one site was trusted with stays from the other."""
+    pages.visit("old/here/a", **KNOWN)
+    assert move(pages, "old/here/a", "new/there/b", directory=page_of("old/here/a").row.directory)
+    gone = lease_of(pages, "new/there/b")
+    gone.record["cookies"] = {"id": "1"}
+    seen = pages.seen(gone, REST, state=RETIRED)
+    pages.run(observe_calls(gone.partition, [seen], [gone.token]))
+    assert give_back(pages, settings_of(), seen)
+    back = lease_of(pages, "old/here/a")
+    plain = page_of("old/here/a")
+    assert (back.row.directory, back.row.pattern, back.record) == (plain.row.directory, plain.row.pattern, {"url": "http://old/here/a"})
