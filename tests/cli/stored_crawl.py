@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+import redis
 from judged_crawl import SETTINGS, JudgedCrawl, scrapys
 
 from optimal_frontier.frontier.admitting.hosts import host_of
@@ -13,6 +16,7 @@ from optimal_frontier.frontier.admitting.pages import move_of
 from optimal_frontier.frontier.dispatching.moving import carry_out
 from optimal_frontier.frontier.dispatching.work import Lease, Moving
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
+from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.frontier.judging.waits import Terms, numbers_of
 from optimal_frontier.scheduling.numbers import deadline
@@ -35,11 +39,51 @@ VISITED: dict[str, tuple[float, list[int], float, float]] = {
 LOG_PRICE = 0.0
 
 
+def _dumped(client: redis.Redis, name: str) -> dict[bytes, bytes]:
+    """Return what stands in the keys of a namespace, by their names without its own."""
+    prefix = f"{name}:".encode()
+    return {key.removeprefix(prefix): client.dump(key) for key in client.scan_iter(prefix + b"*", count=1000)}
+
+
+def _restore(client: redis.Redis, name: str, values: dict[bytes, bytes]) -> None:
+    """Put it into another namespace, which has its own number of the run."""
+    pipeline = client.pipeline(transaction=False)
+    for key, value in values.items():
+        pipeline.restore(f"{name}:".encode() + key, 0, value)
+    pipeline.hdel(f"{name}:{{0}}:meta", "run")
+    pipeline.execute()
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a crawl left: in Redis, by the names of keys without that of the namespace, and in its process."""
+
+    values: dict[bytes, bytes]
+    recent: Recent
+    contents: dict[str, int]
+    time: float
+
+
 class Crawl(JudgedCrawl):
-    """A stored crawl of four pages on two hosts."""
+    """A stored crawl of four pages on two hosts. The first one with the usual settings is played, those after it are copies."""
+
+    _first: ClassVar[Left | None] = None
 
     def __init__(self, socket: str, name: str, **values: Any) -> None:
-        super().__init__(socket, name, **values)
+        first = None if values else Crawl._first
+        with redis.Redis(unix_socket_path=socket) as client:
+            if first is not None:
+                _restore(client, name, first.values)
+            super().__init__(socket, name, **values)
+            if first is not None:
+                self.recent, self.contents = copy.deepcopy(first.recent), dict(first.contents)
+                self.set_time(first.time)
+                return
+            self._play()
+            if not values:
+                Crawl._first = Left(_dumped(client, name), copy.deepcopy(self.recent), dict(self.contents), self.time)
+
+    def _play(self) -> None:
         self.contents: dict[str, int] = {}
         for url, (importance, *_) in VISITED.items():
             self.add(url, importance=importance)
