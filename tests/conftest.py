@@ -45,10 +45,19 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Docstrings of tests have no examples; each worker would look for them in every file."""
-    return [found for found in (yield) if not isinstance(found, DoctestModule)]
+class _Examples:
+    """Only files with examples in docstrings are looked through for them, which each worker does with every file otherwise."""
+
+    @staticmethod
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        found = yield
+        return found if b">>>" in file_path.read_bytes() else [one for one in found if not isinstance(one, DoctestModule)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """As a plugin it is asked about the package, too."""
+    config.pluginmanager.register(_Examples())
 
 
 @pytest.hookimpl(trylast=True)
