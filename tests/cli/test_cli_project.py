@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from forked_programs import run_forked
 
 from optimal_frontier.cli import main
 from optimal_frontier.cli.experiments import simulate
@@ -248,8 +249,7 @@ def test_an_embedded_server_is_run_for_a_read_and_let_go(tmp_path, nowhere):
     project = make_project(tmp_path / "p", 'BOT_NAME = "mybot"\n')
 
     def shell(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "optimal_frontier.cli", *arguments]
-        return subprocess.run(command, input=given, capture_output=True, text=True, cwd=project, timeout=30, check=False)
+        return run_forked(["-m", "optimal_frontier.cli", *arguments], project, os.environ, 30, given)
 
     done = shell("--spider", "pages", "import", "-", given=f"{HOT},2\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "1 new, 0 known, 0 rejected\n", "")

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from scrapy.settings import default_settings
@@ -49,17 +50,23 @@ PRELOADED = [
 ]
 
 
-def _run(command: Sequence[str], folder: str, logs: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Be ``python`` with these arguments, in a session of its own, with stdout and stderr in files."""
+def _run(command: Sequence[str], folder: str, logs: Sequence[str | Connection], environment: Mapping[str, str], given: str) -> None:
+    """Be ``python`` with these arguments, in a session of its own, with stdout and stderr in files or pipes, and stdin from a file."""
     os.setsid()
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    os.dup2(os.open(given, os.O_RDONLY), 0)
+    sys.stdin = os.fdopen(0, closefd=False)
+    streams = []
     for standard, log in zip((1, 2), logs, strict=True):
-        os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644), standard)
-    sys.stdout, sys.stderr = (os.fdopen(standard, "w", buffering=1, closefd=False) for standard in (1, 2))
+        is_pipe = isinstance(log, Connection)
+        os.dup2(log.fileno() if is_pipe else os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644), standard)
+        # Who writes into a pipe has to see to it that the lines arrive, as it is with an interpreter of its own; but for those of stderr.
+        streams.append(os.fdopen(standard, "w", buffering=-1 if is_pipe and standard == 1 else 1, closefd=False))
+    sys.stdout, sys.stderr = streams
     sys.path.insert(0, folder)
     try:
         if command[0] == "-m":
@@ -83,17 +90,27 @@ class ForkedProgram:
         A program and its arguments, or ``-m`` and a module.
     folder : Path
         That it works in.
-    log : Path
-        What it writes to stdout and stderr is appended to this file.
+    log : Path or Connection
+        What it writes to stdout and stderr is appended to this file, or goes into this end of a pipe.
     environment : mapping
         All of its environment.
-    errors : Path, optional
-        What it writes to stderr is appended to this file instead.
+    errors : Path or Connection, optional
+        Where what it writes to stderr goes instead.
+    given : Path, optional
+        What it reads from stdin.
     """
 
-    def __init__(self, command: Sequence[str], folder: Path, log: Path, environment: Mapping[str, str], errors: Path | None = None) -> None:
-        logs = [str(log), str(errors or log)]
-        self._process = _CONTEXT.Process(target=_run, args=(list(command), str(folder), logs, dict(environment)))
+    def __init__(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        log: Path | Connection,
+        environment: Mapping[str, str],
+        errors: Path | Connection | None = None,
+        given: Path = Path(os.devnull),
+    ) -> None:
+        logs = [each if isinstance(each, Connection) else str(each) for each in (log, errors or log)]
+        self._process = _CONTEXT.Process(target=_run, args=(list(command), str(folder), logs, dict(environment), str(given)))
         self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
@@ -119,10 +136,14 @@ class ForkedProgram:
         self.send_signal(signal.SIGKILL)
 
 
-def run_forked(command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float) -> subprocess.CompletedProcess[str]:
+def run_forked(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float, given: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Run a program to its end, as `subprocess.run` does that captures text; kill it after ``timeout`` seconds."""
-    out, errors = folder / "forked.out", folder / "forked.err"
-    program = ForkedProgram(command, folder, out, environment, errors)
+    out, errors, stdin = (folder / f"forked.{name}" for name in ("out", "err", "in"))
+    for path, text in ((out, ""), (errors, ""), (stdin, given)):
+        path.write_text(text)
+    program = ForkedProgram(command, folder, out, environment, errors, stdin)
     try:
         code = program.wait(timeout)
     finally:
