@@ -19,7 +19,7 @@ _LONGEST_URL: Final = 65_536
 _LONGEST_NAME: Final = 1000
 #: Names in Scrapy's meta with which our code, or a middleware of Scrapy's, counts.
 _META: Final[Mapping[str, tuple[type, ...]]] = {
-    "depth": (int,),
+    "depth": (int, _NOTHING),
     "download_latency": (int, float, _NOTHING),
     "download_slot": (str, _NOTHING),
     "redirect_reasons": (list, tuple),
