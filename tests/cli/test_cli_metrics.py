@@ -52,8 +52,9 @@ def test_serves_what_status_tells_until_it_is_stopped(ask, crawl, target):
         assert values["optimal_frontier_up"] == 1
         crawl.visit("http://a.example/hot", bit=1)
         assert values_of(fetch(url))["optimal_frontier_visits_total"] == 10
-        with pytest.raises(urllib.error.HTTPError, match="404"):
+        with pytest.raises(urllib.error.HTTPError, match="404") as refused:
             fetch(url.replace("/metrics", "/"))
+        refused.value.close()
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")
