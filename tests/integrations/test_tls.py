@@ -78,7 +78,7 @@ FAULTS = {
     "no CA": ({}, r"TLS failed: .*certificate verify failed"),
     "no certificate of the client": (
         {"ssl_certfile": None, "ssl_keyfile": None, "ssl_ca_certs": "ca.pem"},
-        r"cannot reach .*(TLS failed|clos)",
+        r"cannot reach .*(TLS failed|clos|reset|pipe)",
     ),
     "a key of another": ({"ssl_ca_certs": "ca.pem", "ssl_keyfile": "server.key"}, r"TLS failed: .*"),
     "no certificate in the file": ({"ssl_ca_certs": "ca.key"}, r"TLS failed: .*"),
