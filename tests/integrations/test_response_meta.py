@@ -78,3 +78,32 @@ def test_items_made_of_meta_are_in_feeds(crawl: Crawler, site: MisbehavingSite, 
     item = json.loads((running.folder / "items.jsonl").read_text().splitlines()[0])
     assert item[LEASE] == {}
     assert item["optimal_frontier"]["visits"] == 1
+
+
+def test_meta_of_a_response_that_was_stored_can_be_used(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """In ``cb_kwargs`` of a stored request, or in a file: what is left of ours there is no companion of anything."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                stored = {"_optimal_frontier_lease": {}, "_optimal_frontier_local": {}, "depth": 1}
+                yield Request(SITE + "/static/0", meta=stored)
+                yield Request(SITE + "/static/1", self.bypassing, meta=stored | {"frontier_bypass": True})
+
+            def bypassing(self, response):
+                note(by="bypassing")
+
+            def parse(self, response):
+                yield Request(SITE + "/static/2", self.second, cb_kwargs={"of": response.meta})
+
+            def second(self, response, of):
+                yield Request(SITE + "/static/3", self.third, meta=of)
+
+            def third(self, response):
+                pass
+    """
+    with crawl(spider) as running:
+        for path in "/static/0", "/static/3":
+            running.until(lambda path=path: state.at(site.url(path)).get("visits"))
+        running.until(lambda: running.record)
+        running.stop()
+    assert "Traceback" not in running.log

@@ -23,7 +23,7 @@ from optimal_frontier.integrations.frontera.canonical_links import other_page
 from optimal_frontier.integrations.frontera.requests import FAILED_AT
 from optimal_frontier.integrations.scrapy.compatibility import look_after_fetches
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
-from optimal_frontier.integrations.scrapy.lease import LEASE, LOCAL, META, Lease
+from optimal_frontier.integrations.scrapy.lease import LEASE, LOCAL, META, Lease, forget_copies
 from optimal_frontier.integrations.scrapy.local_requests import CALLBACK_FAILED, Local
 from optimal_frontier.integrations.scrapy.scheduler import OptimalScheduler
 from optimal_frontier.integrations.scrapy.sources import ANNOUNCES, without_body
@@ -84,6 +84,7 @@ class ChangeDetectionMiddleware:
 
     def process_request(self, request: Any, spider: Any = None) -> None:
         """Ask whether a page has changed, where that can be asked; send nothing under a lease that is lost."""
+        forget_copies(request.meta)
         lease: Lease | None = request.meta.get(LEASE)
         if self.scheduler is None or lease is None or lease.request is not request:
             return

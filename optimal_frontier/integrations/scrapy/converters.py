@@ -14,7 +14,7 @@ from optimal_frontier.frontier.admitting.hosts import names_of
 from optimal_frontier.integrations.frontera.requests import ANNOUNCEMENT, FINGERPRINT, IMPORTANCE, KIND, LASTMOD
 from optimal_frontier.integrations.scrapy.callbacks import Callbacks
 from optimal_frontier.integrations.scrapy.crawl_rules import RULE, is_of_rules, key_of_request, rule_now
-from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, GATE, LEASE, LOCAL, META
+from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, GATE, LEASE, LOCAL, META, forget_copies
 from optimal_frontier.integrations.scrapy.request_classes import build_request, class_parts, find_class
 from optimal_frontier.state.records import REQUEST, REQUEST_CLASS, is_class
 
@@ -31,6 +31,7 @@ def forget_runtime(meta: dict[Any, Any]) -> None:
     """Take out of a copied ``meta`` what belongs to the fetch that it was copied from."""
     if RUNTIME_META.isdisjoint(meta):
         return  # most links
+    forget_copies(meta)
     companion, slot = meta.get(LEASE) or meta.get(LOCAL), meta.get("download_slot")
     added = (companion.added for companion in (meta.get(LEASE), meta.get(LOCAL)) if companion is not None)
     for name in RUNTIME_META.union(*added):

@@ -43,6 +43,13 @@ class Companion(dict[str, Any]):
         return dict, ()
 
 
+def forget_copies(meta: dict[Any, Any]) -> None:
+    """Take out of ``meta`` the empty dict that is left of a companion where the meta of a response was stored, and read again."""
+    for name in (LEASE, LOCAL):
+        if type(meta.get(name)) is dict:
+            del meta[name]
+
+
 @dataclass(eq=False, repr=False)
 class Lease(Companion):
     """What happens to a leased request on its way through Scrapy.

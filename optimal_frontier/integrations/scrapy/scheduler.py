@@ -59,7 +59,7 @@ from optimal_frontier.integrations.scrapy.gate import Gate
 from optimal_frontier.integrations.scrapy.held import HeldPages
 from optimal_frontier.integrations.scrapy.idling import Idling
 from optimal_frontier.integrations.scrapy.incoming import IncomingRequests
-from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
+from optimal_frontier.integrations.scrapy.lease import LEASE, Lease, forget_copies
 from optimal_frontier.integrations.scrapy.local_requests import LocalRequests
 from optimal_frontier.integrations.scrapy.log_in import LogIn
 from optimal_frontier.integrations.scrapy.paced_starts import PacedStarts
@@ -252,6 +252,7 @@ class OptimalScheduler(BaseScheduler):
         """Take a request of the engine's: redirect and retry copies go straight on, everything else to the frontier."""
         if self._refusal or self._session is None:
             return False
+        forget_copies(request.meta)
         if self.incoming.strays(request):
             return False
         if self.local.follow(request):
@@ -476,9 +477,8 @@ class OptimalScheduler(BaseScheduler):
             return True  # it is being closed, for a reason other than "finished"
         if self._session is None:
             return False
-        if self._pending or self.local or self._leases or self.incoming or self.gate.is_shut:
-            return True
-        return not self._idling.is_idle
+        is_busy = self._pending or self.local or self._leases or self.incoming or self.gate.is_shut
+        return bool(is_busy) or not self._idling.is_idle
 
     def _wake(self) -> None:
         """Called from the courier's thread."""
