@@ -237,10 +237,10 @@ class Courier:
             grown = want > before.want or (before.want > 0 and slots != before.slots)
             before.want, before.slots, before.per_host = want, slots, per_host
             if grown:
-                # Room that was not there when the last wait was worked out; a wait for a deadline still stands otherwise.
+                # Room that was not there when the last wait was worked out, nor for the one on its way; else a wait for a deadline stands.
+                before.has_room = True
                 if self._waits_for_room:
                     self._next_dispatch = 0.0
-                    before.has_room = True
                 self._condition.notify()
 
     def tell_limits(self, limits: DownloaderLimits) -> None:
@@ -469,7 +469,8 @@ class Courier:
             if outcome.wait is not None:
                 self._next.want = max(0, self._next.want - len(outcome.handouts))
                 self._waits_for_room = outcome.waits_for_room
-                self._next_dispatch = now + min(outcome.wait, _LONGEST_WAIT_S)
+                is_late = outcome.waits_for_room and self._next.has_room  # the room came while that was being worked out
+                self._next_dispatch = 0.0 if is_late else now + min(outcome.wait, _LONGEST_WAIT_S)
             elif outcome.new or carried.ended:
                 self._next_dispatch = 0.0  # something may be due sooner than the last wait said
             self._leases.take(outcome.handouts)

@@ -414,6 +414,27 @@ def test_a_slot_that_opens_is_used_at_once(courier, fake, per_host, before, afte
     eventually(lambda: len(courier.ready) == 2)
 
 
+def test_a_slot_that_opens_during_a_round_trip_is_used_at_once(courier, fake, monkeypatch):
+    """The reply that is on its way says nothing of it: its wait is not waited for."""
+    monkeypatch.setattr(module, "_LONGEST_WAIT_S", 60.0)
+    eventually(lambda: fake.exchanges)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(_: Exchange) -> Outcome:
+        inside.set()
+        go_on.wait(PATIENCE_S)
+        return Outcome([], 60.0, True)
+
+    fake.answers = [slow, lambda _: Outcome([handout(1)], 60.0)]
+    courier.ask(4, {"s": SlotRoom(["a"], 0)}, 0)
+    assert inside.wait(PATIENCE_S)
+    courier.ask(4, {}, 0)
+    go_on.set()
+    began = time.monotonic()
+    eventually(lambda: courier.ready)
+    assert time.monotonic() - began < module.HEARTBEAT_S / 2  # which asks, too
+
+
 def test_room_in_the_downloader_is_used_at_once(courier, fake):
     eventually(lambda: fake.exchanges)
     fake.answers = [lambda _: Outcome([handout(1)], 60.0, True), lambda _: Outcome([handout(2)], 60.0)]
