@@ -17,9 +17,9 @@ from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validato
 FULL: Final = frozenset({200, 203})
 NOT_MODIFIED: Final = 304
 
-#: Of zlib: that it is gzip, with its header; and bytes that are unpacked at once.
+#: Of zlib: that it is gzip, with its header; and bytes that are unpacked at once, of which no more than a thousand times as many come.
 _GZIP_ONLY: Final = 31
-_AT_ONCE: Final = 2**16
+_AT_ONCE: Final = 2**12
 
 #: How a response to a source was read; empty: it is none.
 SourceState = Literal["", "whole", "damaged", "unreadable"]
@@ -184,12 +184,13 @@ def is_cut_off(packed: bytes, size: int) -> bool:
         return False
     unpack = zlib.decompressobj(_GZIP_ONLY)
     try:
-        while packed and not unpack.eof:
-            unpack.decompress(packed, _AT_ONCE)
-            packed = unpack.unconsumed_tail
+        for at in range(0, len(packed), _AT_ONCE):
+            unpack.decompress(packed[at : at + _AT_ONCE])
+            if unpack.eof:
+                return False
     except zlib.error:
         return False  # it is no gzip, or damaged otherwise
-    return not unpack.eof
+    return True
 
 
 def hashed_visit(status: int, headers: Any, fingerprint: Fingerprint | None, responded: float, now: float) -> Visit:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import random
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +19,7 @@ from optimal_frontier.frontier.judging.visits import (
     failed_visit,
     hashed_content,
     hashed_visit,
+    is_cut_off,
     not_modified_visit,
     visit_of,
 )
@@ -118,3 +121,14 @@ def test_what_is_left_of_a_response_in_plain_frontera():
 
 def test_a_failure_is_its_name_and_its_time():
     assert failed_visit("DNSLookupError", RECEIVED) == Visit(RECEIVED, "DNSLookupError")
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, 300_000])
+def test_a_missing_end_of_what_gzip_packed_is_seen(size: int) -> None:
+    """Wherever it begins. What follows the end, or comes in several parts, is none; nor is what gzip has not packed."""
+    body = random.Random(1).randbytes(size // 2) + bytes(size - size // 2)
+    packed = gzip.compress(body)
+    assert not is_cut_off(packed, size)
+    assert not any(is_cut_off(whole, size + 7) for whole in (packed, packed + b"after the end", packed + gzip.compress(b"another")))
+    assert all(is_cut_off(packed[:end], size - 1) for end in {1, 9, len(packed) // 2, len(packed) - 8, len(packed) - 1})
+    assert not is_cut_off(b"nothing that gzip knows", 5)
