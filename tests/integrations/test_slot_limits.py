@@ -11,6 +11,7 @@ from crawls import State
 from misbehaving_site import MisbehavingSite
 from scrapy import Request, Spider
 
+from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.integrations.scrapy import slot_limits as module
 from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter, forget_runtime
 from optimal_frontier.integrations.scrapy.lease import LEASE
@@ -45,6 +46,10 @@ def came(url: str, slot: str) -> Request:
     return Request(url, meta={"download_slot": slot})
 
 
+def note(limits: SlotLimits, request: Request, took_s: float, downloader: Downloader) -> None:
+    limits.note(request, host_of(request.url), took_s, downloader)
+
+
 def rates(limits: SlotLimits, downloader: Downloader) -> dict[tuple[str, ...], float]:
     news = limits.news(downloader)
     assert news is not None
@@ -56,7 +61,7 @@ def test_only_slots_that_differ_are_told_and_only_now_and_then(clock: list[float
     downloader = Downloader(a=(8, 1.0, 0.5), b=(8, 4.0, 0.5), c=(8, 0.5, 0.0))
     limits = limits_of(clock, DOWNLOAD_DELAY=1)
     for name in "abc":
-        limits.note(came(f"http://{name}/1", name), 0.0, downloader)
+        note(limits, came(f"http://{name}/1", name), 0.0, downloader)
     assert rates(limits, downloader) == {("b",): 0.25 / 1.2183, ("c",): 2.0}
     assert limits.news(downloader) is None
     clock[0] += TELL_S
@@ -70,9 +75,9 @@ def test_only_slots_that_differ_are_told_and_only_now_and_then(clock: list[float
 def test_a_slot_admits_no_more_than_its_hosts_answer(clock: list[float]) -> None:
     downloader = Downloader(a=(2, 0.0, 0.5), b=(2, 0.0, 0.5), c=(2, 0.0, 0.5))
     limits = limits_of(clock, CRAWL_RATE=50)
-    limits.note(came("http://a/1", "a"), 0.5, downloader)
-    limits.note(came("http://b/1", "b"), 0.001, downloader)
-    limits.note(came("http://c/1", "c"), 0.0, downloader)
+    note(limits, came("http://a/1", "a"), 0.5, downloader)
+    note(limits, came("http://b/1", "b"), 0.001, downloader)
+    note(limits, came("http://c/1", "c"), 0.0, downloader)
     assert rates(limits, downloader) == {("a",): 4.0}  # the others admit more than the whole crawl has
 
 
@@ -87,10 +92,10 @@ def test_slots_are_slow_by_what_others_take(clock: list[float]) -> None:
 
     assert slow() == slow(("a", 30.0)) == set()
     for name in "ab":
-        limits.note(came(f"http://{name}/1", name), 8.0, downloader)
+        note(limits, came(f"http://{name}/1", name), 8.0, downloader)
     assert slow() == set()
-    limits.note(came("http://c/1", "c"), 0.05, downloader)
-    limits.note(came("http://d/1", "d"), 0.9, downloader)
+    note(limits, came("http://c/1", "c"), 0.05, downloader)
+    note(limits, came("http://d/1", "d"), 0.9, downloader)
     assert slow() == {"a", "b"}
     assert slow(("c", 0.5), ("new", 5.0)) == {"a", "b", "new"}
     assert limits.slow([("c", 60.0)]) == {"a", "b", "new"}  # looked at once a second
@@ -102,7 +107,7 @@ def test_hosts_that_share_a_slot_are_told_together(clock: list[float]) -> None:
     downloader = Downloader(one=(8, 1.0, 0.0), two=(8, 1.0, 0.0))
     limits = limits_of(clock, DOWNLOAD_DELAY=1, DOWNLOAD_DELAY_JITTER=0)
     for url, slot in (("http://a/1", "one"), ("http://a:81/1", "one"), ("http://b/", "one"), ("http://c/", "two"), ("http://a/2", "one")):
-        limits.note(came(url, slot), 0.0, downloader)
+        note(limits, came(url, slot), 0.0, downloader)
     assert rates(limits, downloader) == {("a", "a:81", "b"): 1.0}
     assert limits.hosts_of("one") == ["a", "a:81", "b"]
     assert limits.hosts_of("none") == []
@@ -113,9 +118,9 @@ def test_what_is_remembered_has_a_bound(clock: list[float], monkeypatch: pytest.
     downloader = Downloader()
     limits = limits_of(clock)
     for n in range(30):
-        limits.note(came(f"http://h{n}/", f"h{n}"), 0.0, downloader)
-        limits.note(came("http://used/", "used"), 0.0, downloader)
-    limits.note(Request("http://none/"), 0.0, downloader)
+        note(limits, came(f"http://h{n}/", f"h{n}"), 0.0, downloader)
+        note(limits, came("http://used/", "used"), 0.0, downloader)
+    note(limits, Request("http://none/"), 0.0, downloader)
     assert [n for n in range(30) if limits.hosts_of(f"h{n}")] == list(range(21, 30))
     assert limits.hosts_of("used") == ["used"]
 
@@ -133,6 +138,26 @@ def test_large_bodies_on_a_slow_line_leave_room_for_other_hosts(crawl: Crawler, 
     with crawl(spider, **limits, of_CRAWL_RATE=20) as running:
         running.until(lambda: sum(path.startswith("/static/") for path in site.paths()) >= 60)
         assert sum(path.startswith("/drip/") for path in site.paths()) < 17
+
+
+def test_a_host_that_redirects_lead_to_keeps_its_own_slot(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """What is redirected stays in the slot of its page. Were the other host taken for one of it, that would wait where it is full."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE.replace("127.0.0.1", "localhost") + "/away")
+                yield Request(SITE + "/static/0")
+
+            def closed(self, reason):
+                slots = self.crawler.engine._slot.scheduler._slots
+                note(slots={key: slots.hosts_of(key) for key in ("localhost", "127.0.0.1")})
+    """
+    site.answers["/away"] = (302, "", {"Location": site.url("/static/1")})
+    with crawl(spider) as running:
+        running.until(lambda: site.count("/static/0") > 2 and site.count("/static/1") > 2)
+        running.stop()
+        hosts = {name: site.url("/", name).split("/")[2] for name in ("localhost", "127.0.0.1")}
+        assert running.record[-1]["slots"] == {name: [host] for name, host in hosts.items()}
 
 
 def test_the_plan_of_a_crawl_keeps_to_its_download_slots(crawl: Crawler, site: MisbehavingSite, state: State) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.integrations.scrapy.compatibility import jitter_of_slot
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.settings.frontier_settings import mean_slot_period
@@ -71,10 +70,11 @@ class SlotLimits:
         self._slow: Collection[str] = ()
         self._next_slow = 0.0
 
-    def note(self, request: Any, took_s: float, downloader: Any) -> None:
-        """Learn from a request that came back from the downloader: its slot, its host, and how long the slot was taken for it.
+    def note(self, request: Any, host: str, took_s: float, downloader: Any) -> None:
+        """Learn from a request that came back from the downloader: its slot, and for how long it took it.
 
-        Scrapy's ``download_latency`` ends with the headers: a large body on a slow line takes its slot for far longer.
+        ``host`` is that of its page. A redirect keeps the slot, but pages of the host that it leads to have their own. Scrapy's
+        ``download_latency`` ends with the headers: a large body on a slow line takes its slot for far longer.
         """
         key = request.meta.get("download_slot")
         if not isinstance(key, str):
@@ -83,7 +83,6 @@ class SlotLimits:
         self._slots[key] = slot  # the last one used
         if len(self._slots) > _MOST_SLOTS:
             del self._slots[next(iter(self._slots))]
-        host = host_of(request.url)
         if host not in slot.hosts and len(slot.hosts) < _MOST_HOSTS:
             slot.hosts[host] = None
             self._next = min(self._next, time.monotonic() + _SOON_S)
