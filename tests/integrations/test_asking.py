@@ -103,3 +103,16 @@ def test_slow_slots_leave_room_to_the_others() -> None:
     assert rooms({"a": 7, "quick": 1}, {"a", "idle"}) == {"a": 1, "quick": 7}
     assert rooms({"a": 1}, {"a", "b"}, total=2) == {"a": 0, "b": 0}
     assert rooms({"b": 0}, {"a", "b"}, total=1) == {}
+
+
+def test_what_waits_for_robots_txt_will_be_in_a_slot() -> None:
+    """Beside the request for that; else one host that does not answer would get all that the downloader takes."""
+    slots = {"a": SimpleNamespace(active={"robots.txt"}, concurrency=8)}
+    downloader = SimpleNamespace(slots=slots, active=range(9), total_concurrency=16, domain_concurrency=8, ip_concurrency=0)
+
+    def rooms_beside(waiting: list[str], *slow: str) -> dict[str, int]:
+        return {key: slot.room for key, slot in room_of(downloader, 0, lambda key: [key], slow, waiting).slots.items()}
+
+    assert rooms_beside([]) == {"a": 7}
+    assert rooms_beside(["a"] * 7 + ["b"]) == {"a": 0, "b": 7}
+    assert rooms_beside(["a"] * 6 + ["b"] * 5, "a", "b") == {"a": 0, "b": 0}

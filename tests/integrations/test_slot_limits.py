@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from types import SimpleNamespace
 from typing import Any
 
@@ -138,6 +139,23 @@ def test_large_bodies_on_a_slow_line_leave_room_for_other_hosts(crawl: Crawler, 
     with crawl(spider, **limits, of_CRAWL_RATE=20) as running:
         running.until(lambda: sum(path.startswith("/static/") for path in site.paths()) >= 60)
         assert sum(path.startswith("/drip/") for path in site.paths()) < 17
+
+
+def test_a_host_whose_robots_txt_does_not_come_leaves_room_to_others(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Its pages have no slot while they wait for that, and would fill the downloader."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                for at in range(60):
+                    yield Request(f"http://SILENT/{at}")
+                    yield Request(SITE + f"/static/{at}")
+    """
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.9", 0))
+        silent.listen(100)
+        spider = spider.replace("SILENT", f"127.0.0.9:{silent.getsockname()[1]}")
+        with crawl(spider, ROBOTSTXT_OBEY=True, CONCURRENT_REQUESTS=16, CONCURRENT_REQUESTS_PER_DOMAIN=8) as running:
+            running.until(lambda: sum(path.startswith("/static/") for path in site.paths()) >= 60)
 
 
 def test_a_host_that_redirects_lead_to_keeps_its_own_slot(crawl: Crawler, site: MisbehavingSite, state: State) -> None:

@@ -6,7 +6,8 @@ These are MAX_NEXT_REQUESTS and DELAY_ON_EMPTY, as with Frontera's own scheduler
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,7 +43,9 @@ class Room:
     per_host: int
 
 
-def room_of(downloader: Any, ahead: int, hosts_of: Callable[[str], Sequence[str]], slow: Collection[str] = ()) -> Room:
+def room_of(
+    downloader: Any, ahead: int, hosts_of: Callable[[str], Sequence[str]], slow: Collection[str] = (), waiting: Iterable[str] = ()
+) -> Room:
     """Return the room of a downloader.
 
     Parameters
@@ -55,18 +58,21 @@ def room_of(downloader: Any, ahead: int, hosts_of: Callable[[str], Sequence[str]
         Says which hosts share one of its slots.
     slow : collection of str
         Slots that take long for each fetch. Together they leave some of CONCURRENT_REQUESTS to the others, for which one each is enough.
+    waiting : iterable of str
+        Slots that requests will have which the downloader has taken, and which wait for robots.txt or for another middleware.
     """
     total = downloader.total_concurrency or _UNLIMITED
     # What is asked for in advance waits in the courier, and not in a slot that is full: there it would keep other hosts from being fetched.
     per_host = downloader.ip_concurrency or downloader.domain_concurrency
     extra = ahead if per_host >= total else 0
     slots = {}
-    for key, slot in downloader.slots.items():
-        if slot.active:
-            room = slot.concurrency + (extra if slot.concurrency >= total else 0) - len(slot.active)
-            slots[key] = SlotRoom(list(dict.fromkeys(hosts_of(key))) or [key], max(0, room))
+    in_use = Counter(waiting)
+    in_use.update({key: len(slot.active) for key, slot in downloader.slots.items() if slot.active})
+    for key, active in in_use.items():
+        most = downloader.slots[key].concurrency if key in downloader.slots else per_host or total
+        slots[key] = SlotRoom(list(dict.fromkeys(hosts_of(key))) or [key], max(0, most + (extra if most >= total else 0) - active))
     if slow:
-        taken = sum(len(downloader.slots[key].active) for key in slow if key in downloader.slots)
+        taken = sum(in_use[key] for key in slow)
         left = max(0, max(1, total - max(1, total // _LEFT)) - taken)
         for key in slow:
             if (known := slots.get(key)) is not None:

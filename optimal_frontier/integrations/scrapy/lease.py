@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from optimal_frontier.detection.source_documents import Source
+from optimal_frontier.frontier.admitting.hosts import names_of
 from optimal_frontier.frontier.judging.validators import Validators
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.state.messages import Handout, Observation
@@ -68,6 +69,8 @@ class Lease(Companion):
         It reached the downloader; a later copy that does so is a further fetch.
     began, responded : float
         Local monotonic times of the last start of a download and of the last response, body included, seconds; 0: none yet.
+    waits_since : float
+        Local monotonic time at which it was first seen to wait for a slot, seconds; 0: it was not.
     lateness : float or None
         Seconds from the deadline to the start of its first download.
     response : scrapy Response or None
@@ -107,6 +110,7 @@ class Lease(Companion):
     reached: bool = False
     began: float = 0.0
     responded: float = 0.0
+    waits_since: float = 0.0
     lateness: float | None = None
     response: Any = None
     visit: Visit | None = None
@@ -137,6 +141,23 @@ class Lease(Companion):
         if not self.began:
             return 0.0
         return (self.responded if self.responded > self.began else time.monotonic()) - self.began
+
+    @property
+    def slot(self) -> str:
+        """The slot of the downloader that it has or, while it has none, will have."""
+        return str(self.request.meta.get("download_slot") or names_of(self.request.url)[0])
+
+    @property
+    def is_waiting(self) -> bool:
+        """The downloader has taken it, and no slot has yet: it waits for robots.txt, or for another middleware."""
+        return self.handed and not self.began and not self.is_judged and "download_slot" not in self.request.meta
+
+    def look_s(self) -> float:
+        """Return the seconds for which it has been downloaded so far; of one that waits for a slot those since it was first seen to."""
+        if not self.is_waiting:
+            return self.took_s
+        self.waits_since = self.waits_since or time.monotonic()
+        return time.monotonic() - self.waits_since
 
     @property
     def is_judged(self) -> bool:

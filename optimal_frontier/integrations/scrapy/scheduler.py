@@ -360,9 +360,9 @@ class OptimalScheduler(BaseScheduler):
         """Tell the courier how much the downloader can take."""
         assert self._session is not None  # next_request looked
         courier, downloader = self._session.courier, self.crawler.engine.downloader
-        under_way = ((lease.request.meta.get("download_slot", ""), lease.took_s) for lease in self._leases if not lease.is_judged)
-        slow = self._slots.slow(under_way)
-        room = room_of(downloader, courier.ahead, lambda key: [*self._slots.hosts_of(key), *self.backend.hosts_of(key)], slow)
+        going = [lease for lease in self._leases if not lease.is_judged]
+        slow, waiting = self._slots.slow((lease.slot, lease.look_s()) for lease in going), [one.slot for one in going if one.is_waiting]
+        room = room_of(downloader, courier.ahead, lambda key: [*self._slots.hosts_of(key), *self.backend.hosts_of(key)], slow, waiting)
         if (limits := self._slots.news(downloader)) is not None:
             courier.tell_limits(limits)
         done = self._closing or self.gate.is_shut or self._idling.is_ending
