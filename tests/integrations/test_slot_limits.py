@@ -15,7 +15,7 @@ from scrapy import Request, Spider
 from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.integrations.scrapy import slot_limits as module
 from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter, forget_runtime
-from optimal_frontier.integrations.scrapy.lease import LEASE
+from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.integrations.scrapy.slot_limits import SlotLimits
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.downloader_limits import TELL_S, DownloaderLimits, read_limits
@@ -47,8 +47,12 @@ def came(url: str, slot: str) -> Request:
     return Request(url, meta={"download_slot": slot})
 
 
-def note(limits: SlotLimits, request: Request, took_s: float, downloader: Downloader) -> None:
-    limits.note(request, host_of(request.url), took_s, downloader)
+def note(limits: SlotLimits, request: Request, took_s: float, downloader: Downloader, is_answered: bool = True) -> None:
+    handout: Any = SimpleNamespace(host=host_of(request.url))
+    lease = Lease(handout, None, request, began=50.0 if took_s else 0.0, responded=50.0 + took_s if is_answered else 0.0)
+    if not is_answered:
+        lease.began = module.time.monotonic() - took_s
+    limits.note(lease, downloader)
 
 
 def rates(limits: SlotLimits, downloader: Downloader) -> dict[tuple[str, ...], float]:
@@ -101,6 +105,21 @@ def test_slots_are_slow_by_what_others_take(clock: list[float]) -> None:
     assert slow(("c", 0.5), ("new", 5.0)) == {"a", "b", "new"}
     assert limits.slow([("c", 60.0)]) == {"a", "b", "new"}  # looked at once a second
     assert slow(("c", 60.0), ("d", 0.9)) == {"a", "b", "c"}
+
+
+def test_fetches_without_an_answer_make_a_slot_slow_and_say_nothing_of_answers(clock: list[float]) -> None:
+    """A host that refuses connections at once is not the quickest of all, and one that was silent once admits as much as before."""
+    downloader = Downloader(a=(8, 0.0, 0.0), b=(8, 0.0, 0.0), refused=(8, 0.0, 0.0))
+    limits = limits_of(clock, CRAWL_RATE=50)
+    note(limits, came("http://refused/", "refused"), 0.001, downloader, is_answered=False)
+    note(limits, came("http://a/", "a"), 1.0, downloader)
+    note(limits, came("http://b/", "b"), 2.0, downloader)
+    clock[0] += 1.0
+    assert not limits.slow([])
+    note(limits, came("http://b/", "b"), 100.0, downloader, is_answered=False)
+    clock[0] += 1.0
+    assert set(limits.slow([])) == {"b"}
+    assert rates(limits, downloader) == {("a",): 8.0, ("b",): 4.0}
 
 
 def test_hosts_that_share_a_slot_are_told_together(clock: list[float]) -> None:

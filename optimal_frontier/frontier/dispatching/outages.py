@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from typing import Final
@@ -58,8 +59,9 @@ class OutageLog:
         if began < self._next_look:
             return False
         try:
-            self._dispatcher.arrivals()  # asks all partitions
-        except (OptimalFrontierError, ValueError) as error:
+            with contextlib.suppress(ValueError):  # of a damaged counter: its node has answered
+                self._dispatcher.arrivals()  # asks all partitions
+        except OptimalFrontierError as error:
             logger.debug("not all of Redis answers: %s", error)
             self._next_look = began + max(_LOOK_S, _LOOK_SHARE * (time.monotonic() - began))
             return False

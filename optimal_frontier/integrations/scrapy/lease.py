@@ -140,7 +140,12 @@ class Lease(Companion):
         """Seconds that its last download took, or takes so far; 0: none has begun."""
         if not self.began:
             return 0.0
-        return (self.responded if self.responded > self.began else time.monotonic()) - self.began
+        return (self.responded if self.is_answered else time.monotonic()) - self.began
+
+    @property
+    def is_answered(self) -> bool:
+        """Its last download has brought a response."""
+        return self.responded > self.began
 
     @property
     def slot(self) -> str:

@@ -423,7 +423,7 @@ class OptimalScheduler(BaseScheduler):
         if lease.is_given_back or lease.children:  # children are left at the end of the crawl
             lease.error, observation = RELEASED, None
         if lease.reached:
-            self._slots.note(lease.request, lease.handout.host, lease.took_s, self.crawler.engine.downloader)
+            self._slots.note(lease, self.crawler.engine.downloader)
         error = lease.error or self._error_of(lease)
         if lease.is_lost and not lease.reached:
             request.meta.pop(HANDOUT)  # it ends no lease

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, Final
 
 from optimal_frontier.integrations.scrapy.compatibility import jitter_of_slot
+from optimal_frontier.integrations.scrapy.lease import Lease
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.settings.frontier_settings import mean_slot_period
 from optimal_frontier.state.downloader_limits import MOST_TOLD, TELL_S, DownloaderLimits, SlotLimit
@@ -36,13 +37,17 @@ _MOST_HOSTS: Final = 1000
 
 @dataclass(slots=True)
 class _Slot:
-    """What is known of a slot, also after the downloader has forgotten it; delay and time of an answer, its body included, in seconds."""
+    """What is known of a slot, also after the downloader has forgotten it.
+
+    In seconds: its delay, and for how long an answer, its body included, takes it, and any fetch, failed ones too.
+    """
 
     hosts: dict[str, None] = field(default_factory=dict)
     concurrency: int = 0
     delay: float = 0.0
     jitter: float = 0.0
     answer_s: float = 0.0
+    fetch_s: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -70,13 +75,13 @@ class SlotLimits:
         self._slow: Collection[str] = ()
         self._next_slow = 0.0
 
-    def note(self, request: Any, host: str, took_s: float, downloader: Any) -> None:
+    def note(self, lease: Lease, downloader: Any) -> None:
         """Learn from a request that came back from the downloader: its slot, and for how long it took it.
 
-        ``host`` is that of its page. A redirect keeps the slot, but pages of the host that it leads to have their own. Scrapy's
+        A redirect keeps the slot, but pages of the host that it leads to have their own: the host is that of the page. Scrapy's
         ``download_latency`` ends with the headers: a large body on a slow line takes its slot for far longer.
         """
-        key = request.meta.get("download_slot")
+        key, host, took_s = lease.request.meta.get("download_slot"), lease.handout.host, lease.took_s
         if not isinstance(key, str):
             return
         slot = self._slots.pop(key, None) or _Slot()
@@ -87,7 +92,9 @@ class SlotLimits:
             slot.hosts[host] = None
             self._next = min(self._next, time.monotonic() + _SOON_S)
         if took_s > 0:
-            slot.answer_s = slot.answer_s + _NEWEST * (took_s - slot.answer_s) if slot.answer_s else took_s
+            slot.fetch_s = _mean(slot.fetch_s, took_s)
+        if took_s > 0 and lease.is_answered:
+            slot.answer_s = _mean(slot.answer_s, took_s)
         self._look(key, slot, downloader)
 
     def hosts_of(self, key: str) -> list[str]:
@@ -106,12 +113,13 @@ class SlotLimits:
         now = time.monotonic()
         if now >= self._next_slow:
             self._next_slow = now + _COMPARE_S
-            took = {key: self._slots[key].answer_s for key in islice(reversed(self._slots), _MOST_COMPARED)}
+            compared = {key: self._slots[key] for key in islice(reversed(self._slots), _MOST_COMPARED)}
+            took = {key: slot.fetch_s for key, slot in compared.items()}
             for key, seconds in under_way:
                 if seconds >= _SLOW_S:
                     took[key] = max(seconds, took.get(key, 0.0))
-            known = sorted(seconds for seconds in took.values() if seconds > 0)
-            least = max(_SLOW_S, _SLOW_TIMES * known[(len(known) - 1) // 10]) if known else math.inf
+            answers = sorted(slot.answer_s for slot in compared.values() if slot.answer_s > 0)
+            least = max(_SLOW_S, _SLOW_TIMES * answers[(len(answers) - 1) // 10]) if answers else math.inf
             self._slow = frozenset(key for key, seconds in took.items() if seconds >= least)
         return self._slow
 
@@ -136,3 +144,7 @@ class SlotLimits:
             most = downloader.total_concurrency or present.concurrency
             slot.concurrency, slot.delay = min(present.concurrency, most), float(present.delay)
             slot.jitter = jitter_of_slot(present)
+
+
+def _mean(before: float, newest: float) -> float:
+    return before + _NEWEST * (newest - before) if before else newest
