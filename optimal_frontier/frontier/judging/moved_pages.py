@@ -22,7 +22,7 @@ def rebounded(row: Row, like: Row) -> Row:
     if row.failures or row.b == 0 or (row.flags | flags) & _OF_ANOTHER_CAUSE:
         return changed
     shortest, longest = like.min_interval, like.max_interval
-    if shortest == longest:
+    if like.is_pinned:
         a, s, e, longest = fixed(shortest)
         return changed._replace(a=a, s=s, e=e, l=longest)
     # A longest wait below the longest interval was chosen to learn.

@@ -15,7 +15,7 @@ from optimal_frontier.frontier.dispatching.work import SlotRoom
 from optimal_frontier.integrations.frontera.configuration import number_of, whole_number_of
 from optimal_frontier.integrations.scrapy.compatibility import call_later
 
-#: Slow slots leave one in so many of CONCURRENT_REQUESTS to the others, and one at least.
+#: Slow slots leave one in so many of CONCURRENT_REQUESTS to the others, and at least one of two or more.
 _LEFT: Final = 4
 #: Stands for "no limit" in CONCURRENT_REQUESTS.
 _UNLIMITED: Final = 256
