@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from optimal_frontier.integrations.scrapy.garbage import YOUNG, Collections
+from optimal_frontier.integrations.scrapy.garbage import BODIES, YOUNG, Collections
 
 #: Its callbacks have the tree of each response, to which the response leads, and the tree to it. Only a collection would find the two.
 SPIDER = """
@@ -59,6 +59,39 @@ def test_so_is_that_of_a_page_that_was_fetched_from_memory(crawl):
     (found,) = running.record
     assert found["seen"] >= 40
     assert found["kept"] <= 1
+
+
+def test_what_a_spider_downloads_beside_its_pages_does_not_pile_up(crawl, site):
+    """Few objects and many bytes: each response leads to its tree, and the tree to the response."""
+    site.answers["/static/large"] = (200, f"<html><body>{'<p>some text of a paragraph</p>' * (BODIES // 8 // 31)}</body></html>", {})
+    spider = """
+        import weakref
+
+        class Tester(Base):
+            paths = ["/static/first"]
+            seen, most = [], 0
+
+            async def parse(self, response):
+                engine = self.crawler.engine
+                for number in range(64):
+                    request = Request(SITE + "/static/large", dont_filter=True)
+                    if hasattr(engine, "download_async"):
+                        beside = await engine.download_async(request)
+                    else:
+                        from scrapy.utils.defer import maybe_deferred_to_future
+                        beside = await maybe_deferred_to_future(engine.download(request))
+                    assert beside.selector is beside.selector
+                    self.seen.append(weakref.ref(beside))
+                    self.most = max(self.most, sum(one() is not None for one in self.seen))
+
+            def closed(self, reason):
+                note(seen=len(self.seen), most=self.most)
+    """
+    with crawl(spider, of_CLOSE_AFTER=1) as running:
+        assert running.wait() == 0, running.log
+    (found,) = running.record
+    assert found["seen"] >= 64
+    assert found["most"] <= 24  # eight make BODIES, and of each eight one is in use
 
 
 def test_the_tree_of_a_page_is_there_until_its_items_are_stored(crawl):
@@ -118,6 +151,18 @@ def test_what_the_program_sets_meanwhile_stays(thresholds):
     gc.set_threshold(50_000, 20, 20)
     crawl.end()
     assert gc.get_threshold() == (50_000, 20, 20)
+
+
+@pytest.mark.parametrize("threshold", [0, 50_000])
+def test_bodies_are_no_reason_to_collect_then(thresholds, threshold):
+    gc.set_threshold(700, 10, 10)
+    crawl = Collections()
+    crawl.begin()
+    gc.set_threshold(threshold, 10, 10)
+    before = gc.get_stats()[1]["collections"]
+    crawl.note_body(2 * BODIES)
+    assert gc.get_stats()[1]["collections"] == before
+    crawl.end()
 
 
 def test_nor_is_what_it_sets_of_the_other_generations_put_back(thresholds):

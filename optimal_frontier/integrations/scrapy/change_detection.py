@@ -143,6 +143,7 @@ class ChangeDetectionMiddleware:
         if self.scheduler is None:  # `scrapy parse`, `check` and `shell` have Scrapy's own, and callbacks that read this run there, too
             request.meta[META] = dict(NOTHING_KNOWN)
             return response
+        self.scheduler.collections.note_body(len(response.body))
         if local is not None and local.request is request:
             if local.is_repeated:
                 self._not_counted(request)

@@ -6,10 +6,14 @@ import gc
 from typing import ClassVar, Final
 
 #: How many objects may be new before Python looks through the youngest for garbage. Scrapy starts a hundred tasks for each response
-#: (CONCURRENT_ITEMS), which are gone again at once. Python's own 700 (2,000 since 3.13) is less than that makes, so it would look through
-#: all that is under way at every page, in vain: 8% of a crawl's time. With many more, responses that nobody lets go of (what a spider
-#: downloads beside its pages) would wait too long.
-YOUNG: Final = 5000
+#: (CONCURRENT_ITEMS), some thousand objects that are gone again at once. Python's own 700 (2,000 since 3.13) is less than that makes, so it
+#: would look through all that is under way at every page, in vain: a quarter of a crawl's time. With 5,000 it was 8%.
+YOUNG: Final = 20_000
+#: After so many bytes of responses it looks, too: what a spider leaves of a large one (of what it downloads beside its pages, response and
+#: tree lead to each other) is few objects, and many bytes.
+BODIES: Final = 8 * 2**20
+#: Every so manieth time through those, too, that one look has found in use, as Python does after ten.
+_ONCE_IN: Final = 4
 
 
 class Collections:
@@ -22,6 +26,7 @@ class Collections:
 
     def __init__(self) -> None:
         self._has_begun = False
+        self._bodies = self._looks = 0
 
     def begin(self) -> None:
         """Begin a crawl."""
@@ -34,6 +39,14 @@ class Collections:
             # Full collections would go through every imported module again and again, a fifth of a crawl's time; none of it is garbage.
             gc.freeze()
         kind._running += 1
+
+    def note_body(self, size: int) -> None:
+        """Take note of a response with so many bytes."""
+        self._bodies += size
+        if self._bodies >= BODIES:
+            self._bodies, self._looks = 0, self._looks + 1
+            if gc.get_threshold() == self._set and gc.isenabled():
+                gc.collect(0 if self._looks % _ONCE_IN else 1)
 
     def end(self) -> None:
         """End a crawl."""

@@ -115,7 +115,7 @@ class OptimalScheduler(BaseScheduler):
         self._session: Session | None = None
         self._manager: Any = None
         self._call: Callable[[Callable[[], Any]], Any] | None = None
-        self._collections = Collections()
+        self.collections = Collections()
         self._woken = self._closing = False
 
     @classmethod
@@ -192,7 +192,7 @@ class OptimalScheduler(BaseScheduler):
         except OptimalFrontierError as error:
             self._refuse(str(error))
             return
-        self._collections.begin()
+        self.collections.begin()
         logger.info(
             "Frontier open: namespace %s on %s, budget %s",
             self.settings.namespace,
@@ -207,7 +207,7 @@ class OptimalScheduler(BaseScheduler):
         self._closing = True
         self._log_in.stop()
         self._start_again.stop()
-        self._collections.end()
+        self.collections.end()
         self.incoming.pass_on()
         self._reap()
         for lease in list(self._leases):
