@@ -40,6 +40,9 @@ logger = logging.getLogger(__name__)
 
 #: A crawl that has grown by this factor since the last plan gets one within a tenth of RESOLVE_INTERVAL.
 _GROWTH: Final = 1.1
+#: No more than this share of the time goes into the plans of a crawl that grows, until RESOLVE_INTERVAL is reached: where the processor is
+#: busy, fetches wait for each of them. The first plan counts for nothing in that, as it loads what all of them need.
+_PLANNING_SHARE: Final = 0.1
 #: After a change of POLICY, OBJECTIVE, EXPLORATION, RULES or interval bounds a plan is made this many seconds after the last one.
 _SWITCH_S: Final = 1.0
 #: The price of a partition is set anew when no more than this share of the visits that would answer to the plan's price answer to its own.
@@ -122,7 +125,7 @@ class Planner:
         """Return seconds until the next plan is due; None while no page was fetched.
 
         The first plans come quickly, one second after the first fetch and then at growing intervals, so that a new crawl does not
-        wait RESOLVE_INTERVAL for what it has learned.
+        wait RESOLVE_INTERVAL for what it has learned; but none sooner than ten times as long after the last one as that has taken.
         """
         plan, fetched, self._asked_at = self._ask()
         # Of a plan whose time is damaged nobody knows when the next one is due, so nobody is waited for.
@@ -130,16 +133,17 @@ class Planner:
         if "time" not in plan:
             return 0.0 if fetched > 0 else None
         last = float(plan["time"])
-        interval = self.settings.resolve_interval
-        warm = min(interval, max(1.0, 0.5 * (last - float(plan.get("first_time", last)))))
+        interval, since_first = self.settings.resolve_interval, last - float(plan.get("first_time", last))
+        least = max(1.0, float(plan.get("seconds", 0.0)) / _PLANNING_SHARE) if since_first else 1.0
+        warm = min(interval, max(least, 0.5 * since_first))
         if fetched > _GROWTH * int(plan.get("fetched", 0)):
             # Pages that no plan has seen live on a guess, on top of a plan that has spent the budget.
-            warm = min(warm, max(1.0, 0.1 * interval))
+            warm = min(warm, max(least, 0.1 * interval))
         if any(plan.get(name, value) != value for name, value in self._ways().items()):
             warm = min(warm, _SWITCH_S)
         elif "exploration_turns" in plan:
             # Even intervals cost freshness: not longer than they are meant to last.
-            warm = min(warm, max(1.0, 0.1 * interval, float(plan["exploration_turns"]) - last))
+            warm = min(warm, max(least, 0.1 * interval, float(plan["exploration_turns"]) - last))
         return last + warm - self._asked_at
 
     def plan(self, *, if_due: bool = False) -> PlanReport | None:

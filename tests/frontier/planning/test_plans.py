@@ -262,6 +262,24 @@ def test_a_crawl_that_has_grown_is_planned_sooner(crawl):
     assert planner.due_in() <= 6
 
 
+@pytest.mark.parametrize("grown", [0, 3])
+def test_plans_take_a_tenth_of_the_time_of_a_new_crawl_at_most(crawl, grown):
+    """Where the processor is busy each takes seconds, and fetches wait for it."""
+    crawl.crawled(20)
+    planner, _ = planned(crawl, CRAWL_RATE=20)
+    last = float(crawl.namespace.hash("plan")["time"])
+    crawl.set_plan(first_time=repr(last - 4.0), seconds="0.05")
+    crawl.namespace.command("HINCRBY", crawl.namespace.key("stats"), "fetched", grown)
+    assert planner.due_in() == pytest.approx(2, abs=0.5)
+    for seconds, wait in (("1.5", 15), ("70", 60)):
+        crawl.set_plan(seconds=seconds)
+        assert planner.due_in() == pytest.approx(wait, abs=0.5)
+    crawl.set_plan(first_time=repr(last))  # most of those seconds were to load what the others need
+    assert planner.due_in() <= 1
+    crawl.set_plan(first_time=repr(last - 4.0), policy="poisson")
+    assert planner.due_in() <= 1
+
+
 @pytest.mark.parametrize(
     "other",
     [
