@@ -11,7 +11,7 @@ import numpy as np
 
 from optimal_frontier.estimation.update_probabilities import Beta, learn_update, stated_beta
 from optimal_frontier.frontier.judging.backoff import backoff_s
-from optimal_frontier.frontier.judging.waits import Terms, counted_failures, shortest_wait
+from optimal_frontier.frontier.judging.waits import Terms, counted_failures, longest_wait, shortest_wait
 from optimal_frontier.optimization.repeated_times import repeated_choices
 from optimal_frontier.scheduling.numbers import Numbers, fixed
 from optimal_frontier.scheduling.update_deadlines import passed, visit_deadline
@@ -109,7 +109,7 @@ def numbers_of_timed(page: Republished, row: Row, identity: bytes, terms: Terms)
     shortest = shortest_wait(row)
     if row.flags & CHECKED and not row.failures:
         return fixed(shortest)
-    longest = min(row.max_interval * terms.published.stretch, FAR_S)
+    longest = longest_wait(row, terms.published)
     if row.failures:
         shortest = min(max(shortest, backoff_s(identity, counted_failures(row))), longest)
     seen = now - row.unseen
@@ -125,5 +125,5 @@ def numbers_of_timed(page: Republished, row: Row, identity: bytes, terms: Terms)
 def interval_of_timed(page: Republished, row: Row, terms: Terms) -> float:
     """Return the mean interval (s) at which it is visited: its longest one where no time is worth a visit."""
     count = sum(bought_times(page, row, terms))
-    longest = min(row.max_interval * terms.published.stretch, FAR_S)
+    longest = longest_wait(row, terms.published)
     return page.timetable.period / count if count else longest

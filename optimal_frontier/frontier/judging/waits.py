@@ -97,7 +97,7 @@ def numbers_of(
         planned = numbers_of(row._replace(failures=0, cause=0), page, terms, since, late, yielded, heard)
         return at_latest(planned, wait_after_failures(page, row.failures, shortest_wait(row), 0, None))
     published = terms.published
-    longest = min(row.max_interval * published.stretch, FAR_S)
+    longest = longest_wait(row, published)
     if row.failures:
         interval = interval_of(row, terms, yielded, heard) if row.gone else None
         wait = wait_after_failures(page, counted_failures(row), shortest_wait(row), row.gone, interval)
@@ -208,6 +208,11 @@ def shortest_wait(row: Row) -> float:
     return row.min_interval * (PINNED_SLACK if row.is_pinned else 1.0)
 
 
+def longest_wait(row: Row, published: Published) -> float:
+    """Return the most seconds from one visit to the next: its longest interval, stretched where the budget cannot hold all."""
+    return min(row.max_interval * published.stretch, FAR_S)
+
+
 def pinned_lateness(before: Row, b: float) -> float:
     """Return by how many seconds a visit of a pinned page came late.
 
@@ -266,7 +271,7 @@ def interval_of(row: Row, terms: Terms, yielded: float = 0.0, heard: Heard = SIL
     """Return the interval (s) at which a page without update times is revisited while it does not fail, and its sources are silent; None
     before the first plan."""
     published = terms.published
-    longest = min(row.max_interval * published.stretch, FAR_S)
+    longest = longest_wait(row, published)
     if row.is_pinned:
         return longest
     if published.number == 0:
