@@ -233,6 +233,13 @@ def test_what_a_middleware_raises_is_why(outcome: Outcome) -> None:
     assert outcome.stats["optimal_frontier/failed/ValueError"] == 2
 
 
+def test_a_redirect_out_of_the_allowed_domains_is_refused(outcome: Outcome) -> None:
+    """Scrapy leaves such a redirect out without a word: its page is not asked for again at once, only to be sent away again."""
+    assert CAUSES[outcome.pages["redirect offsite"]["cause"]] == "refused"
+    # "another request from process_request" ends without a word.
+    assert outcome.stats["optimal_frontier/failed/dropped"] == 1
+
+
 def test_no_lease_had_to_expire(outcome: Outcome) -> None:
     """in_flight returned to 0 while the spider ran, by what was reported and not by a timeout."""
     assert outcome.in_flight == 0

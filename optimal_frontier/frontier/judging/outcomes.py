@@ -9,6 +9,8 @@ from typing import Any, Final
 TRUNCATED: Final = "truncated"
 BLOCKED: Final = "blocked"
 ROBOTS: Final = "RobotsDenied"
+#: Somebody in the way of the request does not want it: Scrapy's own exception for that.
+REFUSED: Final = "IgnoreRequest"
 REDIRECTS: Final = "TooManyRedirects"
 RELEASED: Final = "released"
 #: The request ended without a word of why.
@@ -41,7 +43,7 @@ ITEM: Final = "item"
 #: Statuses that say "not there any more".
 GONE: Final = frozenset({"404", "410"})
 #: Endings that say "not allowed": asked again more than half an hour later.
-_REFUSED: Final = frozenset({"IgnoreRequest", ROBOTS})
+_REFUSED: Final = frozenset({REFUSED, ROBOTS})
 
 # Names of exceptions: those of Twisted, those that Scrapy has since 2.14, and those of Python, requests, httpx and aiohttp, by which plain
 # Frontera is told.
@@ -119,8 +121,8 @@ def cause_of(error: str) -> str:
         return "gone"
     if error in ("", RELEASED):
         return ""
-    if error in ("IgnoreRequest", BLOCKED):
-        return "refused" if error == "IgnoreRequest" else "blocked"
+    if error in (REFUSED, BLOCKED):
+        return "refused" if error == REFUSED else "blocked"
     if error == "429":
         return "throttled"
     if len(error) == 3 and error.isdigit():
@@ -151,7 +153,7 @@ def error_of_exception(exception: BaseException) -> str:
     'TimeoutError'
     """
     if any(kind.__name__ == "IgnoreRequest" for kind in type(exception).__mro__):
-        return ROBOTS if "robots.txt" in str(exception) else "IgnoreRequest"
+        return ROBOTS if "robots.txt" in str(exception) else REFUSED
     # Up to Scrapy 2.13 a body that was cut off is a failed response like others.
     reasons = getattr(exception, "reasons", None) or ()
     if any(type(getattr(reason, "value", None)).__name__ == "_DataLoss" for reason in reasons):

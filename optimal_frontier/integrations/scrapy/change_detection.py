@@ -280,6 +280,9 @@ class ChangeDetectionMiddleware:
                 self.process_exception(request, result.value)
         elif self.scheduler is not None and isinstance(result, Request):
             self.scheduler.incoming.note_instead(request, result)
+            lease = request.meta.get(LEASE)
+            if lease is not None and lease.request is request and result.meta.get(LEASE) is lease:
+                lease.next_copy = result
 
     def callback_failed(self, failure: Any, response: Any) -> None:
         """Have a page fetched again whose callback raised, or a middleware on what it yielded: its items may be lost."""

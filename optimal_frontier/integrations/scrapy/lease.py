@@ -101,6 +101,8 @@ class Lease(Companion):
         Its response does not count: the session had ended.
     anew : int
         Requests that middlewares have made anew in its place.
+    next_copy : scrapy Request or None
+        The copy (of a redirect or retry) that the engine was given last; it becomes ``request`` once it is scheduled.
     """
 
     handout: Handout
@@ -128,12 +130,18 @@ class Lease(Companion):
     session: int = 0
     is_given_back: bool = False
     anew: int = 0
+    next_copy: Any = None
 
     def note_start(self) -> None:
         """Note that a download begins."""
         self.began = time.monotonic()
         if self.lateness is None and self.handout.lateness is not None:
             self.lateness = self.handout.lateness + self.began - self.handout.received
+
+    @property
+    def is_turned_away(self) -> bool:
+        """A handler of ``request_scheduled`` has refused its next copy, as Scrapy's does with redirects out of ``allowed_domains``."""
+        return self.next_copy is not None and self.next_copy is not self.request
 
     @property
     def took_s(self) -> float:

@@ -25,7 +25,7 @@ from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.dispatching.progress_line import ProgressLog
 from optimal_frontier.frontier.dispatching.session import Session
 from optimal_frontier.frontier.judging.judge import Context
-from optimal_frontier.frontier.judging.outcomes import CAUSES, DROPPED, RELEASED, error_of_dropped
+from optimal_frontier.frontier.judging.outcomes import CAUSES, DROPPED, REFUSED, RELEASED, error_of_dropped
 from optimal_frontier.frontier.judging.safely import aside
 from optimal_frontier.integrations.frontera.backend import OptimalBackend
 from optimal_frontier.integrations.frontera.configuration import manager_of, settings_of
@@ -452,7 +452,7 @@ class OptimalScheduler(BaseScheduler):
             self.stats.inc_value("optimal_frontier/moves")
         # The request's meta leads to the lease: without these loops a page's memory is free at once, not at some later collection.
         forget_tree(response)
-        lease.request = lease.response = lease.frontier_request = lease.visit = None
+        lease.request = lease.next_copy = lease.response = lease.frontier_request = lease.visit = None
 
     def _error_of(self, lease: Lease) -> str:
         """Return what is wrong with a fetch that reached its end; empty for a good one."""
@@ -461,7 +461,7 @@ class OptimalScheduler(BaseScheduler):
             return "" if observation.outcome == "ok" else lease.visit.error or CAUSES[observation.row.cause]
         if (self._closing and not (lease.reached and lease.handed)) or lease.is_lost:
             return RELEASED
-        return error_of_dropped(lease.request.meta, self.crawler.settings.getint("REDIRECT_MAX_TIMES"))
+        return REFUSED if lease.is_turned_away else error_of_dropped(lease.request.meta, self.crawler.settings.getint("REDIRECT_MAX_TIMES"))
 
     def _count(self, observation: Observation | None) -> None:
         if observation is not None:
