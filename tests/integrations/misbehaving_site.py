@@ -14,6 +14,7 @@ It runs on an event loop in a thread of its own. The first part of a path says h
 ``/redirect/PATH``  sends to ``/PATH``;  ``/away`` to the host ``offsite.invalid``;  ``/loop`` to itself
 ``/slow/SECONDS``   answers after a while;  ``/hang`` never does;  ``/drop`` hangs up;  ``/drip/SECONDS`` answers at once, but
                     for the last byte
+``/once/...``       hangs up unless it is the first request of its connection
 ``/private/...``    forbidden by robots.txt
 ``/modified/H/N``   another page at every request, whose Last-Modified was ``ages[H]`` seconds ago; to be cached for ``max_age``
                     seconds; who asks whether it still holds is told yes
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import math
 import random
 import threading
@@ -112,13 +114,13 @@ class MisbehavingSite:
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            while True:
+            for earlier in itertools.count():
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
                 method, path, _ = head[0].split(" ")
                 headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
                 self.fetches.append(Fetch(time.monotonic(), method, unquote(path), headers, body))
-                if not await self._answer(unquote(path), headers, writer):
+                if (path.startswith("/once") and earlier) or not await self._answer(unquote(path), headers, writer):
                     break
         writer.close()
 

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from crawler import Crawler
 from crawls import State
 from misbehaving_site import MisbehavingSite
 
 
 def test_a_request_whose_connection_is_lost_is_not_sent_again_unseen(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
-    """Each fetch that the site sees is an attempt: one that nobody knows of keeps neither the host's delay nor the budget."""
+    """Each fetch that the site sees is an attempt, or counted as one more: else it kept neither the host's delay nor the budget."""
     with crawl('Tester = type("Tester", (Base,), {"paths": ["/static/0", "/drop"]})', RETRY_ENABLED=False, of_HOST_DELAY=0.2) as running:
         running.until(lambda: state.at(site.url("/drop")).get("attempts"))
         running.stop()
-    assert site.count("/drop") == state.at(site.url("/drop"))["attempts"]
+    again = running.stats.get("optimal_frontier/extra_fetches", 0)
+    assert site.count("/drop") == state.at(site.url("/drop"))["attempts"] + again
+
+
+def test_a_page_whose_kept_connection_is_lost_is_fetched_in_turn_over_another(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Also at a revisit, which Scrapy does not retry: a server may close a connection when the next request is on its way."""
+    paths = [f"/once/{n}" for n in range(3)]
+    with crawl(f'Tester = type("Tester", (Base,), {{"paths": {paths}}})', of_HOST_DELAY=0.2, of_CLOSE_AFTER=3) as running:
+        running.wait()
+    assert [state.at(site.url(path))["failures"] for path in paths] == [0, 0, 0]
+    assert len(site.fetches) == running.stats["optimal_frontier/dispatched"] + running.stats["optimal_frontier/extra_fetches"]
+    times = [fetch.at for fetch in site.fetches]
+    # When the site sees them jitters; one that waits for no turn comes within milliseconds.
+    assert min(later - earlier for earlier, later in pairwise(times)) > 0.1
 
 
 def test_a_start_is_told_when_the_request_was_sent(crawl: Crawler, site: MisbehavingSite) -> None:

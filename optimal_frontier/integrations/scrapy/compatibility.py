@@ -199,14 +199,14 @@ async def pause(seconds: float) -> None:
         await maybe_deferred_to_future(over)
 
 
-def look_before_downloads(downloader: Any, before: Callable[[Any], Coroutine[Any, Any, Sent | None]]) -> None:
+def look_before_downloads(downloader: Any, before: Callable[..., Coroutine[Any, Any, Sent | None]]) -> None:
     """Have ``before`` run, and waited for, between the slots of a downloader and the network; what it raises is the request's failure.
 
-    What it returns is called when the request is sent, which may be long after if there is no connection yet; and such a request is
-    sent once: Twisted would send one again by itself, at once and unseen, when a connection that was kept open is lost before the
-    answer. That is left to Scrapy's retries. None: none of both.
+    What it returns is called when the request is sent, which may be long after if there is no connection yet. Twisted sends a request
+    again by itself, over a new connection, when one that was kept open is lost before the answer. Where ``before`` has returned anything
+    it runs before that, too, with ``is_again=True``.
     """
-    handlers, starts = downloader.handlers, _Starts()
+    handlers, starts = downloader.handlers, _Starts(before)
     if hasattr(handlers, "download_request_async"):
         download = handlers.download_request_async
 
@@ -242,19 +242,20 @@ def look_after_fetches(downloader: Any, after: Callable[[Any, Any], None]) -> No
 class _Starts:
     """Calls back when a request is sent: it asks the pool of its handler for a connection, right after it was expected."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: Callable[..., Coroutine[Any, Any, Sent | None]]) -> None:
+        self._before = before
         self._expected: Sent | None = None
+        self._request: Any = None
         self._pools: list[Any] = []
 
     def expect(self, handlers: Any, request: Any, sent: Sent | None) -> None:
         """Take note that a request is handed to its handler next."""
         self._give_up(self._expected)
-        self._expected = sent
+        self._expected, self._request = sent, request
         if sent is None:
             return
         pool: Any = getattr(handlers._get_handler(urlparse_cached(request).scheme), "_pool", None)
         if hasattr(pool, "getConnection") and pool not in self._pools:
-            pool.retryAutomatically = False
             pool.getConnection = self._watching(pool.getConnection)
             self._pools.append(pool)
         # A handler of another kind asks for none.
@@ -263,10 +264,24 @@ class _Starts:
     def _watching(self, get_connection: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def get(key: Any, endpoint: Any) -> Any:
             sent, self._expected = self._expected, None
+            request, self._request = self._request, None
             connection = get_connection(key, endpoint)
-            return connection if sent is None else connection.addBoth(_and_then, sent)
+            return connection if sent is None else connection.addCallback(self._send_again_in_turn, request).addBoth(_and_then, sent)
 
         return get
+
+    def _send_again_in_turn(self, connection: Any, request: Any) -> Any:
+        """Have a kept connection that is lost be replaced when it is the request's turn again, not at once."""
+        connect = getattr(connection, "_newConnection", None)  # of the wrapper that Twisted puts around a connection that was kept
+        if connect is not None:
+
+            async def in_turn() -> Any:
+                sent = await self._before(request, is_again=True)
+                new = await maybe_deferred_to_future(connect())
+                return new if sent is None else _and_then(new, sent)
+
+            connection._newConnection = lambda: deferred_from_coro(in_turn())
+        return connection
 
     def _give_up(self, sent: Sent | None) -> None:
         if sent is not None and self._expected is sent:

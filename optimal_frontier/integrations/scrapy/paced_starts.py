@@ -44,8 +44,10 @@ class PacedStarts:
         self._courier = courier
         self._known_until = time.monotonic() + ADDRESSES_S
 
-    async def before(self, request: Any) -> Sent | None:
+    async def before(self, request: Any, *, is_again: bool = False) -> Sent | None:
         """Wait for the turn of a request's host; called right before it is sent. Return what is to be called when it was.
+
+        ``is_again``: Twisted has lost the connection that it was sent over, and sends it over another one. That is a fetch more.
 
         Raises
         ------
@@ -53,6 +55,9 @@ class PacedStarts:
             It is not to be sent: its lease is lost, or no turn came.
         """
         sent = await self._its_turn(request)
+        if is_again:
+            self._courier.draw(1, host_of(request.url))
+            self._crawler.stats.inc_value("optimal_frontier/extra_fetches")
         if (now := time.monotonic()) >= self._known_until:
             self._known_until = now + ADDRESSES_S
             forget_addresses()
