@@ -87,7 +87,6 @@ class Play:
         self._ended: list[Ended] = []
         self._plan_at = 0.0
         self._is_planned = False
-        self._exchange_at = 0.0
         self.period = self.delay = 0.0
         self.is_prompt = False
         self.look_s = exchange.LOOK_S
@@ -153,13 +152,10 @@ class Play:
         clocks = [patch.object(module, "time", self) for module in (exchange, ask_terms, partition)]
         with clocks[0], clocks[1], clocks[2], patch.object(exchange, "LOOK_S", self.look_s):
             self.now = self.store.now()
-            self._exchange_at = self.now
             while self.now < end:
                 self._plan()
-                # The planner wakes the courier when it has planned, or moved deadlines; else that waits for its time.
-                if self._is_planned or self.now >= self._exchange_at:
-                    self._exchange_at = self.now + self._exchange()
-                self.set_time(min(max(self.now + 1e-5, min(self._exchange_at, self._plan_at)), end + 1e-5))
+                wait = self._exchange()
+                self.set_time(min(max(self.now + 1e-5, self.now + min(wait, max(self._plan_at - self.now, 0.0))), end + 1e-5))
 
     def _plan(self) -> None:
         """Plan when the planner's thread would."""
