@@ -27,6 +27,7 @@ from optimal_frontier.frontier.judging.judge import Context, is_news
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.integrations.scrapy.change_detection import ChangeDetectionMiddleware
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
+from optimal_frontier.integrations.scrapy.garbage import Collections
 from optimal_frontier.integrations.scrapy.lease import LEASE, Lease
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
@@ -208,7 +209,10 @@ def asking(lease: Lease, *, is_own: bool = True, cache: Any = None) -> ChangeDet
     conditional._spider, conditional._cache, conditional.is_on = None, cache, True
     middleware = ChangeDetectionMiddleware(None)
     middleware._scheduler = SimpleNamespace(
-        settings=SETTINGS, context=lambda handout: Context(SETTINGS, Published(), recent), sources=SimpleNamespace(read=lambda *_: None)
+        settings=SETTINGS,
+        context=lambda handout: Context(SETTINGS, Published(), recent),
+        sources=SimpleNamespace(read=lambda *_: None),
+        collections=Collections(),
     )
     middleware._conditional, middleware._fingerprinting = conditional, Fingerprinting(SETTINGS)
     return middleware
