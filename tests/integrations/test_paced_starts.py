@@ -56,12 +56,17 @@ def crawler(closing: object = None) -> SimpleNamespace:
     return SimpleNamespace(engine=SimpleNamespace(slot=SimpleNamespace(closing=closing), _slot=SimpleNamespace(closing=closing)))
 
 
+def unpaid(request: object) -> None:
+    """What is sent once was paid for elsewhere."""
+    raise AssertionError(request)
+
+
 def test_addresses_are_looked_up_again(courier: SlowCourier, monkeypatch: pytest.MonkeyPatch) -> None:
     """A site that moves while a crawl runs is found where it is now."""
     clock = iter((1000.0, 1000.0, 1299.0, 1300.0, 1301.0))
     monkeypatch.setattr(paced_starts, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr(courier, "pause_s", 0.0)
-    starts = PacedStarts(crawler(), courier)  # type: ignore[arg-type]  # what it needs of one
+    starts = PacedStarts(crawler(), courier, unpaid)  # type: ignore[arg-type]  # what it needs of one
     known = []
     for _ in range(4):
         dnscache["moving.example"] = "192.0.2.1"
@@ -75,7 +80,7 @@ def test_robots_txt_is_asked_however_long_its_turn_is_not_given(courier: SlowCou
     """Scrapy takes a robots.txt that could not be fetched for none, and would fetch what it forbids until the process ends."""
 
     async def run() -> None:
-        starts = PacedStarts(crawler(), courier)  # type: ignore[arg-type]  # what it needs of one
+        starts = PacedStarts(crawler(), courier, unpaid)  # type: ignore[arg-type]  # what it needs of one
         asked = asyncio.create_task(starts.before(Request("http://h/robots.txt", meta={"dont_obey_robotstxt": True})))
         for _ in range(50):
             await asyncio.sleep(0.0)
@@ -98,7 +103,7 @@ def test_robots_txt_takes_the_turn_of_a_page_that_waits_for_it(courier: SlowCour
     """The page was handed out after the turn was asked for: while its host awaits that fetch, it gives no other turn."""
 
     async def run() -> None:
-        starts = PacedStarts(crawler(), courier)  # type: ignore[arg-type]
+        starts = PacedStarts(crawler(), courier, unpaid)  # type: ignore[arg-type]
         asked = asyncio.create_task(starts.before(Request("http://h/robots.txt", meta={"dont_obey_robotstxt": True})))
         for _ in range(5):
             await asyncio.sleep(0.0)
@@ -118,14 +123,14 @@ def test_robots_txt_takes_the_turn_of_a_page_that_waits_for_it(courier: SlowCour
 )
 def test_other_requests_are_not_sent_when_no_turn_is_given(courier: SlowCourier, request_: Request) -> None:
     with pytest.raises(IgnoreRequest, match="h has given no turn"):
-        asyncio.run(PacedStarts(crawler(), courier).before(request_))  # type: ignore[arg-type]
+        asyncio.run(PacedStarts(crawler(), courier, unpaid).before(request_))  # type: ignore[arg-type]
     assert not courier.turns[0].is_wanted
 
 
 def test_robots_txt_is_not_waited_for_when_the_spider_closes(courier: SlowCourier) -> None:
     request = Request("http://h/robots.txt", meta={"dont_obey_robotstxt": True})
     with pytest.raises(IgnoreRequest):
-        asyncio.run(PacedStarts(crawler(closing=object()), courier).before(request))  # type: ignore[arg-type]
+        asyncio.run(PacedStarts(crawler(closing=object()), courier, unpaid).before(request))  # type: ignore[arg-type]
 
 
 def test_the_turn_of_a_request_whose_lease_is_lost_meanwhile_is_given_back(courier: SlowCourier) -> None:
@@ -136,6 +141,6 @@ def test_the_turn_of_a_request_whose_lease_is_lost_meanwhile_is_given_back(couri
     held = iter([True, False])
     courier.holds = lambda handout: next(held)  # type: ignore[attr-defined]
     with pytest.raises(IgnoreRequest, match="lease was lost"):
-        asyncio.run(PacedStarts(crawler(), courier).before(request))  # type: ignore[arg-type]
+        asyncio.run(PacedStarts(crawler(), courier, unpaid).before(request))  # type: ignore[arg-type]
     assert lease.is_given_back
     assert courier.given_back == [turn.awaited for turn in courier.turns]

@@ -277,8 +277,8 @@ class _Starts:
 
             async def in_turn() -> Any:
                 sent = await self._before(request, is_again=True)
-                new = await maybe_deferred_to_future(connect())
-                return new if sent is None else _and_then(new, sent)
+                new = connect()
+                return await maybe_deferred_to_future(new if sent is None else new.addBoth(_and_then, sent))
 
             connection._newConnection = lambda: deferred_from_coro(in_turn())
         return connection

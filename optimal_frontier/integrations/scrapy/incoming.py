@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from scrapy import Request
 
 from optimal_frontier.frontier.admitting.allowed_links import AllowedLinks
+from optimal_frontier.frontier.judging.outcomes import REFUSED
 from optimal_frontier.integrations.frontera.requests import IS_LINK, IS_WANTED, SOURCE
 from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter, forget_runtime
 from optimal_frontier.integrations.scrapy.lease import GATE, LEASE, LOCAL, Lease
@@ -171,7 +172,7 @@ class IncomingRequests:
         if not self._is_refused(request, before.url):
             return False
         if lease is not None:
-            lease.error = "IgnoreRequest"
+            lease.error = REFUSED
         return True
 
     def note_instead(self, request: Any, instead: Any) -> None:

@@ -8,6 +8,7 @@ forgotten here, so that they are looked up again.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -37,11 +38,14 @@ class PacedStarts:
         With its engine, once requests come.
     courier : Courier
         Started.
+    pay : callable
+        Draws the budget for a request that is sent once more.
     """
 
-    def __init__(self, crawler: Any, courier: Courier) -> None:
+    def __init__(self, crawler: Any, courier: Courier, pay: Callable[[Any], None]) -> None:
         self._crawler = crawler
         self._courier = courier
+        self._pay = pay
         self._known_until = time.monotonic() + ADDRESSES_S
 
     async def before(self, request: Any, *, is_again: bool = False) -> Sent | None:
@@ -56,8 +60,7 @@ class PacedStarts:
         """
         sent = await self._its_turn(request)
         if is_again:
-            self._courier.draw(1, host_of(request.url))
-            self._crawler.stats.inc_value("optimal_frontier/extra_fetches")
+            self._pay(request)
         if (now := time.monotonic()) >= self._known_until:
             self._known_until = now + ADDRESSES_S
             forget_addresses()

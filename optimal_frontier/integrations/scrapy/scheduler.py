@@ -183,7 +183,7 @@ class OptimalScheduler(BaseScheduler):
             self._idling = Idling(self.crawler, self._session.courier, self.incoming, self._manager)
             self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
-            look_before_downloads(self.crawler.engine.downloader, PacedStarts(self.crawler, self._session.courier).before)
+            look_before_downloads(self.crawler.engine.downloader, PacedStarts(self.crawler, self._session.courier, self.pay).before)
             self._start_again = StartAgain(self.crawler)
             start_passing_by(self._manager)
             self.gate.begin_start()
@@ -350,11 +350,11 @@ class OptimalScheduler(BaseScheduler):
     def _leave_out(self, frontier_request: Any) -> None:
         """End the lease of a request that is not fetched, whatever Frontera's middlewares do."""
         try:
-            self._manager.request_error(frontier_request, "IgnoreRequest")
+            self._manager.request_error(frontier_request, REFUSED)
         except Exception:  # of a Frontera middleware of the user's
             logger.error("Frontera's manager could not take in %s", shown(frontier_request.url), exc_info=True)
         if HANDOUT in frontier_request.meta:  # or a middleware kept it from the backend
-            self.backend.request_error(frontier_request, "IgnoreRequest")
+            self.backend.request_error(frontier_request, REFUSED)
 
     def _ask(self) -> None:
         """Tell the courier how much the downloader can take."""
