@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -25,6 +26,7 @@ from optimal_frontier.frontier.dispatching.work import Ended
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.judge import judge
 from optimal_frontier.frontier.judging.visits import Visit
+from optimal_frontier.frontier.planning import planner
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state import partition
@@ -149,8 +151,11 @@ class Play:
         if settings is not None:
             self.run_by(settings)
         end = START + seconds
-        clocks = [patch.object(module, "time", self) for module in (exchange, ask_terms, partition)]
-        with clocks[0], clocks[1], clocks[2], patch.object(exchange, "LOOK_S", self.look_s):
+        with ExitStack() as clocks:
+            # The planner's too: the seconds that a plan takes here are none of this crawl's.
+            for module in (exchange, ask_terms, partition, planner):
+                clocks.enter_context(patch.object(module, "time", self))
+            clocks.enter_context(patch.object(exchange, "LOOK_S", self.look_s))
             self.now = self.store.now()
             while self.now < end:
                 self._plan()
