@@ -28,6 +28,8 @@ _LOWEST = -120  # log2 of the smallest z in the table; below it g = 1 / sqrt(2 z
 _HIGHEST = 54  # w - p is at least one rounding of p, so z < 2 ** 54 for a page that is worth a visit
 _BASE = (1023 + _LOWEST) << _SUB_BITS  # the leading bits of the double 2 ** _LOWEST
 TINY_ODDS = 2.0**_LOWEST
+#: Odds below which five terms of r's series are exact.
+_NEAR = 2.0**-16
 
 
 def changes_between_visits(odds: Floats) -> Floats:
@@ -46,14 +48,17 @@ def changes_between_visits(odds: Floats) -> Floats:
     Notes
     -----
     Quantiles of Gamma(2), from scipy: at ``z / (1 + z)`` from below, or at ``1 / (1 + z)`` from above, whichever is smaller, so that no
-    digit is lost. About 0.4 us each. This is the reference that the table is made from.
+    digit is lost. About 0.4 us each. Where z is tiny, the series in ``s``, ``s^2 / 2 = log1p(z)`` (DLMF 8.12, lambda = 1 + r), which costs
+    a tenth: most of the table is there. This is the reference that the table is made from.
     """
     z = np.asarray(odds, dtype=np.float64)
     result = np.empty_like(z)
-    low = z < 1
-    near, far = z[low], z[~low]
-    result[low] = scipy.special.gammaincinv(2.0, near / (1 + near))
-    result[~low] = scipy.special.gammainccinv(2.0, 1 / (1 + far))
+    near, far = z < _NEAR, z >= 1
+    middle = ~(near | far)
+    s = np.sqrt(2.0 * np.log1p(z[near]))
+    result[near] = s * (1 + s * (1 / 3 + s * (1 / 36 + s * (-1 / 270 + s / 4320))))
+    result[middle] = scipy.special.gammaincinv(2.0, z[middle] / (1 + z[middle]))
+    result[far] = scipy.special.gammainccinv(2.0, 1 / (1 + z[far]))
     return result
 
 

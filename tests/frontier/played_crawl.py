@@ -89,6 +89,7 @@ class Play:
         self._ended: list[Ended] = []
         self._plan_at = 0.0
         self._is_planned = False
+        self._exchange_at = 0.0
         self.period = self.delay = 0.0
         self.is_prompt = False
         self.look_s = exchange.LOOK_S
@@ -157,10 +158,13 @@ class Play:
                 clocks.enter_context(patch.object(module, "time", self))
             clocks.enter_context(patch.object(exchange, "LOOK_S", self.look_s))
             self.now = self.store.now()
+            self._exchange_at = self.now
             while self.now < end:
                 self._plan()
-                wait = self._exchange()
-                self.set_time(min(max(self.now + 1e-5, self.now + min(wait, max(self._plan_at - self.now, 0.0))), end + 1e-5))
+                # The planner wakes the courier when it has planned, or moved deadlines; else that waits for its time.
+                if self._is_planned or self.now >= self._exchange_at:
+                    self._exchange_at = self.now + self._exchange()
+                self.set_time(min(max(self.now + 1e-5, min(self._exchange_at, self._plan_at)), end + 1e-5))
 
     def _plan(self) -> None:
         """Plan when the planner's thread would."""

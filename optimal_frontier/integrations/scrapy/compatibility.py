@@ -244,29 +244,31 @@ class _Starts:
 
     def __init__(self, before: Callable[..., Coroutine[Any, Any, Sent | None]]) -> None:
         self._before = before
-        self._expected: Sent | None = None
-        self._request: Any = None
+        #: The request that comes next, and who is told when it is sent.
+        self._expected: tuple[Any, Sent] | None = None
         self._pools: list[Any] = []
 
     def expect(self, handlers: Any, request: Any, sent: Sent | None) -> None:
         """Take note that a request is handed to its handler next."""
         self._give_up(self._expected)
-        self._expected, self._request = sent, request
         if sent is None:
             return
+        self._expected = expected = (request, sent)
         pool: Any = getattr(handlers._get_handler(urlparse_cached(request).scheme), "_pool", None)
         if hasattr(pool, "getConnection") and pool not in self._pools:
             pool.getConnection = self._watching(pool.getConnection)
             self._pools.append(pool)
         # A handler of another kind asks for none.
-        call_later(0.0, lambda: self._give_up(sent))
+        call_later(0.0, lambda: self._give_up(expected))
 
     def _watching(self, get_connection: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def get(key: Any, endpoint: Any) -> Any:
-            sent, self._expected = self._expected, None
-            request, self._request = self._request, None
+            expected, self._expected = self._expected, None
             connection = get_connection(key, endpoint)
-            return connection if sent is None else connection.addCallback(self._send_again_in_turn, request).addBoth(_and_then, sent)
+            if expected is None:
+                return connection
+            request, sent = expected
+            return connection.addCallback(self._send_again_in_turn, request).addBoth(_and_then, sent)
 
         return get
 
@@ -283,10 +285,10 @@ class _Starts:
             connection._newConnection = lambda: deferred_from_coro(in_turn())
         return connection
 
-    def _give_up(self, sent: Sent | None) -> None:
-        if sent is not None and self._expected is sent:
+    def _give_up(self, expected: tuple[Any, Sent] | None) -> None:
+        if expected is not None and self._expected is expected:
             self._expected = None
-            _after_rounds(sent)
+            _after_rounds(expected[1])
 
 
 def _and_then(connection: Any, sent: Sent) -> Any:
