@@ -21,7 +21,7 @@ local function write_state(d) call('SET', P .. 'd', pk(STATE, unpack(d))) end
 -- When a page is due (scheduling/numbers.py), and where that is on the queue: whole and even, as odd scores are leases.
 local function deadline(L, b, a, s, e, l)
   local wait = a + s * L
-  return b + (wait > l and max(l, e) or wait < e and e or wait) * 1e6
+  return b + (wait < e and e < l and e or wait < l and wait >= e and wait or l) * 1e6
 end
 local function place(due) return due >= FAR and FAR or due - due % 2 end
 -- A list with room for 16: one that grows from nothing costs more than what is put into it.
