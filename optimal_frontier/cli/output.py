@@ -6,7 +6,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import click
@@ -52,18 +52,32 @@ def show_facts(rows: Iterable[tuple[str, str]]) -> None:
 
 def show_table(names: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
     """Write a table whose last ``left`` columns are texts and whose others are numbers, which are never cut off."""
+    cells = [[printable(value) for value in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(names, *cells, strict=True)]
+    texts = len(names) - left
+    if not sys.stdout.isatty():
+        click.echo("\n".join(_lines(names, cells, widths, texts)))
+        return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    cells = [[Text(printable(value)) for value in row] for row in rows]
     least = 0
-    for at, name in enumerate(names):
-        text = at >= len(names) - left
-        width = max([cell_len(name), *(row[at].cell_len for row in cells)])
+    for at, (name, width) in enumerate(zip(names, widths, strict=True)):
+        text = at >= texts
         shortest = min(width, _TEXT_WIDTH) if text else width
         least += shortest + _BETWEEN
         table.add_column(name, justify="left" if text else "right", overflow="fold", no_wrap=not text, min_width=shortest)
     for row in cells:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     _show(table, least)
+
+
+def _lines(names: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int], texts: int) -> Iterator[str]:
+    """Yield a table as a terminal that is wide enough shows it; rich takes milliseconds a row, and a program may ask for all pages."""
+    for row in (names, *cells):
+        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+        padded = (cell + gap if at >= texts else gap + cell for at, (cell, gap) in enumerate(zip(row, gaps, strict=True)))
+        yield f" {(' ' * _BETWEEN).join(padded)}".rstrip()
+        if row is names:
+            yield f" {'─' * (sum(widths) + _BETWEEN * (len(widths) - 1))}"
 
 
 def printable(text: str) -> str:

@@ -168,7 +168,7 @@ def _timed_intervals(namespace: Namespace, table: StoredPages, hosts: dict[int, 
 
 def _rows(namespace: Namespace, part: _Part, places: Sequence[int]) -> Iterator[dict[str, Any]]:
     heads = part.table.heads
-    hosts = [part.hosts.get(int(heads["host"][at]), "") for at in places]
+    hosts, late = [part.hosts.get(int(heads["host"][at]), "") for at in places], part.late
     urls = read_urls(namespace, [part.table.pages[at].tobytes() for at in places], hosts, part.table.partition)
     for at, host, url in zip(places, hosts, urls, strict=True):
         row, interval, due = heads[at], float(part.interval[at]), float(part.deadline[at])
@@ -181,7 +181,7 @@ def _rows(namespace: Namespace, part: _Part, places: Sequence[int]) -> Iterator[
             "interval": interval,
             "deadline": due,
             "due_in_seconds": due - part.now,
-            "lateness_seconds": max(0.0, float(part.late[at])),
+            "lateness_seconds": max(0.0, float(late[at])),
             "visits": int(row["visits"]),
             "observations": int(row["observations"]),
             "changes": int(row["changes"]),

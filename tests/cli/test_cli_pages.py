@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from optimal_frontier.cli import pages_command
+
 from .stored_crawl import HOT, UNSEEN, VISITED, WARM, WORTHLESS
 
 
@@ -106,3 +108,12 @@ def test_what_would_steer_a_terminal_is_shown_as_text(run, crawl):
 
 def test_nothing_to_show_is_an_empty_table(ask, store):
     assert ask("pages") == []
+
+
+def test_what_a_partition_has_in_common_is_worked_out_once_and_not_for_each_row(ask, crawl, monkeypatch):
+    crawl.add(*(f"http://many{at}.example/" for at in range(30)))
+    asked = []
+    late = pages_command._Part.late
+    monkeypatch.setattr(pages_command._Part, "late", property(lambda part: asked.append(part) or late.fget(part)))
+    assert len(ask("pages", "--limit", "0")) == 34
+    assert len(asked) <= 2  # to sort by, and to show

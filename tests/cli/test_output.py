@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import time
 
 import pytest
 
@@ -51,3 +52,16 @@ def test_a_long_value_folds_within_the_terminal(lines):
     written = lines(60, show_facts, [("url", "http://a.example/" + "long/" * 60), ("visits", "7")])
     assert max(map(len, written)) <= 60
     assert "".join(line[8:].strip() for line in written).count("long") == 60
+
+
+def test_a_long_table_in_a_pipe_is_that_of_a_wide_terminal_and_is_written_in_no_time(lines, monkeypatch):
+    names = ["importance", "change rate/s", "interval", "changes", "url"]
+    rows = [[*NUMBERS, "http://a.example/"], [*NUMBERS[::-1], "http://bücher.example/ネコ"]]
+    shown = [line.rstrip() for line in lines(200, show_table, names, rows)]
+    monkeypatch.setattr(sys, "stdout", pipe := io.StringIO())
+    show_table(names, rows)
+    assert pipe.getvalue().splitlines() == [line for line in shown if line]
+    # rich took 2 ms a row, and all pages of a crawl are many.
+    began = time.process_time()
+    show_table(names, rows * 2_500)
+    assert time.process_time() - began < 2.0
