@@ -24,6 +24,9 @@ CATCH_UP_S: Final = 0.02
 AWAITED_S: Final = 0.05
 #: Seconds until a turn of a host that is taken ahead of its time, at most: nobody waits for a later one.
 LONGEST_TURN_S: Final = 180
+#: Seconds after the next opening of a host within which its late pages are put off. Turns that would come later begin again in front: the
+#: delay that they were found under may be another by then.
+TURNS_END_S: Final = 3600
 
 _LUA_CODES: Final = {"I": "I4", "H": "I2", "B": "B", "d": "d", "f": "f"}
 #: Parts in front of a script: that of all, and that of scripts that add, move and forget pages.
@@ -64,6 +67,7 @@ CONSTANTS: Final = {
     "AWAITED": AWAITED_S,
     "MOST_LOOKED_AT": MOST_LOOKED_AT,
     "LONGEST_TURN": LONGEST_TURN_S,
+    "TURNS_END": TURNS_END_S,
     "TIMED": TIMED,
     "SIGNALLED": SIGNALLED,
     "HUB": HUB,

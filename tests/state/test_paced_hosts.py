@@ -126,6 +126,19 @@ def test_who_was_shown_pages_of_shut_hosts_alone_asks_again_at_once(space: Timed
     assert (told.handouts, told.wait) == ([], pytest.approx(50.0, abs=1e-4))
 
 
+def test_pages_are_put_off_by_an_hour_at_most_however_many_wait_for_their_host(space: TimedNamespace) -> None:
+    """A delay of milliseconds that was taken for seconds kept all pages of a host away for days, also after it had been set right."""
+    space.visit(*(f"a/{i}" for i in range(100)), wait=1.0)
+    space.advance(2.0)
+    assert len(space.names(16, host_delay=500.0)) == 1
+    assert space.names(16, host_delay=500.0) == []
+    scores = map(float, space.command("ZRANGE", space.key("q"), 0, -1, "WITHSCORES")[1::2])
+    minutes = [(score / 1e6 - space.now() - 500.0) / 60.0 for score in scores if score % 2 == 0]
+    assert (len(minutes), min(minutes), max(minutes)) == (99, pytest.approx(0.0), pytest.approx(60.0, abs=2.5))
+    # Those that find no turn of their own within the hour share it evenly.
+    assert sum(at < 30.0 for at in minutes) == pytest.approx(50, abs=10)
+
+
 def test_full_slots_of_a_host_leave_the_rest(space: TimedNamespace) -> None:
     space.visit(*(f"{host}/{i}" for i in range(4) for host in "ab"), wait=1.0)
     space.advance(2.0)

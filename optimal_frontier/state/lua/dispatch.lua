@@ -50,7 +50,7 @@ local PLACES, wait, queue, kept, over, from, last = 1024, want > 0 and FAR or 0,
 local reach = max(want + ${SPARE}, ${FEWEST}); local looks = max(${MOST_LOOKED_AT} + 1 - 2 * want, reach + 1) -- twice what is wanted at least
 local function put(list, name, score) list[#list + 1], list[#list + 2] = format('%d', score), name end
 local function put_off(page, host, score, is_kept)
-  local open = max(host[${OPENS}], now + 10000); local at = max(host[${T_TURN}], open)
+  local open = max(host[${OPENS}], now + 10000); local at = open + max(host[${T_TURN}] - open, 0) % (${TURNS_END} * 1e6)
   if is_kept and kept < ${RIVALS} then kept = kept + 1; put(queue, page, place(open))
   elseif score <= now then put(queue, page, place(at) + score % 2); host[${T_TURN}], host[${MOVED}] = at + max(pause / ${RIVALS}, 10000), true end
   if host[${OPENS}] > now then wait = min(wait, open - now) end -- of a full one its caller says when it has room
