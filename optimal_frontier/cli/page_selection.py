@@ -1,4 +1,4 @@
-"""Which pages a command is about: URLs, a file of them, all of a host, of a pattern, or all; and the work on them in chunks."""
+"""Which pages a command is about: URLs, a file of them, all of a host, of a pattern, in a state, or all; and the work on them in chunks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.state.aliases import locate
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.records import url_of_record
-from optimal_frontier.state.rows import HEAD_BYTES, TAIL_BYTES, TRANSIENT, Row
+from optimal_frontier.state.rows import HEAD_BYTES, LISTED_STATES, STATE_NAMES, TAIL_BYTES, TRANSIENT, Row
 from optimal_frontier.state.scanning import batches, read_host_names, scan_hash
 
 #: Pages of one step: so many are done when Ctrl-C stops the work.
@@ -46,8 +46,8 @@ class Selection:
     urls : tuple of str
     file : binary file or None
         One URL a line, or any list that ``import`` takes.
-    host, pattern : str, compiled regex or None
-        Both have to match where both are given.
+    host, pattern, state : str, compiled regex, str or None
+        All that are given have to match. A state is ``active`` or ``retired``.
     everything : bool
     dry_run, yes : bool
         Only say what would be done; do it without asking.
@@ -57,6 +57,7 @@ class Selection:
     file: IO[bytes] | None = None
     host: str | None = None
     pattern: re.Pattern[str] | None = None
+    state: str | None = None
     everything: bool = False
     dry_run: bool = False
     yes: bool = False
@@ -70,9 +71,9 @@ class Selection:
             It does not.
         """
         named = bool(self.urls) + (self.file is not None)
-        searched = self.host is not None or self.pattern is not None
+        searched = self.host is not None or self.pattern is not None or self.state is not None
         if named + searched + self.everything != 1:
-            raise click.UsageError("which pages? Give URLs, --file, --host and/or --pattern, or --all: one of these four")
+            raise click.UsageError("which pages? Give URLs, --file, some of --host, --pattern and --state, or --all: one of these four")
 
     @property
     def is_spelt_out(self) -> bool:
@@ -112,6 +113,7 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--dry-run", is_flag=True, help="Only say how many pages it would be about, and change nothing."),
         click.option("--all", "everything", is_flag=True, help="All pages of the namespace."),
         click.option("--file", type=GivenFile(), help="Pages that FILE lists, one URL a line; - is standard input."),
+        click.option("--state", type=click.Choice(LISTED_STATES), help="Pages in this state."),
         click.option("--pattern", metavar="REGEX", callback=_pattern, help="Pages whose URL it is found in."),
         click.option("--host", metavar="HOST", callback=host_given, help=f"Pages of a host, {HOST_HELP}."),
         click.argument("urls", nargs=-1, metavar="[URL]..."),
@@ -128,7 +130,7 @@ def _pattern(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 
 
 def find_pages(namespace: Namespace, selection: Selection, identify: Identify) -> Found:
-    """Find the pages of a selection. A host, a pattern or all: O(pages), in replies of bounded size, under a running crawl as well.
+    """Find the pages of a selection. A host, a pattern, a state or all: O(pages), in replies of bounded size, also while a crawl runs.
 
     Raises
     ------
@@ -146,14 +148,14 @@ def find_pages(namespace: Namespace, selection: Selection, identify: Identify) -
                 else:
                     found.take(Chosen(place.partition, place.page), url)
         return found
-    host, pattern = selection.host, selection.pattern
+    host, pattern, wanted = selection.host, selection.pattern, selection.state and STATE_NAMES.index(selection.state)
     meant = None if host is None else partitions_of_host(namespace, host)
     is_known = host is None
     for partition in range(namespace.partitions) if meant is None else meant:
         names = read_host_names(namespace, partition) if meant is None else meant[partition]
-        for page, url in _stored(namespace, partition, names, selection):
+        for page, url, state in _stored(namespace, partition, names, selection):
             is_known = True
-            if pattern is None or pattern.search(url) is not None:
+            if wanted in (None, state) and (pattern is None or pattern.search(url) is not None):
                 found.take(Chosen(partition, page), url)
     if host is not None and not is_known:
         raise unknown_host(host)
@@ -173,17 +175,17 @@ def _named(selection: Selection, found: Found) -> Iterator[str]:
             yield row.url
 
 
-def _stored(namespace: Namespace, partition: int, names: Mapping[int, str], selection: Selection) -> Iterator[tuple[bytes, str]]:
-    """Yield page and URL of a partition's pages: with a host, of those that ``names`` names."""
+def _stored(namespace: Namespace, partition: int, names: Mapping[int, str], selection: Selection) -> Iterator[tuple[bytes, str, int]]:
+    """Yield page, URL and state of a partition's pages: with a host, of those that ``names`` names."""
     for page, value in scan_hash(namespace, "pages", partition):
         if len(value) < HEAD_BYTES + TAIL_BYTES:
             # Nothing is known of a damaged row; `--all` means it, too.
             if selection.everything:
-                yield page, f"(damaged row {page.hex()})"
+                yield page, f"(damaged row {page.hex()})", 0
             continue
         row = Row.unpack(value)
         if row.state != TRANSIENT and (selection.host is None or row.host in names):
-            yield page, url_of_record(value[HEAD_BYTES + TAIL_BYTES :], names.get(row.host, ""))
+            yield page, url_of_record(value[HEAD_BYTES + TAIL_BYTES :], names.get(row.host, "")), row.state
 
 
 def batches_of(values: Iterator[Any], size: int) -> Iterator[list[Any]]:

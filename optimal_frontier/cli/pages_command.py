@@ -25,7 +25,7 @@ from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.reading import read_now, read_published
-from optimal_frontier.state.rows import ACTIVE, HUB, RETIRED, STATE_NAMES, TIMED, Row
+from optimal_frontier.state.rows import ACTIVE, HUB, LISTED_STATES, RETIRED, STATE_NAMES, TIMED, Row
 from optimal_frontier.state.scanning import StoredPages, batches, read_host_names, read_pages, read_scores, read_urls
 
 #: An identity, as numpy can sort it.
@@ -37,7 +37,7 @@ SORTED_BY = ("rate", "importance", "change_rate", "lateness")
 @click.option("--sort", type=click.Choice(SORTED_BY), default="rate", show_default=True)
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Rows; 0 for all.")
 @click.option("--host", metavar="HOST", callback=host_given, help=f"Only pages of this host, {HOST_HELP}.")
-@click.option("--state", type=click.Choice(["active", "retired"]), help="Only pages in this state.")
+@click.option("--state", type=click.Choice(LISTED_STATES), help="Only pages in this state.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
 def pages(options: Options, sort: str, limit: int, host: str | None, state: str | None, as_json: bool) -> None:

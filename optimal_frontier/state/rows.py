@@ -16,6 +16,8 @@ import numpy as np
 #: known, and in no queue.
 ACTIVE, ONCE, TRANSIENT, RETIRED, DONE = range(1, 6)
 STATE_NAMES: Final = ("", "active", "once", "transient", "retired", "done")
+#: States by which commands choose pages.
+LISTED_STATES: Final = ("active", "retired")
 
 #: Bits of `Row.flags`.
 #: The next fetch has to bring a full answer and a callback, whatever was stored: somebody asked for it, or the last callback raised.

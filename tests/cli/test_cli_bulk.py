@@ -46,6 +46,17 @@ def test_pages_are_chosen_by_name_host_pattern_or_all(run, crawl, chosen, pages)
     assert result.stdout.startswith(f"{len(pages)} to be parsed again")
 
 
+def test_pages_are_chosen_by_their_state(run, crawl, ask):
+    """What is gone for good is kept until somebody forgets it, and of a site whose pages come and go that is ever more."""
+    for _ in range(2):
+        crawl.fail_at(HOT, "410")
+    assert run("forget", "--state", "retired", "--host", "b.example", "--yes").stdout == "0 forgotten\n"
+    assert HOT in run("forget", "--state", "retired", "--pattern", "hot", "--dry-run").stdout
+    assert run("forget", "--state", "retired", "--yes").stdout == "1 forgotten\n"
+    assert (ask("status")["retired"], ask("status")["pages"], ask("check")["ok"]) == (0, 3, True)
+    assert run("importance", "2", "--state", "active", "--yes").stdout.startswith("3 of importance 2")
+
+
 @pytest.mark.parametrize(
     "command",
     [["forget"], ["force", "--pattern", "."], ["reparse", "--pattern", "x"], ["importance", "3"], ["forget", "--dry-run"], ["pages"]],
@@ -69,7 +80,9 @@ def test_a_file_lists_pages_one_a_line(run, crawl):
     assert flagged(crawl) == {HOT, WARM}
 
 
-@pytest.mark.parametrize("chosen", [[], [HOT, "--all"], ["--all", "--host", "a"], [HOT, "--file", "urls.txt"]])
+@pytest.mark.parametrize(
+    "chosen", [[], [HOT, "--all"], ["--all", "--host", "a"], ["--all", "--state", "retired"], [HOT, "--file", "urls.txt"]]
+)
 def test_pages_are_chosen_in_one_way(run, crawl, chosen):
     Path("urls.txt").write_text(HOT)
     result = run("forget", *chosen)
