@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.judging.waits import Terms
-from optimal_frontier.frontier.planning.bounds import BoundsRevision, bounds_digest
+from optimal_frontier.frontier.planning.bounds import BoundsRevision
 from optimal_frontier.frontier.planning.clock_keeper import ClockKeeper, forget_clocks
 from optimal_frontier.frontier.planning.crawl_pages import BLOCK, CrawlPages
 from optimal_frontier.frontier.planning.crawl_solving import solve_crawl
 from optimal_frontier.frontier.planning.host_prices import packed_prices
 from optimal_frontier.frontier.planning.lock import LockLostError, PlannerLock
-from optimal_frontier.frontier.planning.publishing import LivePrice, Plan, plan_fields, shares_of
+from optimal_frontier.frontier.planning.publishing import LivePrice, Plan, Ways, plan_fields, shares_of
 from optimal_frontier.frontier.planning.rewriting import WRITTEN, calls_at_once, given_up, is_displaced, moved_deadlines, written_rows
 from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.optimization.sweeps import in_order
@@ -109,6 +109,7 @@ class Planner:
     def __init__(self, namespace: Namespace, settings: FrontierSettings) -> None:
         self.namespace = namespace
         self.settings = settings
+        self.ways = Ways(settings, namespace.name)
         self.lock = PlannerLock(namespace)
         self.crawl = CrawlPages(namespace, settings)
         self.keeper = ClockKeeper(namespace, self.crawl) if settings.has_clocks else None
@@ -139,7 +140,10 @@ class Planner:
         if fetched > _GROWTH * int(plan.get("fetched", 0)):
             # Pages that no plan has seen live on a guess, on top of a plan that has spent the budget.
             warm = min(warm, max(least, 0.1 * interval))
-        if any(plan.get(name, value) != value for name, value in self._ways().items()):
+        if self._fences:
+            self.ways.warn_of_others(plan)
+        if not self._fences and self.ways.changed(plan):
+            # Once: of two crawlers with settings of their own each would plan right after the other, for ever.
             warm = min(warm, _SWITCH_S)
         elif "exploration_turns" in plan:
             # Even intervals cost freshness: not longer than they are meant to last.
@@ -181,13 +185,13 @@ class Planner:
             self._host_prices.clear()
         crawl.begin(list(live))
         revisions: list[BoundsRevision] = []
-        if previous.get("bounds", "") not in ("", bounds_digest(settings)):
+        if previous.get("bounds", "") not in ("", self.ways.fields["bounds"]):
             for k, price in live.items():
                 revisions.append(BoundsRevision(self.namespace, k, Terms(price.log_price, price.published, settings), now))
                 crawl.revise(k, revisions[-1])
         for k, price in live.items():
             crawl.read(k, price.log_price, self.lock.renew)
-        if revisions:
+        if revisions and not self._fences:  # settings that others have are told in `due_in`
             revised = sum(revision.revised for revision in revisions)
             logger.info("RULES or interval bounds changed: bounds and importance of %d pages follow", revised)
         solved = solve_crawl(crawl, previous, now, self.lock.renew)
@@ -198,7 +202,7 @@ class Planner:
         self.lock.renew()
         self.rates = solved.rates
         self._warn(solved)
-        switched = any(previous.get(name) != value for name, value in self._ways().items() if name not in _OTHER_WAYS)
+        switched = any(previous.get(name) != value for name, value in self.ways.fields.items() if name not in _OTHER_WAYS)
         is_even = crawl.progress.is_exploring
         sets = {k: price.is_unset or switched or previous.get("explores", "0") != str(int(is_even)) for k, price in live.items()}
         # First visits leave the price alone, so that of a crawl that grows is found by nobody else. Where fewer or more visits come than
@@ -224,7 +228,7 @@ class Planner:
         lost = sum(given_up(crawl.tables[k].pages) for k in live)
         self._tell(lost)
         seconds = time.monotonic() - began
-        plan = Plan(now, seconds, queued, solved, crawl, dict(previous), self._ways(), made, lost)
+        plan = Plan(now, seconds, queued, solved, crawl, dict(previous), self.ways.fields, made, lost)
         if not self._publish(plan, live, {k: made[k].log_price if sets[k] else None for k in work}) or not self._store_clocks(previous):
             return None
         written = 0
@@ -447,18 +451,6 @@ class Planner:
                 lost,
                 self.crawl.planned_pages,
             )
-
-    def _ways(self) -> dict[str, str]:
-        """Return the settings under which a plan is made, as they are published."""
-        settings = self.settings
-        return {
-            "policy": settings.policy,
-            "objective": settings.objective,
-            "exploration": settings.exploration,
-            "discovery": str(int(settings.discovery_value)),
-            "neighbourhoods": str(int(settings.has_clocks)),
-            "bounds": bounds_digest(settings),
-        }
 
     def _reachable(self) -> list[int]:
         return sorted(self.lock.fences) or list(range(self.namespace.partitions))

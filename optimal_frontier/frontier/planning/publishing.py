@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,13 +12,19 @@ import numpy as np
 
 from optimal_frontier.estimation.sibling_priors import DEFAULT_SHAPE
 from optimal_frontier.frontier.judging.waits import Terms
+from optimal_frontier.frontier.planning.bounds import bounds_digest
 from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
 from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.scheduling.planning import LOAD
+from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.published import Published
 
+logger = logging.getLogger(__name__)
+
+#: What fields are called whose settings have other names.
+_NAMED: Final = {"discovery": "DISCOVERY_VALUE", "bounds": "RULES, MIN_INTERVAL or MAX_INTERVAL"}
 #: A partition gets at least this part of an equal share: new pages need a start.
 _LEAST_SHARE: Final = 0.02
 
@@ -49,6 +57,51 @@ class LivePrice:
         published = Published.parse(namespace.hash("plan", partition), priors, prices)
         state = PartitionState.stored(kept) or PartitionState()
         return cls(state.log_price, "log_price" not in published.fields, published)
+
+
+class Ways:
+    """The settings under which a planner plans, and whether somebody else plans under others.
+
+    Parameters
+    ----------
+    settings : FrontierSettings
+        Parsed settings.
+    name : str
+        Of the namespace.
+
+    Attributes
+    ----------
+    fields : dict
+        As they are published.
+    """
+
+    def __init__(self, settings: FrontierSettings, name: str) -> None:
+        self.fields = {
+            "policy": settings.policy,
+            "objective": settings.objective,
+            "exploration": settings.exploration,
+            "discovery": str(int(settings.discovery_value)),
+            "neighbourhoods": str(int(settings.has_clocks)),
+            "bounds": bounds_digest(settings),
+        }
+        self._name = name
+        self._has_warned = False
+
+    def changed(self, plan: Mapping[str, str]) -> list[str]:
+        """Return the fields in which the last plan has other settings."""
+        return [name for name, value in self.fields.items() if plan.get(name, value) != value]
+
+    def warn_of_others(self, plan: Mapping[str, str]) -> None:
+        """Say once that the last plan has other settings; asked by a planner that has planned, as its own do not change."""
+        changed = self.changed(plan)
+        if changed and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "the last plan was made under another %s: some crawler of namespace %r, or `optimal-frontier plan`, has other settings "
+                "than this one. Deadlines follow whoever planned last, so give all of them the same settings",
+                " and another ".join(_NAMED.get(name, name.upper()) for name in changed),
+                self._name,
+            )
 
 
 @dataclass(frozen=True)

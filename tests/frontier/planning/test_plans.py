@@ -277,7 +277,7 @@ def test_plans_take_a_tenth_of_the_time_of_a_new_crawl_at_most(crawl, grown):
     crawl.set_plan(first_time=repr(last))  # most of those seconds were to load what the others need
     assert planner.due_in() <= 1
     crawl.set_plan(first_time=repr(last - 4.0), policy="poisson")
-    assert planner.due_in() <= 1
+    assert Planner(crawl.namespace, planner.settings).due_in() <= 1
 
 
 @pytest.mark.parametrize(
@@ -300,6 +300,25 @@ def test_other_settings_bring_a_plan_soon(crawl, other):
     switched.plan()
     crawl.set_plan(first_time="0")
     assert switched.due_in() > 50
+
+
+def test_two_crawlers_of_other_settings_do_not_plan_in_turns_without_end(crawl, caplog):
+    """Each wrote all pages anew a second after the other, and told of settings that nobody had changed."""
+    crawl.crawled(20)
+    one, other = (Planner(crawl.namespace, parse(CRAWL_RATE=20, MIN_INTERVAL=least)) for least in (1, 2))
+    one.plan()
+    crawl.set_plan(first_time="0")
+    assert other.due_in() <= 1.0
+    with caplog.at_level("INFO"):
+        for planner in (other, one, other, one):
+            planner.plan()
+            crawl.set_plan(first_time="0")
+            assert one.due_in() > 50
+            assert other.due_in() > 50
+    assert caplog.text.count("RULES or interval bounds changed") == 1
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warned) == 2
+    assert "under another RULES, MIN_INTERVAL or MAX_INTERVAL: some crawler of namespace" in warned[0]
 
 
 class OvertakenNamespace(Namespace):
