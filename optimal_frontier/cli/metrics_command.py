@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,6 +26,7 @@ COUNTERS: Final = frozenset(
     {
         *("visits", "failures", "failures_by_cause", "observations", "changes", "discovered", "noise", "signals", "pings", "pushed"),
         *("trapped", "canonical", "not_modified", "bytes_saved", "validator_lies"),
+        *("gone_held", "blocked_pages", "moved", "merged", "revived", "template_changes"),
     }
 )
 #: Format of the text, as Prometheus names it.
@@ -101,6 +104,19 @@ class Reader:
         return exposition(answer)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, port), handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print what went wrong, but not that a scraper has hung up: in an outage the state is waited for longer than that waits."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def _handler(read: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 10  # seconds for a client to say what it wants
@@ -131,14 +147,13 @@ def metrics(options: Options, port: int, host: str) -> None:
     """
     workplace = find_workplace(options)
     try:
-        server = ThreadingHTTPServer((host, port), _handler(Reader(workplace)))
+        server = _Server(host, port, _handler(Reader(workplace)))
     except OSError as error:
         raise ConfigurationError(f"--host {host} --port {port}: cannot listen there: {error.strerror}") from error
-    server.daemon_threads = True
     with Interruption() as interruption, server:
         thread = threading.Thread(target=server.serve_forever, name="optimal_frontier-metrics", daemon=True)
         thread.start()
-        click.echo(f"metrics at http://{host}:{server.server_port}/metrics")
+        click.echo(f"metrics at http://{f'[{host}]' if ':' in host else host}:{server.server_port}/metrics")
         while not interruption.wait(_LOOK_S):
             pass
         server.shutdown()

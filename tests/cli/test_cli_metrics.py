@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
+import struct
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -60,6 +62,29 @@ def test_serves_what_status_tells_until_it_is_stopped(ask, crawl, target):
     assert (process.returncode, errors) == (0, "")
 
 
+def test_a_scraper_that_hangs_up_is_no_error(ask, crawl, target):
+    """Prometheus waits for ten seconds, and an outage lasts longer: that was a traceback for each scrape."""
+    with running(*target, "metrics", "--port", "0") as process:
+        url = process.stdout.readline().split()[-1]
+        port = int(url.split(":")[-1].partition("/")[0])
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port)) as scraper:
+                scraper.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+                scraper.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert values_of(fetch(url))["optimal_frontier_up"] == 1
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate()
+    assert (process.returncode, errors) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="this machine has no IPv6")
+def test_an_address_may_be_one_of_ipv6(ask, crawl, target):
+    with running(*target, "metrics", "--host", "::1", "--port", "0") as process:
+        url = process.stdout.readline().split()[-1]
+        assert url.startswith("http://[::1]:")
+        assert values_of(fetch(url))["optimal_frontier_up"] == 1
+
+
 def test_a_state_that_cannot_be_read_is_down_and_told_once(tmp_path):
     with running("--redis-url", f"unix://{tmp_path}/none.sock", "--namespace", "n", "metrics", "--port", "0") as process:
         url = process.stdout.readline().split()[-1]
@@ -80,7 +105,7 @@ def test_a_port_that_is_taken_is_wrong_usage(run, crawl, target):
 
 
 def test_every_counter_is_a_field_of_status(ask, crawl):
-    assert set(ask("status")) >= COUNTERS
+    assert set(ask("status")) >= COUNTERS >= {"visits", "gone_held", "blocked_pages", "moved", "revived"}
 
 
 def test_labels_are_escaped():
