@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,9 @@ PENDING_S: Final = 5.0
 SOON_PLANS: Final = 3.0
 #: Least share of first visits beside pinned pages that are due, in a crawl that is to end.
 _CLOSING_SHARE: Final = 0.5
+#: Least share of first visits in a pass that lasts for longer than that, however few wait at a time. Where each page has a link to a new
+#: one (a calendar) it is for ever, and revisits would never have a turn; a pass that ends takes a quarter longer at most.
+_LONG_PASS_SHARE: Final = 0.8
 #: Budget of a partition that has no share by the last plan, as a share of CRAWL_RATE: 0 would be no limit.
 _LEAST_SHARE: Final = 1e-9
 #: What comes in during so many exchanges is saved up where that is more than usual, and the share of the last one in how long they take.
@@ -51,6 +55,9 @@ class KnownPartition:
     forgotten: int = -1
     pending: int = 0
     next_pending: float = 0.0
+    #: Since when nothing but first visits went out, pinned pages apart; inf: others do, or none waits.
+    pass_since: float = math.inf
+    is_long_pass: bool = False
     next_flags: float = 0.0
     flagged: dict[bytes, bool] = field(default_factory=dict)
 
@@ -120,9 +127,11 @@ class AskTerms:
         """Note that pages were added: hosts may have numbers by now."""
         self._unknown.clear()
 
-    def note_numbers(self, partition: int, handouts: Iterable[Handout]) -> None:
-        """Remember the numbers of hosts of which something was handed out."""
+    def note_handouts(self, partition: int, handouts: Iterable[Handout]) -> None:
+        """Remember the numbers of hosts of which something was handed out, and when pages that were seen before had a turn."""
         for handout in handouts:
+            if handout.row.attempts and not handout.row.is_pinned:
+                self._partitions[partition].pass_since = math.inf
             if len(self._numbers) >= _MOST_HOSTS:
                 self._numbers.clear()
             self._numbers[handout.host] = partition, handout.row.host
@@ -186,6 +195,13 @@ class AskTerms:
         if now >= known.next_pending:
             counted = self._namespace.command("HGET", self._namespace.key("stats", partition), "pending", partition=partition)
             known.pending, known.next_pending = int(counted or 0), now + PENDING_S
+            known.pass_since = min(known.pass_since, now) if known.pending else math.inf
+            # Once it is long it ends when nothing waits: revisits have turns in it.
+            known.is_long_pass = known.pending > 0 and (
+                known.is_long_pass or now - known.pass_since > SOON_PLANS * settings.resolve_interval
+            )
         speed = min(budget or known.published.budget, known.published.first_visit_rate)
         is_soon = speed <= 0 or known.pending <= SOON_PLANS * settings.resolve_interval * speed
+        if is_soon and known.is_long_pass:
+            return max(settings.discovery_share, _LONG_PASS_SHARE)
         return (1.0 if is_soon else 0.0) + settings.discovery_share

@@ -446,7 +446,7 @@ class Dispatcher:
         for reply in told:
             outcome.damaged += [(partition, page, reason) for page, reason in reply.damaged.items()]
             outcome.forgetful += [(partition, page) for page in reply.forgetful]
-        self.terms.note_numbers(partition, handouts)
+        self.terms.note_handouts(partition, handouts)
         last, got = told[-1], len(handouts)
         self._note(partition, told, outcome)
         # What waits for a full slot is not in the wait: `ask` says when one opens. Slots in use count as full, see `RoundTrips`.
