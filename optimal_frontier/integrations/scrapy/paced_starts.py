@@ -56,7 +56,7 @@ class PacedStarts:
         Raises
         ------
         IgnoreRequest
-            It is not to be sent: its lease is lost, or no turn came.
+            It is not to be sent: its lease is lost, or no turn came; or the spider closes, and it is a page or a robots.txt.
         """
         sent = await self._its_turn(request)
         if is_again:
@@ -64,8 +64,7 @@ class PacedStarts:
         if (now := time.monotonic()) >= self._known_until:
             self._known_until = now + ADDRESSES_S
             forget_addresses()
-        lease: Lease | None = request.meta.get(LEASE)
-        if lease is not None and lease.request is request:
+        if (lease := _lease_of(request)) is not None:
             lease.note_start()
         return sent
 
@@ -78,9 +77,9 @@ class PacedStarts:
         if turn is None:
             while turn is None:
                 try:
-                    turn = await self._take_turn(host)
+                    turn = await self._take_turn(host, request)
                 except IgnoreRequest:
-                    if not _asks_robots_txt(request) or is_closing(self._crawler.engine):
+                    if not _asks_robots_txt(request) or self._is_left(request):
                         self._give_back(request)
                         raise
                     await pause(1.0)
@@ -92,21 +91,25 @@ class PacedStarts:
         return partial(self._courier.note_start, host, turn)
 
     def _check(self, request: Any) -> None:
-        lease: Lease | None = request.meta.get(LEASE)
-        if lease is None or lease.request is not request:
-            return
-        if lease.is_lost or not self._courier.holds(lease.handout):
+        lease = _lease_of(request)
+        if lease is not None and (lease.is_lost or not self._courier.holds(lease.handout)):
             self._give_back(request)
             raise IgnoreRequest("its lease was lost")
 
     @staticmethod
     def _give_back(request: Any) -> None:
         """Let the page be due again: that it is not fetched is no failure of its own."""
-        lease: Lease | None = request.meta.get(LEASE)
-        if lease is not None and lease.request is request:
+        if (lease := _lease_of(request)) is not None:
             lease.is_given_back = True
 
-    async def _take_turn(self, host: str) -> float:
+    def _is_left(self, request: Any) -> bool:
+        """Tell whether a request is left unsent, as the spider closes: a page comes again, and robots.txt is asked for pages alone.
+
+        Everything else is finished, as Scrapy does: a callback that downloads something would raise, and an item would have no images.
+        """
+        return (_lease_of(request) is not None or _asks_robots_txt(request)) and is_closing(self._crawler.engine)
+
+    async def _take_turn(self, host: str, request: Any) -> float:
         """Wait for the turn, unless that is long, and return its name."""
         turn, asked, is_used = self._courier.take_turn(host), time.monotonic(), False
         try:
@@ -116,10 +119,10 @@ class PacedStarts:
                 found = self._courier.use_turn(host)
                 if found is not None:
                     return found
-                if is_closing(self._crawler.engine) or time.monotonic() > asked + _ANSWER_S:
+                if self._is_left(request) or time.monotonic() > asked + _ANSWER_S:
                     raise IgnoreRequest(f"{host} has given no turn")
             while (left := turn.at - time.monotonic()) > 0:
-                if is_closing(self._crawler.engine) or left > max(_LONGEST_S, 2 * self._courier.pause_s):
+                if self._is_left(request) or left > max(_LONGEST_S, 2 * self._courier.pause_s):
                     raise IgnoreRequest(f"{host} has no turn for {left:.0f} s")
                 if left > _LONGEST_S:
                     break  # of a host that is asked this seldom: what comes after this fetch waits the longer
@@ -130,6 +133,12 @@ class PacedStarts:
             turn.is_wanted = False  # before the look: what is given from now on is given back by the courier
             if turn.at and not is_used:
                 self._courier.note_start(host, turn.awaited, is_never=True)
+
+
+def _lease_of(request: Any) -> Lease | None:
+    """Return the lease under which a request is fetched; a download of a spider's own may have a copy of it in its meta."""
+    lease: Lease | None = request.meta.get(LEASE)
+    return lease if lease is not None and lease.request is request else None
 
 
 def _asks_robots_txt(request: Any) -> bool:
