@@ -157,6 +157,28 @@ def test_start_request_with_dont_filter_is_fetched_at_every_start(crawl: Crawler
     assert state.place(site.url("/static/1")) is None
 
 
+def test_start_requests_for_one_address_that_differ_are_all_fetched(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """One through each proxy, or for each cookiejar: the first is the page, the others are fetched once a crawl beside it."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                for number in (0, 1, 2, 1):
+                    differing = {"meta": {"cookiejar": number}, "cookies": {"who": str(number)}, "cb_kwargs": {"number": number}}
+                    yield Request(SITE + "/static/0", dont_filter=True, **differing)
+
+            def parse(self, response, number):
+                note(number=number)
+    """
+    for crawls in (1, 2):
+        with crawl(spider, of_MIN_INTERVAL=600) as running:
+            running.until(lambda wanted=crawls: site.count("/static/0") == 3 * wanted)
+            running.until(lambda: state.in_flight == 0 and not state.counts["pending"])
+            running.stop()
+        assert sorted(one["number"] for one in running.record) == sorted([0, 1, 2] * crawls)
+    assert sorted(fetch.headers["cookie"] for fetch in site.of("/static/0")) == sorted(["who=0", "who=1", "who=2"] * 2)
+    assert state.at(site.url("/static/0"))["visits"] == 2
+
+
 def test_complete_crawl_fetches_what_start_wants(crawl: Crawler, site: MisbehavingSite) -> None:
     """CLOSE_AFTER is reached when the second crawl begins; it closes after the start request all the same."""
     spider = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from typing import Any, Final, NamedTuple
@@ -11,7 +12,7 @@ from scrapy import Request
 
 from optimal_frontier.frontier.admitting.allowed_links import AllowedLinks
 from optimal_frontier.frontier.judging.outcomes import REFUSED
-from optimal_frontier.integrations.frontera.requests import IS_LINK, IS_WANTED, SOURCE
+from optimal_frontier.integrations.frontera.requests import IS_LINK, IS_WANTED, KIND, SOURCE, said_by
 from optimal_frontier.integrations.scrapy.converters import OptimalRequestConverter, forget_runtime
 from optimal_frontier.integrations.scrapy.lease import GATE, LEASE, LOCAL, Lease
 from optimal_frontier.integrations.scrapy.local_requests import Local, LocalRequests
@@ -89,6 +90,9 @@ class IncomingRequests:
         self._warned: set[str] = set()
         #: Identities of start requests with dont_filter, in this run.
         self._wanted: set[bytes] = set()
+        #: What the first of each says, since `start()` was asked, and what further ones have said in this run.
+        self._firsts: dict[bytes, int] = {}
+        self._others: set[tuple[bytes, int]] = set()
         #: Those of them that were not handed out yet, and how long the crawl stays open for them.
         self._awaited: set[bytes] = set()
         self._awaited_until = 0.0
@@ -134,24 +138,42 @@ class IncomingRequests:
         kind = kind_of(request, start=start)
         if self._is_gated(request, parent) or request.method != "GET" or (kind == TRANSIENT and self._is_beyond(parent)):
             return self._add_local(request, again=request.dont_filter and not start)
-        identity = self._fingerprint(request) if start and request.dont_filter else b""
-        # Only once a run. A start request that comes again is a page like others: the server may have lost it.
-        is_wanted = bool(identity) and identity not in self._wanted
-        if identity and not is_wanted and kind == TRANSIENT:
-            return False
-        if is_wanted:
-            self._wanted.add(identity)
-            self._awaited.add(identity)
-            self._awaited_until = time.monotonic() + AWAITED_S
         frontier_request = self._requests.to_frontier(request, kind)
-        if is_wanted:
-            frontier_request.meta[IS_WANTED] = True
+        if start and request.dont_filter and not self._want(frontier_request, self._fingerprint(request)):
+            return False
         lease = parent.lease if parent is not None else None
         frontier_request.meta[SOURCE] = request
         if parent is not None:
             frontier_request.meta[IS_LINK] = True
         self._found.setdefault(lease, []).append(frontier_request)
         return True
+
+    def _want(self, frontier_request: Any, identity: bytes) -> bool:
+        """Take a start request with dont_filter; False if it is not fetched, as it was in this run.
+
+        The first one of an identity is wanted now. One that says the same is a page like others: the server may have lost it. One that
+        says something else (that goes through another proxy, or belongs to another cookiejar) is fetched once beside it.
+        """
+        meta, said = frontier_request.meta, 0
+        with contextlib.suppress(TypeError, OverflowError, ValueError):  # what cannot be stored says nothing
+            said = said_by(frontier_request, None)
+        first = self._firsts.setdefault(identity, said)
+        if identity not in self._wanted:
+            self._wanted.add(identity)
+            self._awaited.add(identity)
+            self._awaited_until = time.monotonic() + AWAITED_S
+            meta[IS_WANTED] = True
+            return True
+        if said == first:
+            return bool(meta[KIND] != TRANSIENT)
+        meta[KIND] = TRANSIENT
+        is_new = (identity, said) not in self._others
+        self._others.add((identity, said))
+        return is_new
+
+    def note_start_again(self) -> None:
+        """Note that ``start()`` is asked anew: the first request of each identity is that of the page, whatever it says by now."""
+        self._firsts.clear()
 
     def _is_refused(self, request: Any, found_on: str) -> bool:
         reason = self._allowed.refusal(request.url, found_on)

@@ -184,7 +184,7 @@ class OptimalScheduler(BaseScheduler):
             self._responses = OptimalResponseConverter(spider, self._requests)
             self.backend.attach(self._session, self.incoming.keep_in_memory, self._identify)
             look_before_downloads(self.crawler.engine.downloader, PacedStarts(self.crawler, self._session.courier, self.pay).before)
-            self._start_again = StartAgain(self.crawler)
+            self._start_again = StartAgain(self.crawler, self.incoming.note_start_again)
             start_passing_by(self._manager)
             self.gate.begin_start()
             pushed = PushedRequests(self.crawler, self._requests, self.backend)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from scrapy import Request
@@ -20,10 +21,12 @@ class StartAgain:
     ----------
     crawler : Crawler
         Its spider's ``start()`` is asked.
+    note : callable
+        Called when it is.
     """
 
-    def __init__(self, crawler: Any) -> None:
-        self._crawler = crawler
+    def __init__(self, crawler: Any, note: Callable[[], None]) -> None:
+        self._crawler, self._note = crawler, note
         self._beginnings = 0
         self._running: Any = None
 
@@ -42,6 +45,7 @@ class StartAgain:
 
     async def _send(self) -> None:
         seen = 0
+        self._note()
         async for element in await start_of(self._crawler):
             if is_closing(self._crawler.engine):
                 return
