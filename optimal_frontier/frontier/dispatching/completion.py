@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from typing import Final
 
+from optimal_frontier.frontier.judging.outcomes import CAUSES
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, HELD, Row
 
 #: Rows that are read at once, and reads of one look.
 _COUNT: Final = 500
 _READS: Final = 20
+#: Causes of failures that say that a page may not be fetched. It is asked again half an hour later, or hours: too long for a crawl to end.
+_REFUSED: Final = frozenset({CAUSES.index("refused"), CAUSES.index("robots")})
 
 
 class Completion:
@@ -24,7 +27,7 @@ class Completion:
     namespace : Namespace
         Opened.
     wanted : int
-        CLOSE_AFTER: attempts of each page that is revisited. Others are fetched once.
+        CLOSE_AFTER: attempts of each page that is revisited. Others are fetched once, and those that may not be fetched are asked once.
     """
 
     def __init__(self, namespace: Namespace, wanted: int) -> None:
@@ -90,4 +93,5 @@ class Completion:
         if len(value) < HEAD_BYTES:
             return False  # it is damaged
         row = Row.unpack(value)
-        return row.state == ACTIVE and row.attempts < self._wanted and not row.flags & HELD
+        is_refused = row.failures > 0 and row.cause in _REFUSED
+        return row.state == ACTIVE and row.attempts < self._wanted and not row.flags & HELD and not is_refused

@@ -11,6 +11,7 @@ from clocked_namespace import ClockedNamespace, fingerprint, open_namespace, pag
 
 from optimal_frontier.frontier.dispatching import completion as module
 from optimal_frontier.frontier.dispatching.completion import Completion
+from optimal_frontier.frontier.judging.outcomes import CAUSES
 from optimal_frontier.state.messages import REST
 from optimal_frontier.state.rows import DONE
 
@@ -65,6 +66,23 @@ def test_each_page_is_to_be_fetched_that_often(pages, monkeypatch):
     assert not any(complete.look() for _ in range(400))
     pages.end(kept, visits=1, failed=1, wait=1e6)
     assert any(complete.look() for _ in range(400))
+
+
+@pytest.mark.parametrize(("cause", "is_complete"), [("robots", True), ("refused", True), ("server", False)])
+def test_a_page_that_may_not_be_fetched_is_not_waited_for(pages, cause, is_complete):
+    """It is asked again half an hour later or more, while all others would be fetched again and again."""
+    pages.add(page_of("h1/1"), page_of("h2/denied"))
+    denied = fingerprint("h2/denied")[:12]
+    for _ in range(2):
+        for k in range(pages.partitions):
+            for handout in pages.dispatch(1000, k):
+                if handout.page == denied:
+                    pages.end(handout, visits=0, failed=1, failures=1, cause=CAUSES.index(cause), wait=1e6)
+                else:
+                    pages.end(handout)
+        pages.advance(2000.0)
+    complete = Completion(pages, 2)
+    assert any(complete.look() for _ in range(9)) is is_complete
 
 
 def test_a_page_that_arrives_meanwhile_is_waited_for(pages, monkeypatch):
