@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import sys
-import time
 
 import pytest
 
@@ -54,14 +53,10 @@ def test_a_long_value_folds_within_the_terminal(lines):
     assert "".join(line[8:].strip() for line in written).count("long") == 60
 
 
-def test_a_long_table_in_a_pipe_is_that_of_a_wide_terminal_and_is_written_in_no_time(lines, monkeypatch):
+def test_a_table_in_a_pipe_is_that_of_a_wide_terminal(lines, monkeypatch):
     names = ["importance", "change rate/s", "interval", "changes", "url"]
     rows = [[*NUMBERS, "http://a.example/"], [*NUMBERS[::-1], "http://bücher.example/ネコ"]]
     shown = [line.rstrip() for line in lines(200, show_table, names, rows)]
     monkeypatch.setattr(sys, "stdout", pipe := io.StringIO())
     show_table(names, rows)
     assert pipe.getvalue().splitlines() == [line for line in shown if line]
-    # rich took 2 ms a row, and all pages of a crawl are many.
-    began = time.process_time()
-    show_table(names, rows * 2_500)
-    assert time.process_time() - began < 2.0

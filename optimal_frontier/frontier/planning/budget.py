@@ -17,6 +17,9 @@ _NEWEST: Final = 0.5
 _REGAINED: Final = 1.05
 #: A gap of more than so many RESOLVE_INTERVALs is downtime.
 _DOWNTIME: Final = 3.0
+#: A page waits when it might have been fetched for so many seconds, or a RESOLVE_INTERVAL: more than a round trip and a look take, and less
+#: than a crawl takes for a round of its pages. A busy one would pass for idle else, and keep the budget of better times.
+_PATIENCE_S: Final = 10.0
 #: Pages at the front of a queue that are looked at, about as many as dispatch looks at.
 _LOOKED_AT: Final = 16
 #: Revisits keep at least this share of the budget, and of the limit of a host.
@@ -86,8 +89,8 @@ class Budget:
         return cls(total, revisit_budget(settings, total, counts, previous, now), measured, fetches, extra)
 
 
-def is_behind(namespace: Namespace, partitions: Iterable[int], now: float, patience_s: float) -> bool:
-    """Tell whether pages wait for the downloader: one at the front of a queue might have been fetched for longer than ``patience_s``.
+def is_behind(namespace: Namespace, partitions: Iterable[int], now: float, resolve_interval_s: float) -> bool:
+    """Tell whether pages wait for the downloader: one at the front of a queue might have been fetched for a while.
 
     It is not so where all pages are pinned, or at their shortest interval: such a crawl makes all fetches that there are, and
     stands still between them. Pages under a lease are being fetched.
@@ -100,9 +103,10 @@ def is_behind(namespace: Namespace, partitions: Iterable[int], now: float, patie
         Those that are planned.
     now : float
         Server's time, seconds since the epoch.
-    patience_s : float
-        A RESOLVE_INTERVAL.
+    resolve_interval_s : float
+        RESOLVE_INTERVAL.
     """
+    since = now - min(resolve_interval_s, _PATIENCE_S)
     for k in partitions:
         told = namespace.command("ZRANGE", namespace.key("q", k), 0, _LOOKED_AT - 1, "WITHSCORES", partition=k)
         pages = [page for page, score in zip(told[::2], told[1::2], strict=True) if float(score) % 2 == 0]
@@ -110,7 +114,7 @@ def is_behind(namespace: Namespace, partitions: Iterable[int], now: float, patie
         for value in values:
             with contextlib.suppress(ValueError):  # a damaged row says nothing
                 row = Row.unpack(value or b"")
-                if row.b / 1e6 + row.e <= now - patience_s:
+                if row.b / 1e6 + row.e <= since:
                     return True
     return False
 
