@@ -163,6 +163,8 @@ def import_export(ctx: click.Context, workplace: Workplace, file: ExportFile, me
         report = merger.report
     else:
         with connected_namespace(workplace, create=True) as namespace:
+            if workplace.spider is not None:  # it may have had another name
+                header["meta"]["spider"] = workplace.spider
             turn = begin(namespace, header, workplace.settings.partitions or header["partitions"])
             writer = Writer(turn, host_of)
             is_whole = _fill(writer, header, lines, file.name)

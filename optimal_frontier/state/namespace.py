@@ -178,7 +178,8 @@ class Namespace:
             if owner != spider:
                 raise SchemaMismatchError(
                     f"namespace {self.name!r} belongs to the spider {owner!r}, this one is {spider!r}; "
-                    "give it an OPTIMAL_FRONTIER_NAMESPACE of its own"
+                    "give it an OPTIMAL_FRONTIER_NAMESPACE of its own. One that was renamed takes its pages along by `optimal-frontier "
+                    "export`, and `import` with `--spider`"
                 )
         self.run_id = number_of(run)  # not of one that was refused: `is_there` would take it for ours
 

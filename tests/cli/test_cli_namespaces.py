@@ -87,6 +87,17 @@ def test_an_import_before_the_first_crawl_goes_where_the_only_spider_will_look(t
     assert both.found() == [f"{both.bot}:shop"]
 
 
+def test_a_spider_that_was_renamed_takes_its_pages_along(tmp_path, nowhere, redis_socket):
+    project = Project(tmp_path / "p", redis_socket, ["headlines"])
+    project.begin("news", f"{project.bot}:news")
+    project.run("import", "-", given="http://a.org/\n")
+    project.run("export", str(tmp_path / "news.jsonl"))
+    assert project.run("--spider", "headlines", "import", str(tmp_path / "news.jsonl")).startswith("1 new")
+    told = json.loads(project.run("--spider", "headlines", "status", "--json"))
+    assert (told["namespace"], told["spider"], told["pages"]) == (f"{project.bot}:headlines", "headlines", 1)
+    project.begin("headlines", f"{project.bot}:headlines")  # it is not refused
+
+
 def test_a_namespace_that_is_set_is_meant_and_belongs_to_one_spider(tmp_path, nowhere, redis_socket, namespace):
     project = Project(tmp_path / "p", redis_socket, ["news", "shop"], f"OPTIMAL_FRONTIER_NAMESPACE = {namespace!r}\n")
     project.begin("news", namespace)
