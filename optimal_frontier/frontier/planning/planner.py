@@ -433,12 +433,13 @@ class Planner:
 
     def _warn(self, solved: Solved) -> None:
         if not solved.feasible and not self._warned:
-            logger.warning(
-                "the intervals asked for (RULES, MAX_INTERVAL) need %.4g fetches/s, of which %.4g can be planned (or a host's limit is "
-                "below what is asked of it); they are scaled down",
-                solved.least,
-                self.crawl.budget.revisits,
+            needed, planned = solved.least, self.crawl.budget.revisits
+            why = (
+                "are more than some hosts bear"
+                if needed <= planned
+                else f"need {needed:.4g} fetches/s, of which {planned:.4g} can be planned"
             )
+            logger.warning("the intervals asked for (RULES, MAX_INTERVAL) %s; they are scaled down", why)
         self._warned = not solved.feasible
 
     def _tell(self, lost: int) -> None:

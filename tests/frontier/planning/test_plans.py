@@ -209,9 +209,18 @@ def test_minima_that_do_not_fit_are_scaled_with_one_warning(crawl, caplog):
     assert planner.rates == pytest.approx(0.1)
     assert reports[0].stretch == pytest.approx(10.0)
     assert float(crawl.plan()["stretch"]) == reports[0].stretch
-    assert len([record for record in caplog.records if "scaled down" in record.getMessage()]) == 1
+    (warned,) = (record.getMessage() for record in caplog.records)
+    assert warned == "the intervals asked for (RULES, MAX_INTERVAL) need 100 fetches/s, of which 10 can be planned; they are scaled down"
     assert crawl.plan()["feasible"] == "0"
     assert all(head["l"] == pytest.approx(10.0) for head in crawl.rows().values())
+
+
+def test_minima_that_a_host_does_not_bear_are_not_said_to_exceed_the_budget(crawl, caplog):
+    crawl.crawled(20, max_interval=1.0, min_interval=1e-3)
+    with caplog.at_level(logging.WARNING):
+        Planner(crawl.namespace, parse(CRAWL_RATE=100, HOST_DELAY=1)).plan()
+    (warned,) = (record.getMessage() for record in caplog.records)
+    assert warned == "the intervals asked for (RULES, MAX_INTERVAL) are more than some hosts bear; they are scaled down"
 
 
 def test_hosts_get_no_more_than_their_delay_allows(crawl):
