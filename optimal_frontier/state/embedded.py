@@ -179,8 +179,15 @@ class EmbeddedServer:
                 return socket_path
             if time.monotonic() > give_up:
                 pid = self._read_pid() or "unknown"
+                runs = f"the embedded server of {self.data_dir} (pid {pid}) runs, but"
+                if socket_path and not os.path.exists(socket_path):
+                    raise StateUnavailableError(
+                        f"{runs} its socket {socket_path} is not to be found here: a process that has another "
+                        f"{os.path.dirname(socket_path)} (PrivateTmp of systemd, a container) has started it; set XDG_RUNTIME_DIR to a "
+                        "directory that all of them see"
+                    )
                 raise StateUnavailableError(
-                    f"the embedded server of {self.data_dir} (pid {pid}) runs, but has not answered for {START_TIMEOUT_S:.0f} s "
+                    f"{runs} has not answered for {START_TIMEOUT_S:.0f} s "
                     f"on {socket_path}; if it is still loading, try again later, else stop that process{self._log_tail(0)}"
                 )
             time.sleep(POLL_S)

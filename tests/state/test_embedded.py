@@ -281,6 +281,23 @@ def test_a_hanging_server_gets_no_rival(data_dir: Path, monkeypatch: pytest.Monk
     assert not is_running(data_dir)
 
 
+def test_a_server_that_was_started_where_tmp_is_another_one_is_told_from_one_that_hangs(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With PrivateTmp of systemd each service has one of its own; the advice was to stop the server of the others."""
+    server = EmbeddedServer(data_dir)
+    path = Path(server.ensure())
+    monkeypatch.setattr(embedded, "START_TIMEOUT_S", 0.05)
+    elsewhere = path.rename(path.with_suffix(".elsewhere"))
+    try:
+        with pytest.raises(StateUnavailableError, match=f"socket {path} is not to be found here: .*XDG_RUNTIME_DIR"):
+            EmbeddedServer(data_dir).ensure()
+    finally:
+        elsewhere.rename(path)
+    server.release()
+    assert not is_running(data_dir)
+
+
 def test_a_data_dir_deleted_under_its_server_starts_anew(data_dir: Path) -> None:
     abandoned = EmbeddedServer(data_dir)
     old_path = abandoned.ensure()
