@@ -32,6 +32,8 @@ TIMED: Final = 8
 HUB: Final = 16
 #: The spider has no method of the name of its callback: it is not handed out until one has. Its numbers say never.
 HELD: Final = 32
+#: Its last good answer came from its own address, not from one that it was sent to.
+OWN: Final = 64
 
 #: Longest bound on a time in a row, seconds; stands for "never".
 FAR_S: Final = 3e38
@@ -48,7 +50,7 @@ MOST_IN_A_ROW: Final = 255
 FIELDS: Final = (
     ("host", "I", "number of its host, see `hosts`"),
     ("state", "B", "1 active, 2 once, 3 transient, 4 retired, 5 done"),
-    ("flags", "B", "1 unconditional, 2 signalled, 4 checked, 8 has update times, 16 yields new pages, 32 held: its callback is missing"),
+    ("flags", "B", "1 unconditional, 2 signalled, 4 checked, 8 update times, 16 yields new pages, 32 no callback, 64 answers itself"),
     ("b", "d", "when the visit was that the numbers are about, microseconds since the epoch; 0: none yet"),
     ("a", "f", "wait at log price 0, to first order, seconds after b"),
     ("s", "f", "seconds by which the wait grows with the log price"),

@@ -21,12 +21,13 @@ from optimal_frontier.frontier.judging.gone import after_good, judge_gone
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.judgement import Context, Judgement
 from optimal_frontier.frontier.judging.learning import FORGOTTEN, change_bit, learn_bit, learn_signalled_bit
+from optimal_frontier.frontier.judging.moves import is_sent_home
 from optimal_frontier.frontier.judging.noise import after_template_change, notice
-from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED, TRUNCATED, cause_of, counters_of, outcome_of
+from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED, SENT_HOME, TRUNCATED, cause_of, counters_of, outcome_of
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of, interval_of_judged
 from optimal_frontier.state.messages import DROP, RELEASE, REST, Change, Handout, Observation
-from optimal_frontier.state.rows import ACTIVE, DONE, HELD, HUB, MOST_FAILED, MOST_IN_A_ROW, ONCE, RETIRED, TRANSIENT, UNCONDITIONAL
+from optimal_frontier.state.rows import ACTIVE, DONE, HELD, HUB, MOST_FAILED, MOST_IN_A_ROW, ONCE, OWN, RETIRED, TRANSIENT, UNCONDITIONAL
 
 __all__ = ["NOTHING_KNOWN", "Context", "conditions_of", "judge", "told"]
 
@@ -137,8 +138,11 @@ def _request(handout: Handout, visit: Visit) -> Observation:
 
 
 def _disguise(judgement: Judgement) -> str:
-    """Find out by its content that a good response is none; return its error, empty for most."""
+    """Find out by its content, or by where it comes from, that a good response is none; return its error, empty for most."""
     handout, visit, blocks = judgement.handout, judgement.visit, judgement.context.recent.blocks
+    # A page that never answered for itself may be the only way to the home page.
+    if visit.hops and handout.row.flags & OWN and is_sent_home(str(handout.record["url"]), visit.found):
+        return SENT_HOME
     found = visit.fingerprint
     if found is None or (visit.status == NOT_MODIFIED and not visit.is_cached):
         return ""
@@ -202,7 +206,7 @@ def _seen(judgement: Judgement) -> None:
     if visit.shows_nothing_new:
         fields["unseen"] = max(judgement.interval, 0.0)
         return
-    fields["flags"] &= ~UNCONDITIONAL
+    fields["flags"] = fields["flags"] & ~(UNCONDITIONAL | OWN) | (0 if visit.found else OWN)
     callback_errors.settle(judgement)
     if found is None or visit.source == "unreadable":
         return

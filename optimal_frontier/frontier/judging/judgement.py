@@ -28,6 +28,7 @@ from optimal_frontier.state.rows import (
     DONE,
     FAR_S,
     HUB,
+    OWN,
     QUEUE,
     SIGNALLED,
     TIMED,
@@ -36,7 +37,7 @@ from optimal_frontier.state.rows import (
 )
 
 #: Flags that outlive a visit.
-_KEPT: Final = UNCONDITIONAL | HUB
+_KEPT: Final = UNCONDITIONAL | HUB | OWN
 
 
 @dataclass(frozen=True, slots=True)

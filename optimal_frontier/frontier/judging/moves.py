@@ -17,6 +17,18 @@ _MOST_TARGETS: Final = 20_000
 _LOGIN: Final = re.compile(r"(?:^|/)(?:log[-_]?(?:in|on|out)|sign[-_]?(?:in|up)|auth|oauth2?|sso)(?:[/.]|$)", re.IGNORECASE)
 
 
+def is_sent_home(asked: str, found: str) -> bool:
+    """Tell whether a page, which is no home page itself, was sent to one: that is what some sites answer instead of a 404.
+
+    Examples
+    --------
+    >>> is_sent_home("http://h/advert/7", "http://h/"), is_sent_home("http://h/", "https://h/"), is_sent_home("http://h/a", "http://h/b")
+    (True, False, False)
+    """
+    before, after = urlsplit(asked), urlsplit(found)
+    return after.path in ("", "/") and not after.query and before.path not in ("", "/")
+
+
 class Moves:
     """Tells moves from redirects to a login or home page. One for each crawler process."""
 
@@ -56,8 +68,11 @@ class Moves:
         if not reasons or asked == found or not all(reason in PERMANENT for reason in reasons):
             return "", False
         before, after = urlsplit(asked), urlsplit(found)
-        is_home = after.path in ("", "/") and not after.query and before.path not in ("", "/")
-        if is_home or (_LOGIN.search(after.path) and not _LOGIN.search(before.path)) or self._is_shared(found, before.path):
+        if (
+            is_sent_home(asked, found)
+            or (_LOGIN.search(after.path) and not _LOGIN.search(before.path))
+            or self._is_shared(found, before.path)
+        ):
             return "", True
         return found, False
 

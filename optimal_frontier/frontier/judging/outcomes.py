@@ -36,12 +36,14 @@ CAUSES: Final = (
     "item",
 )
 
+#: The page had answered for itself, and the site sends whoever asks for it to its home page now.
+SENT_HOME: Final = "sent home"
 #: The last two: the visit was good, and its callback or an item pipeline raised.
 CALLBACK: Final = "callback"
 ITEM: Final = "item"
 
 #: Statuses that say "not there any more".
-GONE: Final = frozenset({"404", "410"})
+GONE: Final = frozenset({"404", "410", SENT_HOME})
 #: Endings that say "not allowed": asked again more than half an hour later.
 _REFUSED: Final = frozenset({REFUSED, ROBOTS})
 

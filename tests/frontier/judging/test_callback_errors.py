@@ -11,7 +11,7 @@ from optimal_frontier.frontier.judging.judge import conditions_of, is_news, told
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, CAUSES, ITEM
 from optimal_frontier.state.memory import MISSED_CHANGE, MISSED_FIRST, Lost, Memory
 from optimal_frontier.state.messages import DROP, KEEP, REST, Handout
-from optimal_frontier.state.rows import ACTIVE, DONE, ONCE, RETIRED, TRANSIENT, UNCONDITIONAL
+from optimal_frontier.state.rows import ACTIVE, DONE, ONCE, OWN, RETIRED, TRANSIENT, UNCONDITIONAL
 
 #: Seldom visited: the wait by the price is some thousand seconds.
 SELDOM = context(planned(8.0), MIN_INTERVAL=1.0)
@@ -56,7 +56,7 @@ def test_the_backoff_grows_with_each_error_in_a_row():
     assert (failed.memory or failed.handout.memory).lost is not None
     assert raised(again(failed)).row.failures == 9
     healed = judged(again(failed), OLD, SELDOM)
-    assert (healed.row.failures, healed.row.cause, healed.row.flags, healed.memory.lost) == (0, 0, 0, None)
+    assert (healed.row.failures, healed.row.cause, healed.row.flags, healed.memory.lost) == (0, 0, OWN, None)
     assert raised(again(healed)).row.failures == 1
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from handed_out import NEW, OLD, context, handed, judged, visit
+from handed_out import NEW, OLD, again, context, handed, judged, visit
 
 from optimal_frontier.frontier.judging.canonical import refusal_of
 from optimal_frontier.frontier.judging.moves import Moves
 from optimal_frontier.settings import UrlLimits
+from optimal_frontier.state.rows import RETIRED
 
 PAGE = "http://a.example/list/x?sort=up"
 
@@ -96,3 +97,21 @@ def test_a_failed_visit_and_the_word_of_another_page_are_not_followed():
     assert (both.moved, both.is_canonical) == ("http://h/b", False)
     cut = judged(handed(), visit(NEW, canonical=target, is_partial=True), on)
     assert (cut.outcome, cut.moved) == ("failed", "")
+
+
+@pytest.mark.parametrize("hops", [[301], [302], [303, 301]])
+def test_a_page_that_is_sent_home_is_gone(hops):
+    """What came before says that it is no name of the home page: that one answers for all that was removed, and changes all the time."""
+    first = judged(handed(url=PAGE), visit(NEW))
+    home = visit(OLD, found="http://a.example/", hops=hops)
+    seen = judged(again(first), home)
+    assert (seen.outcome, seen.moved, seen.bit, seen.row.gone) == ("gone", "", -1, 1)
+    assert judged(again(seen), home).row.state == RETIRED
+
+
+def test_a_page_that_always_leads_home_is_none_of_those():
+    """A start page may be the only way there."""
+    home = visit(NEW, found="http://a.example/", hops=[302])
+    first = judged(handed(url=PAGE), home)
+    seen = judged(again(first), visit(OLD, found="http://a.example/", hops=[302]))
+    assert (first.outcome, seen.outcome, seen.row.gone) == ("ok", "ok", 0)

@@ -15,7 +15,7 @@ from optimal_frontier.frontier.judging.validators import Validators
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.settings import Timetable
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.rows import CHECKED, TIMED, Row
+from optimal_frontier.state.rows import CHECKED, OWN, TIMED, Row
 
 #: Handouts are at a multiple of the period.
 PERIOD = 1000.0
@@ -35,7 +35,7 @@ def page(**values: object):
 def test_it_is_due_just_after_the_next_update(responded, due):
     """Never before it: rows hold 32 bits."""
     observation = judged(page(), visit(OLD, RECEIVED + responded), within())
-    assert observation.row.flags == TIMED
+    assert observation.row.flags == TIMED | OWN
     at = responded + wait_of(observation)
     assert due + 0.05 <= at <= due + 0.25
     stored = Row.unpack(observation.row.pack())
@@ -112,7 +112,7 @@ def test_first_visits_gone_pages_and_checks_do_not_go_by_update_times():
     assert wait_of(judged(page(), "404", within())) < 10.0
     assert wait_of(judged(page(visits=0), "500", within())) < 10.0
     checked = judged(page(memory=Memory(unchecked=99, etag=b"1"), time=1e5), visit(OLD, status=304, asked=Validators(b"1", b"")), within())
-    assert checked.row.flags == TIMED | CHECKED
+    assert checked.row.flags == TIMED | CHECKED | OWN
     assert wait_of(checked) == 1.0
 
 
