@@ -14,6 +14,8 @@ PERMANENT: Final = frozenset({301, 308})
 SHARED_BY: Final = 3
 #: Targets that are remembered.
 _MOST_TARGETS: Final = 20_000
+#: Paths of home pages, by their names; where one of these leads to another it has moved.
+_HOME: Final = re.compile(r"/?(?:(?:index|home|default|main)(?:\.\w+)?/?)?", re.IGNORECASE)
 _LOGIN: Final = re.compile(r"(?:^|/)(?:log[-_]?(?:in|on|out)|sign[-_]?(?:in|up)|auth|oauth2?|sso)(?:[/.]|$)", re.IGNORECASE)
 
 
@@ -24,9 +26,11 @@ def is_sent_home(asked: str, found: str) -> bool:
     --------
     >>> is_sent_home("http://h/advert/7", "http://h/"), is_sent_home("http://h/", "https://h/"), is_sent_home("http://h/a", "http://h/b")
     (True, False, False)
+    >>> is_sent_home("http://h/index.html", "http://h/")
+    False
     """
     before, after = urlsplit(asked), urlsplit(found)
-    return after.path in ("", "/") and not after.query and before.path not in ("", "/")
+    return after.path in ("", "/") and not after.query and not _HOME.fullmatch(before.path)
 
 
 class Moves:

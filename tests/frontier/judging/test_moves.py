@@ -26,6 +26,8 @@ def test_only_redirects_that_are_permanent_at_every_hop_move_a_page():
     ("asked", "found", "moves_there"),
     [
         ("http://h/a", "http://h/", False),
+        ("http://h/index.html", "http://h/", True),
+        ("http://h/indexes", "http://h/", False),
         ("http://h/", "https://h/", True),
         ("http://h", "http://www.h/", True),
         ("http://h/a", "http://h/?page=a", True),
