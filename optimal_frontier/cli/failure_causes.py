@@ -28,7 +28,7 @@ _CAUSES: Final = {
     "redirects": "it was redirected too often",
     "truncated": "the answer was cut off",
     "blocked": "a page came that takes the place of many others (a block page, a soft 404)",
-    "gone": "it was gone (404, 410)",
+    "gone": "it was gone (404, 410, or sent to the home page)",
     "callback": "its callback raised an exception",
     "item": "an item pipeline raised an exception",
 }

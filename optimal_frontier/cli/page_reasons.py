@@ -27,7 +27,10 @@ def why(reading: PageReading, facts: dict[str, Any], settings: FrontierSettings)
 
 def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: FrontierSettings) -> str:
     if facts["state"] == "retired":
-        return "Retired: it was gone (404 or 410) twice in a row; a link to it, a day later, or `optimal-frontier force` brings it back."
+        return (
+            "Retired: it was gone (404, 410, or sent to the home page) twice in a row; a link to it, a day later, or `optimal-frontier "
+            "force` brings it back."
+        )
     if facts["held"]:
         return f"Held: the spider that runs no longer has all that its request needs ({facts['held']}); it comes back with that."
     if facts["lost_items"] and facts["visits"]:
@@ -178,7 +181,7 @@ def _why_failing(facts: dict[str, Any]) -> str:
     if facts["gone"]:
         if facts["host_held"]:
             return "Most pages of its host are gone (404, 410), so it is held, not retired, and asked for at growing intervals."
-        return "It was gone (404, 410) and is looked at once more before it is retired."
+        return "It was gone (404, 410, or sent to the home page) and is looked at once more before it is retired."
     return f"At its last attempt {cause_in_words(cause)}."
 
 
