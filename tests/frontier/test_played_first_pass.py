@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from played_crawl import Play, parse
 from timed_namespace import START
+
+from optimal_frontier.state.rows import HUB
 
 PINNED = {"RULES": [{"pattern": r"/pinned$", "interval": 10.0}]}
 
@@ -37,30 +41,40 @@ def test_pinned_pages_keep_their_times_in_a_first_pass(space, values):
 
 
 class _Calendar(Play):
-    """Twenty pages, and from 100 s on a month whose page links to the next one and to its days, for ever."""
+    """Pages, and from 100 s on a month whose page links to the next one and to its days, for ever; beside that a page of news."""
 
     def __init__(self, store, settings):
         super().__init__(store, settings, lambda page, at: int(at / 400.0 + page / 20.0))
         self.pages = [self.add_page(f"h/{page}") for page in range(20)]
+        self.pinned = [self.add_page(f"h/{page}/pinned") for page in range(3)]
+        self.news = self.add_page("h/news")
+        self.begun = 0.0
 
     def judged(self, handout):
         name = self.names[self.numbers[handout.page]]
-        begins = name == "h/0" and self.now > START + 100.0 and len(self.names) == 20
+        if name == "h/news" and handout.row.visits:
+            for _ in range(5):
+                added = self.add_page(f"h/article/{len(self.names)}", is_link=True)
+                self._new[-1] = self.added[added] = replace(self._new[-1], found_on=handout)
+        begins = name == "h/0" and self.now > START + 100.0 and not self.begun
         if begins or (name.startswith("h/calendar/") and "-" not in name and not handout.row.visits):
             month = 0 if begins else int(name.rpartition("/")[2]) + 1
+            self.begun = self.begun or self.now
             for link in (f"h/calendar/{month}", *(f"h/calendar/{month}-{day}" for day in range(10))):
                 self.add_page(link, is_link=True)
         return super().judged(handout)
 
 
 def test_a_pass_without_an_end_leaves_turns_to_revisits(space):
-    """However few pages wait at a time: a calendar took each turn for ever, and no page was fetched again."""
-    play = _Calendar(space, parse(CRAWL_RATE=2.0, MIN_INTERVAL=1.0, RESOLVE_INTERVAL=20.0))
-    play.until(500.0)
-    first = play.visits[len(play.pages)][0]
-    # Three plans of nothing but first visits, as before, and then what is due has turns.
-    assert not any(first + 5.0 < at < first + 55.0 for page in play.pages for at in play.visits[page])
-    begun = first + 60.0
-    again = [at for visits in play.visits.values() for at in visits[1:] if at > begun]
-    assert len(again) > 0.15 * play.count(begun - START)
-    assert all(play.visits[page][-1] > begun for page in play.pages)
+    """However few pages wait at a time: a calendar took each turn for ever, and no page was fetched again but hubs and pinned ones."""
+    play = _Calendar(space, parse(CRAWL_RATE=3.0, MIN_INTERVAL=1.0, RESOLVE_INTERVAL=20.0, **PINNED))
+    play.until(700.0)
+    assert play.rows()[play.news]["flags"] & HUB
+    begun = play.begun + 160.0
+    others = [visits for number, visits in play.visits.items() if number not in (*play.pinned, play.news)]
+    again = [at for visits in others for at in visits[1:] if at > begun]
+    assert 0.15 < len(again) / play.count(begun - START) < 0.25
+    for number in play.pinned:
+        at = np.array(play.visits[number])
+        assert np.diff(at[at > begun]).max() < 13.0
+        assert np.diff(at[at > begun]).mean() == pytest.approx(10.0, abs=1.0)

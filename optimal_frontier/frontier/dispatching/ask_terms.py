@@ -17,6 +17,7 @@ from optimal_frontier.state.messages import Handout
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import BUCKET_S, NO_BELIEF, Ask, Belief, bucket_of
 from optimal_frontier.state.published import Published
+from optimal_frontier.state.rows import HUB, Row
 
 #: Seconds between two looks at how many pages wait for their first visit.
 PENDING_S: Final = 5.0
@@ -24,9 +25,9 @@ PENDING_S: Final = 5.0
 SOON_PLANS: Final = 3.0
 #: Least share of first visits beside pinned pages that are due, in a crawl that is to end.
 _CLOSING_SHARE: Final = 0.5
-#: Least share of first visits in a pass that lasts for longer than that, however few wait at a time. Where each page has a link to a new
-#: one (a calendar) it is for ever, and revisits would never have a turn; a pass that ends takes a quarter longer at most.
-_LONG_PASS_SHARE: Final = 0.8
+#: Share of revisits in a pass of first visits that lasts for longer than that, however few wait at a time. Where each page has a link to a
+#: new one (a calendar) it is for ever, and revisits would never have a turn; a pass that ends takes a quarter longer at most.
+_LONG_PASS_REVISITS: Final = 0.2
 #: Budget of a partition that has no share by the last plan, as a share of CRAWL_RATE: 0 would be no limit.
 _LEAST_SHARE: Final = 1e-9
 #: What comes in during so many exchanges is saved up where that is more than usual, and the share of the last one in how long they take.
@@ -55,9 +56,11 @@ class KnownPartition:
     forgotten: int = -1
     pending: int = 0
     next_pending: float = 0.0
-    #: Since when nothing but first visits went out, pinned pages apart; inf: others do, or none waits.
+    #: Since when nothing but first visits went out, and pages that keep their times in a pass; inf: others do, or no first visit waits.
     pass_since: float = math.inf
     is_long_pass: bool = False
+    #: Handouts that a long pass owes to revisits; 1 at most.
+    owed: float = 0.0
     next_flags: float = 0.0
     flagged: dict[bytes, bool] = field(default_factory=dict)
 
@@ -129,9 +132,12 @@ class AskTerms:
 
     def note_handouts(self, partition: int, handouts: Iterable[Handout]) -> None:
         """Remember the numbers of hosts of which something was handed out, and when pages that were seen before had a turn."""
+        known = self._partitions[partition]
         for handout in handouts:
-            if handout.row.attempts and not handout.row.is_pinned:
-                self._partitions[partition].pass_since = math.inf
+            if handout.row.attempts and not _keeps_its_times(handout.row):
+                known.pass_since = math.inf
+                known.owed -= 1.0
+            known.owed = min(1.0, known.owed + _LONG_PASS_REVISITS) if known.is_long_pass else 0.0
             if len(self._numbers) >= _MOST_HOSTS:
                 self._numbers.clear()
             self._numbers[handout.host] = partition, handout.row.host
@@ -187,7 +193,10 @@ class AskTerms:
         return 1.0 / budget if budget > 0 else 0.0
 
     def _first_visit_share(self, partition: int, budget: float) -> float:
-        """Return the share of first visits, 1 more while they come first: as long as those that wait could be finished soon."""
+        """Return the share of first visits, 1 more while they come first: as long as those that wait could be finished soon.
+
+        None while a long pass owes a turn to what is due.
+        """
         settings, known = self._settings, self._partitions[partition]
         if settings.close_after is not None:
             return 1.0 + max(settings.discovery_share, _CLOSING_SHARE)
@@ -202,6 +211,11 @@ class AskTerms:
             )
         speed = min(budget or known.published.budget, known.published.first_visit_rate)
         is_soon = speed <= 0 or known.pending <= SOON_PLANS * settings.resolve_interval * speed
-        if is_soon and known.is_long_pass:
-            return max(settings.discovery_share, _LONG_PASS_SHARE)
+        if is_soon and known.owed >= 1.0:
+            return 0.0
         return (1.0 if is_soon else 0.0) + settings.discovery_share
+
+
+def _keeps_its_times(row: Row) -> bool:
+    """Tell whether a page is fetched on time in a pass of first visits, too, as `dispatch.lua` has it: pinned, a hub, or asked for now."""
+    return row.is_pinned or bool(row.flags & HUB) or row.l == 0.0

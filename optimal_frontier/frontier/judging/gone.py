@@ -1,4 +1,4 @@
-"""404s and 410s: a page is retired at the second in a row, but not while its host answers so for most of its pages.
+"""404s, 410s and redirects home: a page is retired at the second in a row, but not while its host answers so for most of its pages.
 
 Notes
 -----

@@ -140,7 +140,7 @@ def _request(handout: Handout, visit: Visit) -> Observation:
 def _disguise(judgement: Judgement) -> str:
     """Find out by its content, or by where it comes from, that a good response is none; return its error, empty for most."""
     handout, visit, blocks = judgement.handout, judgement.visit, judgement.context.recent.blocks
-    # A page that never answered for itself may be the only way to the home page.
+    # Only a page that has answered at its own address: another may be the way in which the home page is known.
     if visit.hops and handout.row.flags & OWN and is_sent_home(str(handout.record["url"]), visit.found):
         return SENT_HOME
     found = visit.fingerprint

@@ -6,7 +6,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 #: Statuses that say "from now on"; 302, 303, 307 and <meta http-equiv="refresh"> do not.
 PERMANENT: Final = frozenset({301, 308})
@@ -14,23 +14,33 @@ PERMANENT: Final = frozenset({301, 308})
 SHARED_BY: Final = 3
 #: Targets that are remembered.
 _MOST_TARGETS: Final = 20_000
-#: Paths of home pages, by their names; where one of these leads to another it has moved.
-_HOME: Final = re.compile(r"/?(?:(?:index|home|default|main)(?:\.\w+)?/?)?", re.IGNORECASE)
+#: Paths of front pages: these may well lead to / now, and be there.
+_FRONT: Final = re.compile(r"/?(?:(?:(?:index|home|default|main)(?:\.\w+)?|[a-z]{2}(?:[-_][a-z]{2})?)/?)?", re.IGNORECASE)
 _LOGIN: Final = re.compile(r"(?:^|/)(?:log[-_]?(?:in|on|out)|sign[-_]?(?:in|up)|auth|oauth2?|sso)(?:[/.]|$)", re.IGNORECASE)
 
 
 def is_sent_home(asked: str, found: str) -> bool:
-    """Tell whether a page, which is no home page itself, was sent to one: that is what some sites answer instead of a 404.
+    """Tell whether a page that is no front page was sent to the home page of its host: that is what some sites answer instead of a 404.
+
+    Parameters
+    ----------
+    asked, found : str
+        URL of the page, and of what came; empty: its own.
 
     Examples
     --------
     >>> is_sent_home("http://h/advert/7", "http://h/"), is_sent_home("http://h/", "https://h/"), is_sent_home("http://h/a", "http://h/b")
     (True, False, False)
-    >>> is_sent_home("http://h/index.html", "http://h/")
-    False
+    >>> is_sent_home("http://h/index.html", "http://h/"), is_sent_home("http://h/blog", "http://blog.h/"), is_sent_home("http://h/a", "")
+    (False, False, False)
     """
     before, after = urlsplit(asked), urlsplit(found)
-    return after.path in ("", "/") and not after.query and not _HOME.fullmatch(before.path)
+    is_there = (before.hostname or "").removeprefix("www.") == (after.hostname or "").removeprefix("www.")
+    return bool(found) and is_there and _is_home(after) and not _FRONT.fullmatch(before.path)
+
+
+def _is_home(url: SplitResult) -> bool:
+    return url.path in ("", "/") and not url.query
 
 
 class Moves:
@@ -72,11 +82,8 @@ class Moves:
         if not reasons or asked == found or not all(reason in PERMANENT for reason in reasons):
             return "", False
         before, after = urlsplit(asked), urlsplit(found)
-        if (
-            is_sent_home(asked, found)
-            or (_LOGIN.search(after.path) and not _LOGIN.search(before.path))
-            or self._is_shared(found, before.path)
-        ):
+        is_home = _is_home(after) and before.path not in ("", "/")
+        if is_home or (_LOGIN.search(after.path) and not _LOGIN.search(before.path)) or self._is_shared(found, before.path):
             return "", True
         return found, False
 

@@ -93,7 +93,7 @@ def is_behind(namespace: Namespace, partitions: Iterable[int], now: float, resol
     """Tell whether pages wait for the downloader: one at the front of a queue might have been fetched for a while.
 
     It is not so where all pages are pinned, or at their shortest interval: such a crawl makes all fetches that there are, and
-    stands still between them. Pages under a lease are being fetched.
+    stands still between them. Pages under a lease are being fetched; those that wait for their host count.
 
     Parameters
     ----------

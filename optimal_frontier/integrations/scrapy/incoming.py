@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 AWAITED_S: Final = 30.0
 #: Requests that middlewares may make anew in place of one, for one visit: nothing else holds those back that do so for ever.
 MOST_ANEW: Final = 20
+#: Further start requests for URLs that are remembered; beyond that one may be fetched twice a run.
+_MOST_OTHERS: Final = 200_000
 
 
 def kind_of(request: Any, *, start: bool = False) -> int:
@@ -168,12 +170,18 @@ class IncomingRequests:
             return bool(meta[KIND] != TRANSIENT)
         meta[KIND] = TRANSIENT
         is_new = (identity, said) not in self._others
+        if len(self._others) >= _MOST_OTHERS:
+            self._others.clear()
         self._others.add((identity, said))
         return is_new
 
     def note_start_again(self) -> None:
-        """Note that ``start()`` is asked anew: the first request of each identity is that of the page, whatever it says by now."""
+        """Note that ``start()`` is asked anew: the first request of each identity is that of the page, whatever it says by now.
+
+        Further ones come again: they may have been lost.
+        """
         self._firsts.clear()
+        self._others.clear()
 
     def _is_refused(self, request: Any, found_on: str) -> bool:
         reason = self._allowed.refusal(request.url, found_on)

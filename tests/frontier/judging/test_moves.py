@@ -26,8 +26,6 @@ def test_only_redirects_that_are_permanent_at_every_hop_move_a_page():
     ("asked", "found", "moves_there"),
     [
         ("http://h/a", "http://h/", False),
-        ("http://h/index.html", "http://h/", True),
-        ("http://h/indexes", "http://h/", False),
         ("http://h/", "https://h/", True),
         ("http://h", "http://www.h/", True),
         ("http://h/a", "http://h/?page=a", True),
@@ -109,6 +107,20 @@ def test_a_page_that_is_sent_home_is_gone(hops):
     seen = judged(again(first), home)
     assert (seen.outcome, seen.moved, seen.bit, seen.row.gone) == ("gone", "", -1, 1)
     assert judged(again(seen), home).row.state == RETIRED
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (PAGE, ""),  # a cookie, and the same address again
+        ("http://a.example/index.php", "http://a.example/"),
+        ("http://a.example/en/", "http://a.example/"),
+        ("http://a.example/shop", "http://shop.a.example/"),
+    ],
+)
+def test_a_page_that_is_sent_to_itself_or_is_a_front_page_is_not_gone(asked, found):
+    first = judged(handed(url=asked), visit(NEW))
+    assert judged(again(first), visit(OLD, found=found, hops=[302])).outcome == "ok"
 
 
 def test_a_page_that_always_leads_home_is_none_of_those():
