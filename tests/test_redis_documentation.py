@@ -75,5 +75,5 @@ def test_every_field_of_a_plan_is_told_and_no_other():
         solved = Solved(nothing, 1.0, 0.0, nothing, nothing, 0.0, 0.0, 1.0, True, 0, by_partition={0: Sums(1, 0.0, 0.0)})
         planner.keeper.clocks[0] = NeighbourhoodClocks(Mock(), 0)
         terms = {0: Terms(0.0, Published(), planner.settings)}
-        fields = planner._fields(Plan(0.0, 0.0, 0, solved, crawl, {}, planner._ways(), terms, 0), 0, 1.0)
+        fields = planner._fields(Plan(0.0, 0.0, 0, solved, crawl, {}, planner.ways.fields, terms, 0), 0, 1.0)
         assert fields.keys() | added == told

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.planning.bounds import BoundsRevision
-from optimal_frontier.frontier.planning.budget import Budget, is_behind
+from optimal_frontier.frontier.planning.budget import Budget
 from optimal_frontier.frontier.planning.exploring import Progress
 from optimal_frontier.frontier.planning.host_groups import HostGroups, host_groups
 from optimal_frontier.frontier.planning.host_prices import host_limits
@@ -202,6 +202,7 @@ class CrawlPages:
         self._groups = self._grouped(hosts)
         group, capacity = self._groups
         self.active, self.importance, self.planned_pages = 0, 0.0, 0
+        pinned, pinned_rate = 0, 0.0
         waiting = {k: np.zeros(hosts, np.int64) for k in self.partitions}
         is_active = np.zeros(hosts, bool)
         for span in self.spans():
@@ -211,6 +212,8 @@ class CrawlPages:
             self.active += int(np.count_nonzero(active))
             self.importance += float(pages["importance"][active].sum(dtype=np.float64))
             self.planned_pages += int(np.count_nonzero(_is_planned(pages)))
+            intervals = pages["max_interval"][active & (pages["min_interval"] >= pages["max_interval"])]
+            pinned, pinned_rate = pinned + len(intervals), pinned_rate + float((1.0 / intervals.astype(np.float64)).sum())
             waits = (pages["state"] < RETIRED) & (pages["b"] == 0)
             if waits.any():
                 waiting[span.partition] += np.bincount(host[waits], minlength=hosts)
@@ -220,7 +223,10 @@ class CrawlPages:
         self.first_visit_rate = {}
         if capacity is not None:
             self.first_visit_rate = {k: float(capacity[some > 0].sum()) for k, some in waiting.items() if some.any()}
-        self.budget = budget if budget is not None else self._find_budget(previous, now)
+        if budget is None:
+            asked = pinned_rate if pinned == self.active else 0.0
+            budget = Budget.of(settings, self.counts, previous, self._opened(now), now, asked=asked)
+        self.budget = budget
         round_s = max(self.active, 1) / min(self.budget.revisits, np.inf if limit is None else float(limit[is_active].sum()) or np.inf)
         before = self.priors
         self.priors = self._fits.after(Teachers(self._patterns, self._taught), self.active, self.read_rows, round_s)
@@ -294,11 +300,6 @@ class CrawlPages:
     def settle(self, stretch: float) -> None:
         """Note the stretch of the plan that was written."""
         self._stretch = stretch
-
-    def _find_budget(self, previous: Mapping[str, str], now: float) -> Budget:
-        settings = self.settings
-        waits = settings.crawl_rate is None and is_behind(self.namespace, self.partitions, now, settings.resolve_interval)
-        return Budget.of(settings, self.counts, previous, self._opened(now), now, is_behind=waits)
 
     def _opened(self, now: float) -> float:
         try:
