@@ -8,6 +8,8 @@ from typing import Any, Final
 #: What happened, by names that no exception has.
 TRUNCATED: Final = "truncated"
 BLOCKED: Final = "blocked"
+#: The page had answered for itself, and the site sends whoever asks for it to its home page now.
+SENT_HOME: Final = "sent home"
 ROBOTS: Final = "RobotsDenied"
 #: Somebody in the way of the request does not want it: Scrapy's own exception for that.
 REFUSED: Final = "IgnoreRequest"
@@ -36,13 +38,11 @@ CAUSES: Final = (
     "item",
 )
 
-#: The page had answered for itself, and the site sends whoever asks for it to its home page now.
-SENT_HOME: Final = "sent home"
 #: The last two: the visit was good, and its callback or an item pipeline raised.
 CALLBACK: Final = "callback"
 ITEM: Final = "item"
 
-#: Statuses that say "not there any more".
+#: Statuses, and what else says "not there any more".
 GONE: Final = frozenset({"404", "410", SENT_HOME})
 #: Endings that say "not allowed": asked again more than half an hour later.
 _REFUSED: Final = frozenset({REFUSED, ROBOTS})
