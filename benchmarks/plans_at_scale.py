@@ -99,10 +99,10 @@ class MadePages(Namespace):
             return len(arguments[1]) // WRITTEN.itemsize
         if script == "publish_plan":
             self.plan = {"number": str(int(self.plan.get("number", 0)) + 1)} | dict(
-                zip(arguments[5::2], map(str, arguments[6::2]), strict=True)
+                zip(arguments[6::2], map(str, arguments[7::2]), strict=True)
             )
             self.log_price = float(arguments[2]) if arguments[2] else self.log_price
-            self.values |= {"priors": arguments[3], "prices": arguments[4]}
+            self.values |= {"priors": arguments[3], "prices": arguments[4], "youth": arguments[5]}
         return 1
 
     def _answer(self, name: str, key: str = "", *rest: Any) -> Any:

@@ -182,6 +182,6 @@ class JudgedCrawl:
         extra = np.array(list(dict(prices).items()), PRICES).tobytes()
         for k in range(self.namespace.partitions):
             fence = self.namespace.run([Call(k, "take_planner_lock", ["test", 60_000])])[0]
-            call = Call(k, "publish_plan", [fence, repr(0.001), repr(log_price), taught, extra, *texts])
+            call = Call(k, "publish_plan", [fence, repr(0.001), repr(log_price), taught, extra, b"", *texts])
             assert self.namespace.run([call])[0] > 0
             self.namespace.run([Call(k, "take_planner_lock", ["test", 0])])

@@ -167,7 +167,7 @@ class TimedNamespace(Namespace):
         return int(self.call("take_planner_lock", "planner", 10_000_000, k=k))
 
     def publish(self, fence: int, log_price: str = "", step: float = 0.001, priors: bytes = b"", prices: bytes = b"", k: int = 0) -> int:
-        return int(self.call("publish_plan", fence, repr(step), log_price, priors, prices, "time", "1.5", k=k))
+        return int(self.call("publish_plan", fence, repr(step), log_price, priors, prices, b"", "time", "1.5", k=k))
 
     def write_plan(self, fence: int, *rows: tuple[bytes, float, tuple[float, float, float, float]], k: int = 0) -> int:
         return int(self.call("write_plan", fence, b"".join(page + pack_numbers(b, numbers) for page, b, numbers in rows), k=k))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from optimal_frontier.frontier.dispatching.moving import MOST_ALIASES
+from optimal_frontier.frontier.planning.youth import MOST_PATTERNS
 from optimal_frontier.state.clocks import GROUP_BYTES, group_keys, store_calls
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import Memory
@@ -30,6 +31,7 @@ from optimal_frontier.state.partition import (
     starts_calls,
     turns_calls,
 )
+from optimal_frontier.state.published import YOUTH
 from optimal_frontier.state.records import pack_record
 from optimal_frontier.state.rows import RETIRED, Row, pack_numbers, pack_tail
 from optimal_frontier.state.source_lessons import NUMBERS, Lesson
@@ -193,9 +195,8 @@ class LargestCalls:
 
     def _publish(self) -> Call:
         fields = [word for i in range(50) for word in (f"field_{i}", repr(self.rng.random()))]
-        return Call(
-            0, "publish_plan", [self._fence, "0.001", "0.5", self.rng.randbytes(16 * PATTERNS), self.rng.randbytes(8 * LIMITED), *fields]
-        )
+        tables = [self.rng.randbytes(16 * PATTERNS), self.rng.randbytes(8 * LIMITED), self.rng.randbytes(YOUTH.itemsize * MOST_PATTERNS)]
+        return Call(0, "publish_plan", [self._fence, "0.001", "0.5", *tables, *fields])
 
     def _renew(self) -> Call:
         return renew_call(0, [(one.page, one.token, renewed(one.token, 15.0)) for one in self.handed()])

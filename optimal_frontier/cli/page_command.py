@@ -79,6 +79,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("model", _model_line(answer["model"])),
         ("habits", _habits(answer["habits"])),
         ("siblings", _sibling_line(answer["siblings"])),
+        *([("young", _young_line(answer["young"]))] if answer["young"] else []),
         *([("clock", clock_line(answer["clock"]))] if answer["clock"] else []),
         *([("hub", _hub_line(answer["hub"]))] if answer["hub"] else []),
         *([("template", template_line(answer["template_changes"]))] if answer["template_changes"] else []),
@@ -146,6 +147,13 @@ def _model_line(model: Mapping[str, Any]) -> str:
         return f"Poisson, though its changes come in bursts ({test})"
     few = "" if model["has_enough_bits"] else "; its bits tell too little so far"
     return f"Poisson: its bits do not speak against it ({test}{few})"
+
+
+def _young_line(young: Mapping[str, Any]) -> str:
+    line = f"appeared {duration(young['seconds_ago'])} ago"
+    if young["change_rate"] is None:
+        return f"{line}; its pattern is not known to change more often at first"
+    return f"{line}; its pattern changes at {per_second(young['change_rate'])} until {duration(young['until_seconds'])} old"
 
 
 def _sibling_line(facts: Mapping[str, Any] | None) -> str:

@@ -31,6 +31,7 @@ from optimal_frontier.frontier.judging.waits import (
     discovery_of,
     interval_of,
     is_given_up,
+    shortest_wait,
 )
 from optimal_frontier.optimization.objectives import marginal_values
 from optimal_frontier.scheduling.exploration import NEVER_S
@@ -42,7 +43,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.reading import PageReading
 from optimal_frontier.state.records import needs_of
-from optimal_frontier.state.rows import ACTIVE, DONE, HELD, HUB, RETIRED, SIGNALLED, STATE_NAMES, Row
+from optimal_frontier.state.rows import ACTIVE, APPEARED, CHECKED, DONE, HELD, HUB, RETIRED, SIGNALLED, STATE_NAMES, Row
 from optimal_frontier.state.source_lessons import NOTHING_KNOWN
 
 #: Probability inside the interval of the change rate.
@@ -114,6 +115,7 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
         **estimate,
         "model": _model(row, reading, timed, terms),
         "siblings": _siblings(reading),
+        "young": _young(reading),
         "clock": clock_facts(reading, settings),
         "hub": _hub(reading, settings),
         "noise": noise_facts(noise_of_memory(reading.memory)),
@@ -335,6 +337,20 @@ def _siblings(reading: PageReading) -> dict[str, Any] | None:
         "shape": taught[0] if taught else None,
         "time": taught[1] if taught else None,
         "change_rate": RatePosterior(*taught).median if taught else None,
+    }
+
+
+def _young(reading: PageReading) -> dict[str, Any] | None:
+    """Return how old a young page is, and how often its kind changes while it is; None of all others."""
+    row, birth = reading.row, reading.memory.birth
+    if birth is None or not row.flags & APPEARED:
+        return None
+    youth = reading.published.youth.get(row.pattern)
+    return {
+        "seconds_ago": reading.now - birth.at,
+        "change_rate": youth.rate if youth else None,
+        "until_seconds": youth.until if youth else None,
+        "is_early": bool(row.flags & CHECKED and row.l > shortest_wait(row)),
     }
 
 

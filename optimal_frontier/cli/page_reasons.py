@@ -47,13 +47,26 @@ def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: Frontie
     if facts["model"]["name"] == "quasi-deterministic":
         return _why_timed(facts)
     said = [_why_rate(reading, facts, settings), why_clock(facts["clock"])]
-    if reading.row.flags & CHECKED:
+    young = facts["young"]
+    if young is not None and young["is_early"]:
+        said.append(_why_young(young))
+    elif reading.row.flags & CHECKED:
         said.append("It is looked at again soon, to check what its last visit showed.")
     elif reading.row.flags & SIGNALLED:
         said.append(_why_signalled(facts))
     if facts["model"]["is_bursty"]:
         said.append("Its changes come in bursts; the Poisson model makes a mean of them.")
     return " ".join(filter(None, said))
+
+
+def _why_young(young: dict[str, Any]) -> str:
+    """Say why a page that has just appeared is looked at early."""
+    if young["change_rate"] is None:
+        return (
+            "It has just appeared, and is looked at early, as one in eight are: to learn how often such pages change while they are young."
+        )
+    each, until = duration(1.0 / young["change_rate"]), duration(young["until_seconds"])
+    return f"It is young: pages of its pattern change every {each} until they are {until} old, so it is looked at before its interval says."
 
 
 def _why_signalled(facts: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ _OVERDUE = 3.0
 #: Share of the budget from which on what cannot be used is said.
 _NOTABLE = 0.01
 #: What a plan publishes of clocks of neighbourhoods.
-_CLOCKS = ("groups", "clocks_open", "rhythms_open")
+_CLOCKS = ("groups", "clocks_open", "rhythms_open", "young_patterns")
 #: What it publishes of each partition; all else is of the crawl.
 _OF_PARTITIONS = ("pages", "planned_rate", "budget", "revisit_budget", *_CLOCKS)
 
@@ -209,11 +209,14 @@ def _neighbourhoods(counts: dict[str, int]) -> str:
 
     Examples
     --------
-    >>> _neighbourhoods({"groups": 12, "clocks_open": 1, "rhythms_open": 0})
-    '12 groups of pages; 1 host on their clocks, 0 by the hour of the day'
+    >>> _neighbourhoods({"groups": 12, "clocks_open": 1, "rhythms_open": 0, "young_patterns": 2})
+    '12 groups of pages; 1 host on their clocks, 0 by the hour of the day; 2 patterns change more often while pages are young'
     """
     hosts = f"{number(counts['clocks_open'])} host{'' if counts['clocks_open'] == 1 else 's'}"
-    return f"{number(counts['groups'])} groups of pages; {hosts} on their clocks, {number(counts['rhythms_open'])} by the hour of the day"
+    line = f"{number(counts['groups'])} groups of pages; {hosts} on their clocks, {number(counts['rhythms_open'])} by the hour of the day"
+    if not (young := counts["young_patterns"]):
+        return line
+    return f"{line}; {number(young)} pattern{' changes' if young == 1 else 's change'} more often while pages are young"
 
 
 def _given_up(answer: dict[str, Any]) -> str:

@@ -431,7 +431,7 @@ def _shared(told: dict[int, Line], partitions: int, k: int) -> Line:
     for name in ("budget", "revisit_budget", "planned_rate"):
         if name in plan:
             plan[name] = repr(sum(float(line["plan"].get(name, 0.0)) for line in lines) / partitions)
-    for name in ("pages", "groups", "clocks_open", "rhythms_open"):
+    for name in ("pages", "groups", "clocks_open", "rhythms_open", "young_patterns"):
         if name in plan:
             plan[name] = str(sum(int(line["plan"].get(name, 0)) for line in lines) if k == 0 else 0)
     if "share" in plan:

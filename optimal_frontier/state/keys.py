@@ -103,6 +103,14 @@ KEYS: Final = (
     Key("plan", "hash", "the last plan, as text", "fixed", "publish_plan"),
     Key("plans", "stream", "the same of the last plans", "100", "publish_plan"),
     Key("priors", "string", "of each pattern that taught: pattern (u4), shape, time (s; f4), siblings (u4)", "patterns", "publish_plan"),
+    Key(
+        "youth",
+        "string",
+        "of each pattern of which pages appeared: what their first looks saw, and how often they change while they are young "
+        "(state/published.py); only with NEIGHBOURHOODS",
+        "2,000 patterns",
+        "publish_plan",
+    ),
     Key("prices", "string", "of each host at its limit: H (u4), what it adds to the log price (f4)", "hosts", "publish_plan"),
     Key(
         "fence",

@@ -89,6 +89,13 @@ class Yielded(NamedTuple):
     at: float
 
 
+class Birth(NamedTuple):
+    """When a page was first visited, and when it was first looked at again (0: not yet); seconds since the epoch."""
+
+    at: float
+    looked: float = 0.0
+
+
 class Memory(NamedTuple):
     """What is remembered of a page between two fetches.
 
@@ -126,6 +133,8 @@ class Memory(NamedTuple):
         There from the visit at which its callback or an item pipeline raised until one at which neither does.
     yielded : Yielded or None
         Of a hub: the new pages that were found on it.
+    birth : Birth or None
+        Of a page that appeared, see `judging.young`.
     """
 
     etag: bytes = b""
@@ -145,6 +154,7 @@ class Memory(NamedTuple):
     aliases: tuple[bytes, ...] = ()
     lost: Lost | None = None
     yielded: Yielded | None = None
+    birth: Birth | None = None
 
     @classmethod
     def unpack(cls, raw: bytes | None) -> Memory:
@@ -210,6 +220,7 @@ _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "aliases": tuple,
     "lost": Lost._make,
     "yielded": Yielded._make,
+    "birth": Birth._make,
 }
 NOTHING_REMEMBERED: Final = Memory()
 
@@ -231,6 +242,7 @@ _RIGHT: Final[dict[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("etag", "last_modified", "noise"), _is_bytes),
     **dict.fromkeys(("size", "misses", "unchecked", "lies", "timetable"), _is_count),
     "unseen": _is_number,
+    "birth": lambda value: value is None or all(map(_is_number, value)),
     "check": lambda value: isinstance(value, bool),
     "entries": lambda value: isinstance(value, bytes) and len(value) % 8 == 0,
     # A resolution may be infinite: the word is noted, and no sample.

@@ -6,16 +6,35 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optimal_frontier.scheduling.exploration import Exploring
+from optimal_frontier.scheduling.young_pages import Youth
 
 #: Priors by pattern: hash of the pattern, shape and time (s) of the Gamma prior, pages that taught it.
 PRIORS: Final = np.dtype([("pattern", "<u4"), ("shape", "<f4"), ("time", "<f4"), ("siblings", "<u4")])
 #: What a host at its limit adds to the log price.
 PRICES: Final = np.dtype([("host", "<u4"), ("extra", "<f4")])
+#: Ages by which first looks are counted, see `estimation.first_looks.age_bins`: the last one has all above 97 days.
+AGES: Final = 24
+#: Youth by pattern: hash of the pattern, change rate while its pages are young (1/s; 0: no other than later), until which age (s); first
+#: looks by age and those that saw a change; pages that changed in the first of two equal times alone, and in the second alone.
+YOUTH: Final = np.dtype(
+    [
+        ("pattern", "<u4"),
+        ("rate", "<f4"),
+        ("until", "<f4"),
+        ("looks", "<u2", AGES),
+        ("changed", "<u2", AGES),
+        ("ceased", "<u2"),
+        ("begun", "<u2"),
+    ]
+)
+#: Keys of the tables that are published beside the fields, in the order of the arguments of `Published.parse`.
+TABLES: Final = ("priors", "prices", "youth")
 #: Fields of the last plan that are texts.
 _TEXTS: Final = frozenset({"policy", "objective", "exploration", "discovery", "bounds", "explores", "planner"})
 #: Those that are whole numbers; the number of the plan and times. All others are numbers, and infinite where there is no limit.
@@ -36,6 +55,7 @@ _COUNTS: Final = frozenset(
         "groups",
         "clocks_open",
         "rhythms_open",
+        "young_patterns",
     }
 )
 _TIMES: Final = frozenset({"number", "time", "first_time", "measured_at", "prior_time"})
@@ -77,6 +97,8 @@ class Published:
         Log price by which pages are given up while that of now is not lower, see `price_law.lasting_log_price`; inf where it is not known.
     left : float
         Log price that the plan left the partition to dispatch by; -inf where it is not known.
+    youth : mapping of int to Youth
+        By pattern, where pages change more often while they are young.
     """
 
     number: int = 0
@@ -94,9 +116,10 @@ class Published:
     fields: Mapping[str, str] = field(default_factory=dict)
     lasting: float = math.inf
     left: float = -math.inf
+    youth: Mapping[int, Youth] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, fields: Mapping[str, str], priors: bytes | None, prices: bytes | None) -> Published:
+    def parse(cls, fields: Mapping[str, str], priors: bytes | None, prices: bytes | None, youth: bytes | None = None) -> Published:
         """Read what is stored; what cannot be read counts as not there."""
         fields = sound_fields(fields)
         taught = np.frombuffer(priors or b"", PRIORS) if len(priors or b"") % PRIORS.itemsize == 0 else np.zeros(0, PRIORS)
@@ -120,6 +143,7 @@ class Published:
             # Where it was damaged: no wait can be made of a price of nothing.
             max(-1000.0, _float(fields, "lasting_log_price", math.inf)),
             _float(fields, "left_log_price", -math.inf),
+            {p: Youth(rate, until) for p, rate, until in sound_youth(youth)[["pattern", "rate", "until"]].tolist() if rate > 0.0},
         )
 
     @cached_property
@@ -148,6 +172,14 @@ class Published:
         if taught is not None:
             return taught
         return (1.0, self.prior_time) if self.prior_time > 0 else None
+
+
+def sound_youth(stored: bytes | None) -> NDArray[Any]:
+    """Return the table of youth that is stored, an array of `YOUTH` in the order of patterns, without what cannot be read."""
+    told = np.frombuffer(stored or b"", YOUTH) if len(stored or b"") % YOUTH.itemsize == 0 else np.zeros(0, YOUTH)
+    numbers = [np.isfinite(told[name]) & (told[name] >= 0.0) for name in ("rate", "until")]
+    told = told[numbers[0] & numbers[1]]
+    return np.asarray(told[np.unique(told["pattern"], return_index=True)[1]])
 
 
 def sound_fields(fields: Mapping[str, str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from optimal_frontier.state.layouts import HostTurns, PartitionState
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.published import PRIORS, Published
+from optimal_frontier.state.published import PRIORS, TABLES, Published
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import HEAD_BYTES, TAIL_BYTES, Row, host_bytes, split_tail
 from optimal_frontier.state.scanning import host_number, scan_hash
@@ -227,10 +227,8 @@ def read_now(namespace: Namespace, partition: int = 0) -> float:
 
 def read_published(namespace: Namespace, partition: int) -> tuple[Published, float]:
     """Return the last plan of a partition, and the log price of a visit now: the plan's before the first request."""
-    d, priors, prices = namespace.command(
-        "MGET", *(namespace.key(name, partition) for name in ("d", "priors", "prices")), partition=partition
-    )
-    published = Published.parse(namespace.hash("plan", partition), priors, prices)
+    d, *packed = namespace.command("MGET", *(namespace.key(name, partition) for name in ("d", *TABLES)), partition=partition)
+    published = Published.parse(namespace.hash("plan", partition), *packed)
     state = PartitionState.stored(d)
     return published, published.log_price if state is None else state.log_price
 

@@ -34,6 +34,8 @@ HUB: Final = 16
 HELD: Final = 32
 #: Its last good answer came from its own address, not from one that it was sent to.
 OWN: Final = 64
+#: It was found on a page that had been visited before, so it has appeared since; until it is no longer young.
+APPEARED: Final = 128
 
 #: Longest bound on a time in a row, seconds; stands for "never".
 FAR_S: Final = 3e38
@@ -50,7 +52,11 @@ MOST_IN_A_ROW: Final = 255
 FIELDS: Final = (
     ("host", "I", "number of its host, see `hosts`"),
     ("state", "B", "1 active, 2 once, 3 transient, 4 retired, 5 done"),
-    ("flags", "B", "1 unconditional, 2 signalled, 4 checked, 8 update times, 16 yields new pages, 32 no callback, 64 answers itself"),
+    (
+        "flags",
+        "B",
+        "1 unconditional, 2 signalled, 4 checked, 8 update times, 16 yields new pages, 32 no callback, 64 answers itself, 128 is new",
+    ),
     ("b", "d", "when the visit was that the numbers are about, microseconds since the epoch; 0: none yet"),
     ("a", "f", "wait at log price 0, to first order, seconds after b"),
     ("s", "f", "seconds by which the wait grows with the log price"),

@@ -13,13 +13,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from optimal_frontier.state.memory import Birth
 from optimal_frontier.state.messages import PAGE_BYTES, Observation
-from optimal_frontier.state.rows import ACTIVE, SIGNALLED, UNCONDITIONAL
+from optimal_frontier.state.rows import ACTIVE, SIGNALLED, UNCONDITIONAL, Row
 
 #: Bits of `VISIT.flags`: the page had changed; nothing but its own deadline chose when it was visited; it is active, and did not fail.
 CHANGED: Final = 1
 SAMPLED: Final = 2
 WELL: Final = 4
+#: Of a page that appeared: its first look; the one that makes it twice as old as it was then, where it changed in the first half of its
+#: life and not in the second, or in the second alone. See `judging.young`.
+FIRST_LOOK: Final = 8
+CEASED: Final = 16
+BEGUN: Final = 32
+#: Bits that a row keeps.
+KEPT_BITS: Final = 32
 #: Entries that the stream keeps, about.
 KEPT_ENTRIES: Final = 4000
 #: A visit, as Redis keeps it: number of its lease in the call, page, the last good visit before and this one (us since the epoch), shape
@@ -52,7 +60,8 @@ def pack_visits(observations: Sequence[Observation]) -> bytes:
             row.pattern,
             seen.bit * CHANGED
             + (SAMPLED if before.l > 0 and not before.flags & (SIGNALLED | UNCONDITIONAL) else 0)
-            + (WELL if row.state == ACTIVE and not row.failures else 0),
+            + (WELL if row.state == ACTIVE and not row.failures else 0)
+            + (0 if (birth := seen.handout.memory.birth) is None else _look(birth, before, row, seen.bit)),
             row.a,
             row.s,
             row.e,
@@ -64,6 +73,18 @@ def pack_visits(observations: Sequence[Observation]) -> bytes:
         for lease, seen in enumerate(observations, 1)
         if seen.bit >= 0
     )
+
+
+def _look(birth: Birth, before: Row, row: Row, bit: int) -> int:
+    """Return what a visit says of the youth of a page that appeared, as flags."""
+    if before.visits == 1:
+        return FIRST_LOOK
+    ages = before.b / 1e6 - before.unseen - birth.at, row.b / 1e6 - birth.at
+    told = before.observations
+    if not (birth.looked and ages[0] < 2.0 * (birth.looked - birth.at) <= ages[1] and told == before.visits - 1 <= KEPT_BITS):
+        return 0
+    first, later = before.bits >> told - 1 & 1, bit or before.bits & (1 << told - 1) - 1
+    return 0 if bool(first) == bool(later) else CEASED if first else BEGUN
 
 
 def sound_visits(packed: Sequence[bytes], now: float) -> NDArray[Any]:

@@ -23,7 +23,7 @@ NAN = struct.pack("<d", float("nan"))
 READING = (["status"], ["check"], ["export", "-"], ["pages"], ["page", HOT], ["noise", "a.example"], ["whatif"], ["changes"])
 ALL = (*READING, ["plan", "--once"], ["importance", "2", HOT], ["import", "list.csv"])
 PLAN = ("time", "first_time", "measured_at", "prior_time", "fetched", "measured_fetches", "exploration_bits", "exploration_rounds")
-SHOWN = ("exploration_held", "given_up", "hosts_at_limit", "hubs", "groups", "clocks_open", "rhythms_open")
+SHOWN = ("exploration_held", "given_up", "hosts_at_limit", "hubs", "groups", "clocks_open", "rhythms_open", "young_patterns")
 
 #: What is damaged, as a command of Redis (@ marks a key, HOT and HOST stand for what they are in the crawl), and those that read it.
 DAMAGES = [

@@ -108,6 +108,8 @@ SHARED: Mapping[str, list[Any]] = {
     "the plan": ["HSET", "@plan", "number", "nan", "share", "inf", "time", "noon", "log_price", "x", "budget", "-5"],
     "priors": ["SET", "@priors", b"\xff" * 17],
     "prices": ["SET", "@prices", b"\xff" * 8],
+    "youth": ["SET", "@youth", b"\xff" * 112],
+    "youth that is cut": ["SET", "@youth", b"\x01" * 17],
     "a number of a host": ["HSET", "@hosts", "damaged.example", "x"],
     "a host in the queue of hosts": ["ZADD", "@f", "-1", "no host"],
     "a member of the queue": ["ZADD", "@q", "2", "no page"],

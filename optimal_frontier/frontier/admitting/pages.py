@@ -14,7 +14,7 @@ from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.messages import PAGE_BYTES, Announcement, Handout, Move, NewPage, Observation, page_of
 from optimal_frontier.state.records import pack_record
-from optimal_frontier.state.rows import ACTIVE, FAR_S, LEAST_IMPORTANCE, MOST_IMPORTANCE, ONCE, TIMED, TRANSIENT, Row
+from optimal_frontier.state.rows import ACTIVE, APPEARED, FAR_S, LEAST_IMPORTANCE, MOST_IMPORTANCE, ONCE, TIMED, TRANSIENT, Row
 
 __all__ = ["directory_number", "host_of", "move_of", "moved_record", "names_of", "new_page", "pattern_number"]
 
@@ -164,7 +164,7 @@ def new_page(
     shortest, longest = settings.interval_bounds(rule)
     row = Row(
         state=kind,
-        flags=0 if rule.update_times is None else TIMED,
+        flags=(0 if rule.update_times is None else TIMED) | (0 if found_on is None else APPEARED),
         importance=importance_of(stated, rule),
         min_interval=min(shortest, FAR_S),
         max_interval=min(longest, FAR_S),

@@ -50,7 +50,7 @@ from optimal_frontier.state.partition import (
     renew_call,
     renewed,
 )
-from optimal_frontier.state.published import Published
+from optimal_frontier.state.published import TABLES, Published
 from optimal_frontier.state.rows import TRANSIENT
 
 __all__ = ["Dispatcher", "Ended", "Exchange", "Lease", "Moving", "Outcome", "SlotRoom", "Start", "Turn"]
@@ -486,11 +486,9 @@ class Dispatcher:
         known, name = self._partitions[partition], self.namespace.key
         if known.plan <= known.published.number:
             return
-        flat, priors, prices = self.namespace.commands(
-            [["HGETALL", name("plan", partition)], ["GET", name("priors", partition)], ["GET", name("prices", partition)]],
-            partition=partition,
-        )
-        published = Published.parse(texts(flat), priors, prices)
+        tables = [["GET", name(table, partition)] for table in TABLES]
+        flat, *packed = self.namespace.commands([["HGETALL", name("plan", partition)], *tables], partition=partition)
+        published = Published.parse(texts(flat), *packed)
         # A damaged number of the plan is no reason to read it again and again.
         known.published = published if published.number >= known.plan else replace(published, number=known.plan)
 

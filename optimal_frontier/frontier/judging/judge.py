@@ -26,8 +26,22 @@ from optimal_frontier.frontier.judging.noise import after_template_change, notic
 from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED, SENT_HOME, TRUNCATED, cause_of, counters_of, outcome_of
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of, interval_of_judged
+from optimal_frontier.frontier.judging.young import birth_after, lived
 from optimal_frontier.state.messages import DROP, RELEASE, REST, Change, Handout, Observation
-from optimal_frontier.state.rows import ACTIVE, DONE, HELD, HUB, MOST_FAILED, MOST_IN_A_ROW, ONCE, OWN, RETIRED, TRANSIENT, UNCONDITIONAL
+from optimal_frontier.state.rows import (
+    ACTIVE,
+    APPEARED,
+    DONE,
+    HELD,
+    HUB,
+    MOST_FAILED,
+    MOST_IN_A_ROW,
+    ONCE,
+    OWN,
+    RETIRED,
+    TRANSIENT,
+    UNCONDITIONAL,
+)
 
 __all__ = ["NOTHING_KNOWN", "Context", "conditions_of", "judge", "told"]
 
@@ -208,6 +222,11 @@ def _seen(judgement: Judgement) -> None:
         return
     fields["flags"] = fields["flags"] & ~(UNCONDITIONAL | OWN) | (0 if visit.found else OWN)
     callback_errors.settle(judgement)
+    if row.flags & APPEARED:
+        birth = birth_after(row, judgement.handout.memory.birth, judgement.at, judgement.context.published)
+        judgement.remembered["birth"] = birth
+        if birth is None:
+            fields["flags"] &= ~APPEARED
     if found is None or visit.source == "unreadable":
         return
     if found.digest is None:
@@ -294,6 +313,7 @@ def _learn(judgement: Judgement) -> None:
     notes: list[Note] = []
     prior = judgement.context.published.prior_of(row.pattern)
     if bit >= 0 and interval > 0:
+        interval = lived(row, handout.memory.birth, judgement.at, interval, judgement.context.published)
         unseen = validators.unseen_s(handout, bit, interval)
         heard, recall = judgement.hear(prior)
         if recall is None:

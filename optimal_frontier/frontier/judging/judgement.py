@@ -16,6 +16,7 @@ from optimal_frontier.frontier.judging.source_worths import LESSONS_EVERY
 from optimal_frontier.frontier.judging.update_times import Republished, numbers_of_timed, republished
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbers_of, pinned_lateness, second_look_of
+from optimal_frontier.frontier.judging.young import look_of
 from optimal_frontier.scheduling.numbers import Numbers, fixed
 from optimal_frontier.settings import FrontierSettings, PageRule
 from optimal_frontier.state.host_words import HostWords
@@ -24,6 +25,7 @@ from optimal_frontier.state.messages import KEEP, REST, Change, Handout, Observa
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.rows import (
     ACTIVE,
+    APPEARED,
     CHECKED,
     DONE,
     FAR_S,
@@ -37,7 +39,7 @@ from optimal_frontier.state.rows import (
 )
 
 #: Flags that outlive a visit.
-_KEPT: Final = UNCONDITIONAL | HUB | OWN
+_KEPT: Final = UNCONDITIONAL | HUB | OWN | APPEARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +230,10 @@ class Judgement:
         terms = Terms(self.handout.log_price, self.context.published, self.context.settings)
         heard = self._heard(row)
         numbers = self._numbers(row, terms, heard)
+        if row.flags & APPEARED and self.outcome == "ok":
+            wait = look_of(row, self.handout.page, self.remembered.get("birth"), terms, numbers)
+            if wait < math.inf:
+                return _with_numbers(row, fixed(wait), row.flags | CHECKED)
         if numbers.a == math.inf and self.bit >= 0:
             # Before it is given up.
             wait = second_look_of(row, terms, self.interval)

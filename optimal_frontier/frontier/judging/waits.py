@@ -127,12 +127,18 @@ def second_look_of(row: Row, terms: Terms, interval: float) -> float:
     inf for pages that are not given up, and for those of which such a look says nothing: see `exploration.second_look`.
     """
     published, rate = terms.published, change_rate_of(row, terms.published)
-    is_free = row.failures == 0 and row.flags & _APART == 0 and not row.is_pinned
-    if not is_free or published.number == 0 or rate is None or terms.settings.objective != "freshness":
+    if rate is None or not goes_by_worth(row, terms):
         return math.inf
     exploring = published.exploring
     log_price = published.lasting_price_at(row.host, terms.log_price)
     return max(exploring.second_look(log_price, row.importance, rate, interval), row.min_interval)
+
+
+def goes_by_worth(row: Row, terms: Terms) -> bool:
+    """Tell whether a page that was just visited may be looked at before its numbers say, where the freshness is worth the price."""
+    is_free = row.state == ACTIVE and row.failures == 0 and row.flags & _APART == 0 and not row.is_pinned
+    published = terms.published
+    return is_free and published.number > 0 and terms.settings.objective == "freshness" and not published.exploring.is_even
 
 
 def priced_numbers(

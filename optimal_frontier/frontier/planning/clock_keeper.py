@@ -23,6 +23,7 @@ from optimal_frontier.frontier.judging.waits import Terms, goes_by_price
 from optimal_frontier.frontier.planning.crawl_pages import BLOCK, CrawlPages
 from optimal_frontier.frontier.planning.neighbourhood_clocks import NeighbourhoodClocks
 from optimal_frontier.frontier.planning.rewriting import GOES_BY, Moved, shifted_pages
+from optimal_frontier.frontier.planning.youth import FirstLooks
 from optimal_frontier.scheduling.clocked import SPREAD_ROUNDS
 from optimal_frontier.state.clocks import VisitsRead
 from optimal_frontier.state.namespace import Namespace
@@ -62,6 +63,8 @@ class ClockKeeper:
     ----------
     clocks : dict of int to NeighbourhoodClocks
         By partition.
+    looks : dict of int to FirstLooks
+        At pages that appeared, by partition.
     terms : dict of int to Terms
         By partition, of the last plan, at the price of the last look.
     """
@@ -70,6 +73,7 @@ class ClockKeeper:
         self.namespace = namespace
         self.crawl = crawl
         self.clocks: dict[int, NeighbourhoodClocks] = {}
+        self.looks: dict[int, FirstLooks] = {}
         self.terms: dict[int, Terms] = {}
         self._looks = 0
         # Looks in a row that found no visit.
@@ -94,6 +98,7 @@ class ClockKeeper:
             stored = NeighbourhoodClocks(self.namespace, k)
             stored.load(priors.default_time)
             self.clocks[k] = stored
+            self.looks[k] = FirstLooks(self.namespace.command("GET", self.namespace.key("youth", k), partition=k))
         self.clocks[k].count(pages, self.crawl.tables[k].turnover)
         return self._read(k, now)
 
@@ -109,6 +114,7 @@ class ClockKeeper:
         read = self.clocks[k].learn(priors, priors.default_time, now)
         # A plan reads only a part of a large table.
         self.crawl.tables[k].note(read.visits, read.log_price)
+        self.looks[k].count(read.visits)
         self._unlooked[k] = self._unlooked.get(k, 0) + len(read.visits)
         if len(read.visits):
             self._quiet = 0
@@ -171,7 +177,7 @@ class ClockKeeper:
 
     def fields(self, k: int) -> dict[str, Any]:
         """Return what a plan publishes of a partition."""
-        return self.clocks[k].fields()
+        return self.clocks[k].fields() | {"young_patterns": self.looks[k].believed if k in self.looks else 0}
 
 
 def forget_clocks(namespace: Namespace, each: Callable[[], None] = lambda: None) -> None:

@@ -388,6 +388,7 @@ class Planner:
         for k in live:
             sums = solved.by_partition[k]
             step = price_step(sums.pages, sums.response)
+            youth = b"" if self.keeper is None else self.keeper.looks[k].packed(crawl.priors)
             fields = self._fields(plan, k, shares[k])
             log_price = log_prices[k]
             arguments: list[Any] = [
@@ -396,6 +397,7 @@ class Planner:
                 "" if log_price is None else repr(log_price),
                 crawl.priors.packed(),
                 packed_prices(crawl.of_partition(k, solved.extra)),
+                youth,
                 *(value for pair in fields.items() for value in pair),
             ]
             if self.namespace.run([Call(k, "publish_plan", arguments)])[0] < 0:

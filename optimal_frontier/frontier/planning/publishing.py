@@ -19,7 +19,7 @@ from optimal_frontier.scheduling.planning import LOAD
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.published import Published
+from optimal_frontier.state.published import TABLES, Published
 
 logger = logging.getLogger(__name__)
 
@@ -51,10 +51,8 @@ class LivePrice:
     def read(cls, namespace: Namespace, partition: int) -> LivePrice:
         """Read it from a partition."""
         key = namespace.key
-        kept, priors, prices = namespace.commands(
-            [["GET", key("d", partition)], ["GET", key("priors", partition)], ["GET", key("prices", partition)]], partition=partition
-        )
-        published = Published.parse(namespace.hash("plan", partition), priors, prices)
+        kept, *packed = namespace.commands([["GET", key(name, partition)] for name in ("d", *TABLES)], partition=partition)
+        published = Published.parse(namespace.hash("plan", partition), *packed)
         state = PartitionState.stored(kept) or PartitionState()
         return cls(state.log_price, "log_price" not in published.fields, published)
 

@@ -55,7 +55,7 @@ def hosts_of(store: ClockedNamespace) -> list[str]:
 def publish(store: ClockedNamespace, partition: int = 0, **fields: Any) -> None:
     fence = store.run([Call(partition, "take_planner_lock", ["planner", 10_000_000])])[0]
     flat = [str(value) for pair in fields.items() for value in pair]
-    store.run([Call(partition, "publish_plan", [fence, 0.01, "", b"", b"", *flat])])
+    store.run([Call(partition, "publish_plan", [fence, 0.01, "", b"", b"", b"", *flat])])
 
 
 def calls_of(store: ClockedNamespace, monkeypatch: pytest.MonkeyPatch) -> list[Call]:

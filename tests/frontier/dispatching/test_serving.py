@@ -82,7 +82,7 @@ def test_others_are_watched(many: ClockedNamespace, clock: list[float]) -> None:
     dispatcher = Dispatcher(many, serving(0), watch)
     dispatcher.exchange(Exchange(pages=[page_of(name) for name in names_of(many)]))
     fences = many.run([Call(k, "take_planner_lock", ["planner", 10_000_000]) for k in range(PARTITIONS)])
-    assert many.run([Call(2, "publish_plan", [fences[2], "0.01", "", b"", b"", "log_price", "-2.5"])]) != [-1]
+    assert many.run([Call(2, "publish_plan", [fences[2], "0.01", "", b"", b"", b"", "log_price", "-2.5"])]) != [-1]
     clock[0] += 6.0
     dispatcher.exchange(Exchange(want=1))
     assert dispatcher.published(2).log_price == -2.5

@@ -1,0 +1,148 @@
+"""Pages that appeared: how long that is remembered, what their bits teach, when they are looked at."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from handed_out import AT, NEW, OLD, PAGE, again, context, handed, judged, planned, wait_of
+
+from optimal_frontier.frontier.judging.young import ONE_IN
+from optimal_frontier.scheduling.young_pages import Youth
+from optimal_frontier.state.memory import NOTHING_REMEMBERED, Birth
+from optimal_frontier.state.rows import APPEARED, CHECKED, HUB
+from optimal_frontier.state.visit_log import BEGUN, CEASED, FIRST_LOOK, VISIT, pack_visits
+
+PATTERN = 7
+#: Three changes in the first two minutes; a visit has to be worth a minute.
+YOUTH = {PATTERN: Youth(1 / 40, 128.0)}
+LOG_PRICE = math.log(60.0)
+#: Pages that are to have their first look early in any case, and that are not.
+PICKED, OTHERS = (ONE_IN * 700).to_bytes(4, "little") + PAGE[4:], (ONE_IN + 1).to_bytes(4, "little") + PAGE[4:]
+
+
+def within(youth=YOUTH, **settings):
+    return context(planned(LOG_PRICE, prior_time=2000.0, youth=youth), **settings)
+
+
+def new(page=OTHERS, **values):
+    return handed(**({"page": page, "visits": 0, "pattern": PATTERN, "flags": APPEARED, "log_price": LOG_PRICE} | values))
+
+
+def looks(observation):
+    return np.frombuffer(pack_visits([observation]), VISIT)["flags"] & (FIRST_LOOK | CEASED | BEGUN)
+
+
+def test_a_page_that_appeared_is_looked_at_when_its_youth_is_over():
+    seen = judged(new(), OLD, within())
+    assert seen.row.flags & APPEARED
+    assert seen.row.flags & CHECKED
+    assert seen.memory.birth == Birth(AT)
+    assert 60.0 < wait_of(seen, LOG_PRICE) <= 160.0
+
+
+def test_any_other_page_waits_as_ever():
+    plain = judged(new(), OLD, within(youth={}))
+    usual = wait_of(plain, LOG_PRICE)
+    assert not plain.row.flags & CHECKED
+    assert usual > 300.0
+    assert wait_of(judged(new(flags=0), OLD, within()), LOG_PRICE) == usual
+    assert judged(new(flags=0), OLD, within()).memory is None
+    other = judged(new(pattern=8), OLD, within())
+    assert wait_of(other, LOG_PRICE) == usual
+
+
+def test_what_is_not_priced_by_freshness_waits_as_ever():
+    for settings in ({"POLICY": "poisson"}, {"OBJECTIVE": "changes"}):
+        young, old = (judged(new(flags=flags), OLD, within(**settings)) for flags in (APPEARED, 0))
+        assert wait_of(young, LOG_PRICE) == wait_of(old, LOG_PRICE)
+    pinned = within(RULES=[{"pattern": ".*", "interval": 500.0}])
+    assert wait_of(judged(new(), OLD, pinned)) == 500.0
+    hub = judged(new(flags=APPEARED | HUB), OLD, within())
+    assert not hub.row.flags & CHECKED
+
+
+def test_bounds_hold_for_looks():
+    assert wait_of(judged(new(), OLD, within(MIN_INTERVAL=200.0)), LOG_PRICE) == 200.0
+
+
+def test_what_a_young_page_does_says_little_of_its_later_life():
+    """A change within two minutes was to be expected: the page is not believed to be much quicker than before."""
+    first = judged(new(), OLD, within())
+    prior = math.log(2) / 2000.0
+    rates = []
+    for youth in (YOUTH, {}):
+        seen = judged(again(first, 128.0), NEW, within(youth))
+        assert seen.bit == 1
+        rates.append(seen.row.shape / seen.row.time / prior)
+    assert rates[0] < 1.8 < 2.4 < rates[1]
+    # And none in all of youth is as long a time without a change.
+    still = judged(again(first, 128.0), OLD, within())
+    assert still.row.time == pytest.approx(2000.0 + 128.0 / 40 / prior, rel=0.02)
+
+
+def test_how_long_it_is_remembered_that_a_page_appeared():
+    """Until it is twice as old as it was at its first look; longer where its youth lasts longer."""
+    first = judged(new(), OLD, within(youth={}))
+    second = judged(again(first, 300.0), OLD, within(youth={}))
+    assert second.memory.birth == Birth(AT, AT + 300.0)
+    third = judged(again(second, 200.0), OLD, within(youth={}))
+    assert third.row.flags & APPEARED
+    fourth = judged(again(third, 101.0), OLD, within(youth={}))
+    assert not fourth.row.flags & APPEARED
+    assert fourth.memory.birth is None
+    lasting = {PATTERN: Youth(1 / 40, 700.0)}
+    fourth = judged(again(third, 101.0), OLD, within(lasting))
+    assert fourth.row.flags & APPEARED
+    assert not judged(again(fourth, 300.0), OLD, within(lasting)).row.flags & APPEARED
+
+
+@pytest.mark.parametrize(
+    ("contents", "waits", "said"),
+    [
+        # Twice as old after the second look: it changed in the first half of its life, in the second, in both, in neither.
+        ((NEW, NEW), (250.0, 300.0), [FIRST_LOOK, CEASED]),
+        ((OLD, NEW), (250.0, 300.0), [FIRST_LOOK, BEGUN]),
+        ((NEW, OLD), (250.0, 300.0), [FIRST_LOOK, 0]),
+        ((OLD, OLD), (250.0, 300.0), [FIRST_LOOK, 0]),
+        # After the third one: what any of the two saw counts; and nothing after that.
+        ((NEW, NEW, NEW, NEW), (250.0, 200.0, 60.0, 600.0), [FIRST_LOOK, 0, CEASED, 0]),
+        ((NEW, OLD, OLD), (250.0, 200.0, 60.0), [FIRST_LOOK, 0, 0]),
+        ((OLD, NEW, NEW), (250.0, 200.0, 60.0), [FIRST_LOOK, 0, BEGUN]),
+    ],
+)
+def test_what_first_looks_saw_goes_into_the_log(contents, waits, said):
+    seen, told = judged(new(), OLD, within(youth={})), []
+    for content, wait in zip(contents, waits, strict=True):
+        seen = judged(again(seen, wait), content, within(youth={}))
+        told.append(int(looks(seen)[0]))
+    assert told == said
+    assert not seen.row.flags & APPEARED
+
+
+def test_some_pages_have_their_first_look_early_in_any_case():
+    """As nobody would learn otherwise at which age they change."""
+    early = judged(new(PICKED), OLD, within(youth={}))
+    usual = wait_of(judged(new(), OLD, within(youth={})), LOG_PRICE)
+    assert early.row.flags & CHECKED
+    assert usual / 300 < wait_of(early, LOG_PRICE) < usual
+    after = judged(again(early), OLD, within(youth={}))
+    assert not after.row.flags & CHECKED
+    assert looks(after) == FIRST_LOOK
+
+
+def test_a_failure_in_between_changes_nothing():
+    first = judged(new(), OLD, within())
+    failed = judged(again(first), "TimeoutError", within())
+    assert failed.row.flags & APPEARED
+    assert failed.memory is None or failed.memory.birth == Birth(AT)
+    seen = judged(again(failed, 60.0), NEW, within())
+    assert looks(seen) == FIRST_LOOK
+
+
+def test_a_memory_that_was_lost_ends_youth():
+    first = judged(new(), OLD, within())
+    seen = judged(again(first, memory=NOTHING_REMEMBERED), NEW, within())
+    assert not seen.row.flags & APPEARED
+    assert looks(seen) == 0
