@@ -4,74 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from played_crawl import Play, parse
-from timed_namespace import START, open_namespace
+from played_crawl import parse
+from timed_namespace import open_namespace
+from young_site import UNTIL_S, News
 
 from optimal_frontier.state.checking import check_state
-from optimal_frontier.state.published import sound_youth
 
-LISTS, OLD, BUDGET = 5, 100, 0.6
-#: Seconds between two new articles; the ages up to which one changes three times; how long the site is played.
-NEW_S, YOUTH_S, UNTIL_S = 30.0, 120.0, 5000.0
-
-
-class News(Play):
-    """Lists have the numbers 0 to 4 and show the articles that are new; articles that were there before never change."""
-
-    def __init__(self, store, settings, restless=True) -> None:
-        super().__init__(store, settings, self.edition)
-        rng = np.random.default_rng(3)
-        self.restless = restless
-        for i in range(LISTS):
-            self.add_page(f"news/list/{i}")
-        for i in range(OLD):
-            self.add_page(f"news/old/{i}.html")
-        self.born = np.sort(rng.uniform(0.0, UNTIL_S, int(UNTIL_S / NEW_S)))
-        #: All changes of an article come in its youth, or at any time.
-        ages = np.sort(rng.uniform(0.0, YOUTH_S if restless else UNTIL_S / 4, (len(self.born), 3)))
-        self.changes = self.born[:, None] + ages
-        self.article: dict[int, int] = {}
-        self._shown = [0] * LISTS
-
-    def edition(self, number: int, at: float) -> int:
-        if number < LISTS:
-            return int(np.searchsorted(self.born[number::LISTS], at))
-        article = self.article.get(number)
-        return 0 if article is None else int(np.searchsorted(self.changes[article], at))
-
-    def judged(self, handout):
-        number = self.numbers[handout.page]
-        if number < LISTS:
-            shown = int(np.searchsorted(self.born[number::LISTS], self.now - START))
-            for i in range(self._shown[number], shown):
-                found_on = handout if handout.row.visits else None
-                self.article[self.add_page(f"news/a/{i * LISTS + number}.html", found_on=found_on)] = i * LISTS + number
-            self._shown[number] = shown
-        return super().judged(handout)
-
-    def stale(self, since: float) -> float:
-        """Share of the time from ``since`` on in which the copies of new articles were not current, or there were none."""
-        numbers = {article: number for number, article in self.article.items()}
-        lost = total = 0.0
-        for article, born in enumerate(self.born):
-            visits = np.sort(np.array(self.visits.get(numbers.get(article, -1), []))) - START
-            events = np.append(born, self.changes[article])
-            events = events[events < UNTIL_S]
-            at = np.searchsorted(visits, events)
-            ends = np.where(at < len(visits), np.append(visits, UNTIL_S)[at], UNTIL_S)
-            last = max(since, born)
-            for event, end in zip(events, ends, strict=True):
-                begin = max(event, last)
-                lost += max(end - begin, 0.0)
-                last = max(last, end)
-            total += max(UNTIL_S - max(since, born), 0.0)
-        return lost / total
-
-    def youth(self):
-        return sound_youth(self.store.command("GET", self.store.key("youth", 0)))
-
-
-SETTINGS = {"CRAWL_RATE": BUDGET, "MIN_INTERVAL": 1.0, "MAX_INTERVAL": 30 * 86400.0}
+SETTINGS = {"CRAWL_RATE": 0.6, "MIN_INTERVAL": 1.0, "MAX_INTERVAL": 30 * 86400.0}
 
 
 def test_articles_that_change_at_first_are_looked_at_then(space, redis_socket, namespace):
@@ -99,7 +38,7 @@ def test_articles_that_change_at_first_are_looked_at_then(space, redis_socket, n
 
 
 def test_articles_that_change_at_any_time_are_visited_as_ever(space):
-    play = News(space, parse(**SETTINGS), restless=False)
+    play = News(space, parse(**SETTINGS), "any")
     play.until(UNTIL_S)
     (found,) = play.youth()
     assert found["rate"] == 0.0

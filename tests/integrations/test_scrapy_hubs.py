@@ -13,7 +13,7 @@ import pytest
 from crawler import crawler
 from crawls import State
 
-from optimal_frontier.state.rows import HUB
+from optimal_frontier.state.rows import APPEARED, HUB
 
 #: Seconds between two new articles, on the listing page and in the feed.
 LISTED_S, FED_S = 0.4, 0.8
@@ -107,7 +107,12 @@ def test_a_listing_page_and_a_feed_are_visited_for_what_they_yield(tmp_path, red
             assert state.at(site.url(path))["flags"] & HUB, path
             assert yielded.pages / yielded.seconds == pytest.approx(1 / every, rel=0.5)
             assert yielded.importance == pytest.approx(yielded.pages)
-        assert not state.at(site.url("/old/3"))["flags"] & HUB
+        assert not state.at(site.url("/old/3"))["flags"] & (HUB | APPEARED)
+        # What the first visit of the list showed was there before; the last that it showed has appeared.
+        newest = [site.url(path) for path in site.fetched if path.startswith(("/listed/", "/fed/"))][-4:]
+        young = [url for url in newest if state.at(url)["flags"] & APPEARED]
+        assert young
+        assert all(state.memory(url).birth is not None for url in young if state.at(url)["visits"])
         assert len(listed) >= 10
         assert sorted(listed)[len(listed) // 2] < 2.0
         assert state.counts["discovered"] >= 10

@@ -63,7 +63,8 @@ def lived(row: Row, birth: Birth | None, at: float, interval: float, published: 
     >>> round(lived(Row(pattern=7), Birth(5000.0), 5100.0, 100.0, published)), lived(Row(), Birth(5000.0), 5100.0, 100.0, published)
     (6040, 100.0)
     """
-    youth, rate = published.youth.get(row.pattern), change_rate_of(row, published)
+    youth = None if birth is None else published.youth.get(row.pattern)
+    rate = None if youth is None else change_rate_of(row, published)
     if birth is None or youth is None or rate is None or rate <= 0.0:
         return interval
     age = at - birth.at
