@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from optimal_frontier.frontier.dispatching.moving import MOST_ALIASES
-from optimal_frontier.frontier.planning.youth import MOST_PATTERNS
+from optimal_frontier.frontier.planning.youth import MOST_KEYS
 from optimal_frontier.state.clocks import GROUP_BYTES, group_keys, store_calls
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import Memory
@@ -195,7 +195,7 @@ class LargestCalls:
 
     def _publish(self) -> Call:
         fields = [word for i in range(50) for word in (f"field_{i}", repr(self.rng.random()))]
-        tables = [self.rng.randbytes(16 * PATTERNS), self.rng.randbytes(8 * LIMITED), self.rng.randbytes(YOUTH.itemsize * MOST_PATTERNS)]
+        tables = [self.rng.randbytes(16 * PATTERNS), self.rng.randbytes(8 * LIMITED), self.rng.randbytes(YOUTH.itemsize * MOST_KEYS)]
         return Call(0, "publish_plan", [self._fence, "0.001", "0.5", *tables, *fields])
 
     def _renew(self) -> Call:

@@ -345,7 +345,7 @@ def _young(reading: PageReading) -> dict[str, Any] | None:
     row, birth = reading.row, reading.memory.birth
     if birth is None or not row.flags & APPEARED:
         return None
-    youth = reading.published.youth.get(row.pattern)
+    youth = reading.published.youth_of(row.host, row.pattern)
     return {
         "seconds_ago": reading.now - birth.at,
         "change_rate": youth.rate if youth else None,

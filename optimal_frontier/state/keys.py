@@ -106,9 +106,9 @@ KEYS: Final = (
     Key(
         "youth",
         "string",
-        "of each pattern of which pages appeared: what their first looks saw, and how often they change while they are young "
+        "of each pattern and host of which pages appeared: what their first looks saw, and how often they change while they are young "
         "(state/published.py); only with NEIGHBOURHOODS",
-        "2,000 patterns",
+        "2,000 patterns and hosts",
         "publish_plan",
     ),
     Key("prices", "string", "of each host at its limit: H (u4), what it adds to the log price (f4)", "hosts", "publish_plan"),

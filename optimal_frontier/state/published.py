@@ -20,11 +20,11 @@ PRIORS: Final = np.dtype([("pattern", "<u4"), ("shape", "<f4"), ("time", "<f4"),
 PRICES: Final = np.dtype([("host", "<u4"), ("extra", "<f4")])
 #: Ages by which first looks are counted, see `estimation.first_looks.age_bins`: the last one has all above 97 days.
 AGES: Final = 24
-#: Youth by pattern: hash of the pattern, change rate while its pages are young (1/s; 0: no other than later), until which age (s); first
-#: looks by age and those that saw a change; pages that changed in the first of two equal times alone, and in the second alone.
+#: Youth by pattern, and by host: which (`pattern_key`, `host_key`); change rate while pages are young (1/s; 0: no other than later), until
+#: which age (s); first looks by age, and those that saw a change; pages that changed in the first of two equal times alone, in the second.
 YOUTH: Final = np.dtype(
     [
-        ("pattern", "<u4"),
+        ("key", "<u8"),
         ("rate", "<f4"),
         ("until", "<f4"),
         ("looks", "<u2", AGES),
@@ -33,6 +33,9 @@ YOUTH: Final = np.dtype(
         ("begun", "<u2"),
     ]
 )
+#: From so many first looks on it is known whether pages of a pattern, or of a host, change more often while they are young.
+ENOUGH_LOOKS: Final = 64
+_PATTERN: Final = 1 << 32
 #: Keys of the tables that are published beside the fields, in the order of the arguments of `Published.parse`.
 TABLES: Final = ("priors", "prices", "youth")
 #: Fields of the last plan that are texts.
@@ -97,8 +100,8 @@ class Published:
         Log price by which pages are given up while that of now is not lower, see `price_law.lasting_log_price`; inf where it is not known.
     left : float
         Log price that the plan left the partition to dispatch by; -inf where it is not known.
-    youth : mapping of int to Youth
-        By pattern, where pages change more often while they are young.
+    youth : mapping of int to (Youth or None)
+        By `pattern_key` and `host_key`, as far as it is known whether pages change more often while they are young; None where not.
     """
 
     number: int = 0
@@ -116,7 +119,7 @@ class Published:
     fields: Mapping[str, str] = field(default_factory=dict)
     lasting: float = math.inf
     left: float = -math.inf
-    youth: Mapping[int, Youth] = field(default_factory=dict)
+    youth: Mapping[int, Youth | None] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, fields: Mapping[str, str], priors: bytes | None, prices: bytes | None, youth: bytes | None = None) -> Published:
@@ -143,7 +146,7 @@ class Published:
             # Where it was damaged: no wait can be made of a price of nothing.
             max(-1000.0, _float(fields, "lasting_log_price", math.inf)),
             _float(fields, "left_log_price", -math.inf),
-            {p: Youth(rate, until) for p, rate, until in sound_youth(youth)[["pattern", "rate", "until"]].tolist() if rate > 0.0},
+            _known_youth(sound_youth(youth)),
         )
 
     @cached_property
@@ -173,13 +176,38 @@ class Published:
             return taught
         return (1.0, self.prior_time) if self.prior_time > 0 else None
 
+    def youth_of(self, host: int, pattern: int) -> Youth | None:
+        """Return how often pages of a pattern of a host change while they are young; None where that is not more often than later."""
+        key = pattern_key(pattern)
+        return self.youth[key] if key in self.youth else self.youth.get(host_key(host))
+
+    def is_youth_known(self, host: int, pattern: int) -> bool:
+        """Tell whether enough was seen of the pattern, or else of the host, to know whether there is such a youth."""
+        return pattern_key(pattern) in self.youth or host_key(host) in self.youth
+
+
+def pattern_key(pattern: int) -> int:
+    """Return how the table of youth knows a pattern, by its hash."""
+    return _PATTERN | pattern
+
+
+def host_key(host: int) -> int:
+    """Return how it knows a host, by its number."""
+    return host
+
+
+def _known_youth(table: NDArray[Any]) -> dict[int, Youth | None]:
+    looks = table["looks"].sum(axis=1, dtype=np.int64).tolist()
+    told = zip(table["key"].tolist(), table["rate"].tolist(), table["until"].tolist(), looks, strict=True)
+    return {key: Youth(rate, until) if rate > 0.0 else None for key, rate, until, n in told if rate > 0.0 or n >= ENOUGH_LOOKS}
+
 
 def sound_youth(stored: bytes | None) -> NDArray[Any]:
-    """Return the table of youth that is stored, an array of `YOUTH` in the order of patterns, without what cannot be read."""
+    """Return the table of youth that is stored, an array of `YOUTH` in the order of its keys, without what cannot be read."""
     told = np.frombuffer(stored or b"", YOUTH) if len(stored or b"") % YOUTH.itemsize == 0 else np.zeros(0, YOUTH)
     numbers = [np.isfinite(told[name]) & (told[name] >= 0.0) for name in ("rate", "until")]
     told = told[numbers[0] & numbers[1]]
-    return np.asarray(told[np.unique(told["pattern"], return_index=True)[1]])
+    return np.asarray(told[np.unique(told["key"], return_index=True)[1]])
 
 
 def sound_fields(fields: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import numpy as np
 from played_crawl import Play
 from timed_namespace import START
 
-from optimal_frontier.state.published import sound_youth
+from optimal_frontier.state.published import pattern_key, sound_youth
 
 LISTS, OLD = 5, 100
 #: Seconds between two new articles; the ages up to which one changes three times; how long the site is played.
@@ -70,5 +70,6 @@ class News(Play):
         return lost / total
 
     def youth(self):
-        """What is published of the youth of articles."""
-        return sound_youth(self.store.command("GET", self.store.key("youth", 0)))
+        """What is published of the youth of the pattern of articles."""
+        table = sound_youth(self.store.command("GET", self.store.key("youth", 0)))
+        return table[table["key"] >= pattern_key(0)]

@@ -1,4 +1,4 @@
-"""First looks at pages that appeared, as the planner counts them by pattern from the log of visits; published with each plan.
+"""First looks at pages that appeared, as the planner counts them by pattern, and by host, from the log of visits; published with each plan.
 
 What a planner has published is what the next one goes on from.
 """
@@ -12,19 +12,21 @@ from numpy.typing import NDArray
 
 from optimal_frontier.estimation.first_looks import age_bins, fit_youth, is_restless
 from optimal_frontier.frontier.planning.priors import Priors
-from optimal_frontier.state.published import AGES, YOUTH, sound_youth
+from optimal_frontier.state.published import AGES, YOUTH, pattern_key, sound_youth
 from optimal_frontier.state.visit_log import BEGUN, CEASED, CHANGED, FIRST_LOOK, SAMPLED
 
-#: Patterns that are kept, those of which most pages were looked at.
-MOST_PATTERNS: Final = 2000
-#: Patterns that one plan fits anew.
+#: Patterns and hosts that are kept, those of which most pages were looked at.
+MOST_KEYS: Final = 2000
+#: Those that one plan fits anew.
 _MOST_FITTED: Final = 50
-#: First looks of a pattern above which all that is counted of it is halved: what a site does may change.
+#: First looks of one of them above which all that is counted of it is halved: what a site does may change.
 _MOST_LOOKS: Final = 1000
+#: Bits of a pattern's hash in its key.
+_PATTERN: Final = 0xFFFFFFFF
 
 
 class FirstLooks:
-    """What is known of the youth of the pages of a partition, by pattern.
+    """What is known of the youth of the pages of a partition.
 
     Parameters
     ----------
@@ -34,7 +36,7 @@ class FirstLooks:
     Attributes
     ----------
     table : ndarray of `YOUTH`
-        In the order of patterns.
+        In the order of its keys.
     """
 
     def __init__(self, stored: bytes | None = None) -> None:
@@ -43,18 +45,21 @@ class FirstLooks:
 
     def count(self, visits: NDArray[Any]) -> None:
         """Take in visits as they were counted, an array of `VISIT`."""
-        is_look = (visits["flags"] & (FIRST_LOOK | CEASED | BEGUN) > 0) & (visits["flags"] & SAMPLED > 0) & (visits["pattern"] > 0)
+        is_look = (visits["flags"] & (FIRST_LOOK | CEASED | BEGUN) > 0) & (visits["flags"] & SAMPLED > 0)
         if not is_look.any():
             return
-        seen = visits[is_look]
-        patterns = np.unique(seen["pattern"])
-        self._stirred.update(patterns.tolist())
-        new = np.setdiff1d(patterns, self.table["pattern"])
+        once = visits[is_look]
+        seen = np.concatenate([once[once["pattern"] > 0], once])
+        keys = seen["host"].astype(np.uint64)
+        keys[: len(seen) - len(once)] = seen["pattern"][: len(seen) - len(once)] | np.uint64(pattern_key(0))
+        stirred = np.unique(keys)
+        self._stirred.update(stirred.tolist())
+        new = np.setdiff1d(stirred, self.table["key"])
         if len(new):
             more = np.zeros(len(new), YOUTH)
-            more["pattern"] = new
-            self.table = np.sort(np.concatenate([self.table, more]), order="pattern")
-        at = np.searchsorted(self.table["pattern"], seen["pattern"])
+            more["key"] = new
+            self.table = np.sort(np.concatenate([self.table, more]), order="key")
+        at = np.searchsorted(self.table["key"], keys)
         is_first, changed = seen["flags"] & FIRST_LOOK > 0, seen["flags"] & CHANGED > 0
         ages = age_bins((seen["until"] - seen["since"]) / 1e6, AGES)
         np.add.at(self.table["looks"], (at[is_first], ages[is_first]), 1)
@@ -67,20 +72,22 @@ class FirstLooks:
 
     @property
     def believed(self) -> int:
-        """How many patterns have pages that change more often while they are young."""
-        return int(np.count_nonzero(self.table["rate"]))
+        """Of how many patterns pages change more often while they are young."""
+        return int(np.count_nonzero(self.table["rate"][self.table["key"] > _PATTERN]))
 
     def packed(self, priors: Priors) -> bytes:
-        """Return what is published, with the youth of patterns of which something was seen since found anew, beside these priors."""
-        stirred = np.flatnonzero(np.isin(self.table["pattern"], list(self._stirred)))[:_MOST_FITTED]
+        """Return what is published, with the youth of those of which something was seen since found anew, beside these priors."""
+        stirred = np.flatnonzero(np.isin(self.table["key"], list(self._stirred)))[:_MOST_FITTED]
         for at in stirred.tolist():
             one = self.table[at]
             is_young = is_restless(int(one["ceased"]), int(one["begun"]), was_believed=bool(one["rate"] > 0.0))
-            later = float(priors.medians(self.table["pattern"][at : at + 1])[0])
+            # Of a host that of all pages: its patterns differ.
+            pattern = np.uint32(one["key"] & _PATTERN if one["key"] > _PATTERN else 0)
+            later = float(priors.medians(np.array([pattern]))[0])
             youth = fit_youth(one["looks"], one["changed"], later) if is_young else None
             self.table["rate"][at], self.table["until"][at] = youth or (0.0, 0.0)
-        self._stirred.difference_update(self.table["pattern"][stirred].tolist())
-        if len(self.table) > MOST_PATTERNS:
-            most = np.argsort(-self.table["looks"].sum(axis=1, dtype=np.int64), kind="stable")[:MOST_PATTERNS]
+        self._stirred.difference_update(self.table["key"][stirred].tolist())
+        if len(self.table) > MOST_KEYS:
+            most = np.argsort(-self.table["looks"].sum(axis=1, dtype=np.int64), kind="stable")[:MOST_KEYS]
             self.table = self.table[np.sort(most)]
         return self.table.tobytes()

@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 from handed_out import AT, NEW, OLD, PAGE, again, context, handed, judged, planned, wait_of
 
-from optimal_frontier.frontier.judging.young import ONE_IN
+from optimal_frontier.frontier.judging.young import ONE_IN, ONE_IN_KNOWN
 from optimal_frontier.scheduling.young_pages import Youth
 from optimal_frontier.state.memory import NOTHING_REMEMBERED, Birth
+from optimal_frontier.state.published import host_key, pattern_key
 from optimal_frontier.state.rows import APPEARED, CHECKED, HUB
 from optimal_frontier.state.visit_log import BEGUN, CEASED, FIRST_LOOK, VISIT, pack_visits
 
 PATTERN = 7
 #: Three changes in the first two minutes; a visit has to be worth a minute.
-YOUTH = {PATTERN: Youth(1 / 40, 128.0)}
+YOUTH = {pattern_key(PATTERN): Youth(1 / 40, 128.0)}
 LOG_PRICE = math.log(60.0)
 #: Pages that are to have their first look early in any case, and that are not.
-PICKED, OTHERS = (ONE_IN * 700).to_bytes(4, "little") + PAGE[4:], (ONE_IN + 1).to_bytes(4, "little") + PAGE[4:]
+PICKED, OTHERS = (ONE_IN * 701).to_bytes(4, "little") + PAGE[4:], (ONE_IN + 1).to_bytes(4, "little") + PAGE[4:]
 
 
 def within(youth=YOUTH, **settings):
@@ -92,7 +93,7 @@ def test_how_long_it_is_remembered_that_a_page_appeared():
     fourth = judged(again(third, 101.0), OLD, within(youth={}))
     assert not fourth.row.flags & APPEARED
     assert fourth.memory.birth is None
-    lasting = {PATTERN: Youth(1 / 40, 700.0)}
+    lasting = {pattern_key(PATTERN): Youth(1 / 40, 700.0)}
     fourth = judged(again(third, 101.0), OLD, within(lasting))
     assert fourth.row.flags & APPEARED
     assert not judged(again(fourth, 300.0), OLD, within(lasting)).row.flags & APPEARED
@@ -130,6 +131,24 @@ def test_some_pages_have_their_first_look_early_in_any_case():
     after = judged(again(early), OLD, within(youth={}))
     assert not after.row.flags & CHECKED
     assert looks(after) == FIRST_LOOK
+
+
+def test_fewer_pages_are_looked_at_early_where_youth_is_known():
+    """One in 32 goes on, as sites change."""
+    for known in ({pattern_key(PATTERN): None}, {host_key(1): None}):
+        assert not judged(new(PICKED), OLD, within(youth=known)).row.flags & CHECKED
+        still = (ONE_IN_KNOWN * 700).to_bytes(4, "little") + PAGE[4:]
+        assert judged(new(still), OLD, within(youth=known)).row.flags & CHECKED
+
+
+def test_a_pattern_of_which_little_is_known_goes_by_its_host():
+    """On some sites each page has a directory, and so a pattern, of its own."""
+    of_host = {host_key(1): Youth(1 / 40, 128.0)}
+    wait = wait_of(judged(new(), OLD, within()), LOG_PRICE)
+    assert wait_of(judged(new(), OLD, within(of_host)), LOG_PRICE) == wait
+    usual = judged(new(), OLD, within({pattern_key(PATTERN): None} | of_host))
+    assert not usual.row.flags & CHECKED
+    assert not judged(new(), OLD, within({host_key(2): Youth(1 / 40, 128.0)})).row.flags & CHECKED
 
 
 def test_a_failure_in_between_changes_nothing():
