@@ -30,8 +30,8 @@ from optimal_frontier.frontier.judging.waits import (
     change_rates_of,
     discovery_of,
     interval_of,
+    is_early_look,
     is_given_up,
-    shortest_wait,
 )
 from optimal_frontier.optimization.objectives import marginal_values
 from optimal_frontier.scheduling.exploration import NEVER_S
@@ -43,7 +43,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.reading import PageReading
 from optimal_frontier.state.records import needs_of
-from optimal_frontier.state.rows import ACTIVE, APPEARED, CHECKED, DONE, HELD, HUB, RETIRED, SIGNALLED, STATE_NAMES, Row
+from optimal_frontier.state.rows import ACTIVE, APPEARED, DONE, HELD, HUB, RETIRED, SIGNALLED, STATE_NAMES, Row
 from optimal_frontier.state.source_lessons import NOTHING_KNOWN
 
 #: Probability inside the interval of the change rate.
@@ -350,7 +350,7 @@ def _young(reading: PageReading) -> dict[str, Any] | None:
         "seconds_ago": reading.now - birth.at,
         "change_rate": youth.rate if youth else None,
         "until_seconds": youth.until if youth else None,
-        "is_early": bool(row.flags & CHECKED and row.l > shortest_wait(row)),
+        "is_early": is_early_look(row),
     }
 
 

@@ -115,7 +115,7 @@ def fit_youth(looks: ArrayLike, changed: ArrayLike, later_rate: float) -> tuple[
     if y.shape != n.shape:
         raise InvalidProblemError(f"changed: expected shape {n.shape} as looks, got {y.shape}")
     later = scalar("later_rate", later_rate)
-    if not y.any():
+    if not (n.any() and y.any()):
         return None
     # Youth ends by the age of the oldest looks, as far as they tell.
     oldest = int(np.flatnonzero(n)[-1])

@@ -34,6 +34,8 @@ _AFTER: Final = (1.03, 1.125, 1.25, 1.5, 2.0)
 _LATER: Final = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 #: Logarithms are rounded to this part, so that pages of a pattern share what was solved.
 _PARTS: Final = 8.0
+#: They are held to where numbers made of several of them are finite.
+_MOST_LOG: Final = 150.0
 
 
 class Youth(NamedTuple):
@@ -85,10 +87,10 @@ def young_wait(youth: Youth, later_rate: float, log_worth: float, age: float) ->
     (inf, inf)
     """
     until = youth.until
-    if not 0.0 <= age < until or not math.isfinite(log_worth):
+    if not 0.0 <= age < until or not math.isfinite(log_worth) or youth.rate <= 0.0 or later_rate <= 0.0:
         return math.inf
-    rounded = (round(math.log(value) * _PARTS) for value in (youth.rate * until, later_rate * until))
-    ages, following = _looks(*rounded, round((log_worth - math.log(until)) * _PARTS))
+    in_youth = (math.log(youth.rate) + math.log(until), math.log(later_rate) + math.log(until), log_worth - math.log(until))
+    ages, following = _looks(*(round(min(max(value, -_MOST_LOG), _MOST_LOG) * _PARTS) for value in in_youth))
     share = age / until
     # As for the nearest of the ages that were solved for.
     after = min(int(np.searchsorted(ages, share)), len(ages) - 1)

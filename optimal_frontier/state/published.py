@@ -206,7 +206,7 @@ def sound_youth(stored: bytes | None) -> NDArray[Any]:
     """Return the table of youth that is stored, an array of `YOUTH` in the order of its keys, without what cannot be read."""
     told = np.frombuffer(stored or b"", YOUTH) if len(stored or b"") % YOUTH.itemsize == 0 else np.zeros(0, YOUTH)
     numbers = [np.isfinite(told[name]) & (told[name] >= 0.0) for name in ("rate", "until")]
-    told = told[numbers[0] & numbers[1]]
+    told = told[numbers[0] & numbers[1] & (told["changed"] <= told["looks"]).all(axis=1)]
     return np.asarray(told[np.unique(told["key"], return_index=True)[1]])
 
 

@@ -164,7 +164,7 @@ def new_page(
     shortest, longest = settings.interval_bounds(rule)
     row = Row(
         state=kind,
-        flags=(0 if rule.update_times is None else TIMED) | (0 if found_on is None else APPEARED),
+        flags=(0 if rule.update_times is None else TIMED) | (APPEARED if settings.has_clocks and _has_appeared(found_on) else 0),
         importance=importance_of(stated, rule),
         min_interval=min(shortest, FAR_S),
         max_interval=min(longest, FAR_S),
@@ -173,6 +173,11 @@ def new_page(
     )
     limits = (settings.host_max_pages or 0, settings.pattern_max_pages or 0) if is_link else (0, 0)
     return NewPage(page, host, row, stated, pack_record(record, host), priority, *limits, lastmod, announcement, found_on=found_on)
+
+
+def _has_appeared(found_on: Handout | None) -> bool:
+    """Tell whether a link was not there at the visit before: after a callback that raised nobody knows that."""
+    return found_on is not None and found_on.row.visits > 0 and found_on.memory.lost is None
 
 
 def move_of(settings: FrontierSettings, observation: Observation, target: bytes, url: str) -> Move:

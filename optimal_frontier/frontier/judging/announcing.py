@@ -14,8 +14,8 @@ from optimal_frontier.frontier.admitting.pinged import CLOCKS_S
 from optimal_frontier.frontier.admitting.revival import brought_back, due_at
 from optimal_frontier.frontier.judging.heard import CONVINCING, KnownOf, heard_of
 from optimal_frontier.frontier.judging.hubs import worth_of as worth_of_hub
-from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, numbers_of
-from optimal_frontier.scheduling.numbers import Numbers, deadline
+from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, is_early_look, numbers_of
+from optimal_frontier.scheduling.numbers import Numbers, at_latest, deadline
 from optimal_frontier.state.memory import MOST_SOURCES, Lastmod, Memory, Signals
 from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.rows import ACTIVE, CHECKED, HELD, HUB, RETIRED, SIGNALLED, TIMED, UNCONDITIONAL, Row
@@ -133,6 +133,10 @@ def after_signal(
     if row.state == RETIRED:
         at = now if row.visits == 0 else max(now, row.b / 1e6 + row.min_interval)
         return brought_back(row, at, SIGNALLED) if is_convinced else None
+    # A check is soon enough; a look that is early may be far away.
+    latest = row.l if is_early_look(row) else math.inf
+    if latest < math.inf:
+        row = row._replace(flags=row.flags & ~CHECKED)
     if row.failures or row.flags & _SETTLED or row.is_pinned or row.l <= 0.0:
         return None
     # Due now at the earliest: whoever is due since long ago goes before all others, and raises the price.
@@ -151,7 +155,7 @@ def after_signal(
     if heard.doubt <= 0.0 and not row.flags & SIGNALLED:
         return None
     yielded = worth_of_hub(memory, terms.settings) if row.flags & HUB else 0.0
-    a, s, e, longest = numbers_of(row, page, terms, since, yielded=yielded, heard=heard)
+    a, s, e, longest = at_latest(numbers_of(row, page, terms, since, yielded=yielded, heard=heard), latest)
     moved = row._replace(flags=row.flags | SIGNALLED, a=a, s=s, e=e, l=longest)
     due = _deadline_of(moved, terms)
     is_due_already = was <= now and due <= now + _AT_ONCE_S

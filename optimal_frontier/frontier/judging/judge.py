@@ -313,13 +313,16 @@ def _learn(judgement: Judgement) -> None:
     notes: list[Note] = []
     prior = judgement.context.published.prior_of(row.pattern)
     if bit >= 0 and interval > 0:
-        interval = lived(row, handout.memory.birth, judgement.at, interval, judgement.context.published)
         unseen = validators.unseen_s(handout, bit, interval)
         heard, recall = judgement.hear(prior)
         if recall is None:
             fields["shape"], fields["time"] = learn_signalled_bit(row, interval, unseen, bool(bit), prior, heard)
             return
         said = words_of(judgement.words, age, handout.memory.lastmod, handout.at, judgement.at) if recall <= 0.0 else []
+        later = lived(row, handout.memory.birth, judgement.at, interval, judgement.context.published)
+        if later > interval:
+            # Dates are of the calendar, and say nothing of later life.
+            interval, said = later, []
         learned, notes = learn_bit(row, interval, unseen, bool(bit), prior, said, recall)
         fields |= learned._asdict()
         if learned.relearned > row.relearned:

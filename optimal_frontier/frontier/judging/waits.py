@@ -219,6 +219,11 @@ def longest_wait(row: Row, published: Published) -> float:
     return min(row.max_interval * published.stretch, FAR_S)
 
 
+def is_early_look(row: Row) -> bool:
+    """Tell whether a page waits for a look that comes before its numbers would say, and is no check of its last visit: that is soon."""
+    return bool(row.flags & CHECKED) and row.failures == 0 and row.l > shortest_wait(row)
+
+
 def pinned_lateness(before: Row, b: float) -> float:
     """Return by how many seconds a visit of a pinned page came late.
 

@@ -14,7 +14,7 @@ from optimal_frontier.frontier.admitting.pages import importance_of
 from optimal_frontier.frontier.judging.fetched_once import is_page_again
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.update_times import numbers_of_timed, republished
-from optimal_frontier.frontier.judging.waits import Terms, numbers_of, shortest_wait
+from optimal_frontier.frontier.judging.waits import Terms, is_early_look, numbers_of
 from optimal_frontier.scheduling.numbers import fixed
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
@@ -23,7 +23,6 @@ from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import (
     ACTIVE,
-    CHECKED,
     DONE,
     HEAD_BYTES,
     HELD,
@@ -132,8 +131,8 @@ class BoundsRevision:
         else:
             yielded = worth_of(self._memory(page), settings) if row.flags & HUB else 0.0
             a, s, e, longest = numbers_of(new, page, self.terms, since=max(0.0, self.now - row.b / 1e6), yielded=yielded)
-        if row.flags & CHECKED and row.l > shortest_wait(row) and rule.update_times is None:
-            # A second look keeps its time, within the new bounds.
+        if is_early_look(row) and rule.update_times is None:
+            # An early look keeps its time, within the new bounds.
             a, s, e, longest = fixed(min(max(row.l, new.min_interval), new.max_interval))
         return new._replace(a=a, s=s, e=e, l=longest)
 

@@ -97,8 +97,8 @@ class ClockKeeper:
         if k not in self.clocks or takes_over:
             stored = NeighbourhoodClocks(self.namespace, k)
             stored.load(priors.default_time)
-            self.clocks[k] = stored
-            self.looks[k] = FirstLooks(self.namespace.command("GET", self.namespace.key("youth", k), partition=k))
+            looks = FirstLooks(self.namespace.command("GET", self.namespace.key("youth", k), partition=k))
+            self.clocks[k], self.looks[k] = stored, looks
         self.clocks[k].count(pages, self.crawl.tables[k].turnover)
         return self._read(k, now)
 
@@ -114,7 +114,7 @@ class ClockKeeper:
         read = self.clocks[k].learn(priors, priors.default_time, now)
         # A plan reads only a part of a large table.
         self.crawl.tables[k].note(read.visits, read.log_price)
-        self.looks[k].count(read.visits)
+        self.looks[k].count(read.visits, self.clocks[k].running_hosts(read.visits["host"]))
         self._unlooked[k] = self._unlooked.get(k, 0) + len(read.visits)
         if len(read.visits):
             self._quiet = 0

@@ -6,14 +6,20 @@ import math
 
 import numpy as np
 import pytest
-from handed_out import AT, NEW, OLD, PAGE, again, context, handed, judged, planned, wait_of
+from handed_out import AT, NEW, OLD, PAGE, URL, again, context, handed, judged, parse, planned, visit, wait_of
 
+from optimal_frontier.frontier.admitting.pages import new_page
+from optimal_frontier.frontier.judging.announcing import after_signal
+from optimal_frontier.frontier.judging.judge import judge
+from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.frontier.judging.young import ONE_IN, ONE_IN_KNOWN
+from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.scheduling.young_pages import Youth
-from optimal_frontier.state.memory import NOTHING_REMEMBERED, Birth
+from optimal_frontier.state.host_words import HostWords
+from optimal_frontier.state.memory import MISSED_FIRST, NOTHING_REMEMBERED, Birth, Lost, Signals
 from optimal_frontier.state.published import host_key, pattern_key
-from optimal_frontier.state.rows import APPEARED, CHECKED, HUB
-from optimal_frontier.state.visit_log import BEGUN, CEASED, FIRST_LOOK, VISIT, pack_visits
+from optimal_frontier.state.rows import APPEARED, CHECKED, HUB, SIGNALLED, UNCONDITIONAL
+from optimal_frontier.state.visit_log import BEGUN, CEASED, CHANGED, FIRST_LOOK, PLANNED, SAMPLED, VISIT, WELL, pack_visits
 
 PATTERN = 7
 #: Three changes in the first two minutes; a visit has to be worth a minute.
@@ -126,11 +132,93 @@ def test_some_pages_have_their_first_look_early_in_any_case():
     """As nobody would learn otherwise at which age they change."""
     early = judged(new(PICKED), OLD, within(youth={}))
     usual = wait_of(judged(new(), OLD, within(youth={})), LOG_PRICE)
+    wait = wait_of(early, LOG_PRICE)
     assert early.row.flags & CHECKED
-    assert usual / 300 < wait_of(early, LOG_PRICE) < usual
-    after = judged(again(early), OLD, within(youth={}))
-    assert not after.row.flags & CHECKED
-    assert looks(after) == FIRST_LOOK
+    assert usual / 70 < wait < usual
+    # And the second one after as long a time.
+    second = judged(again(early, wait), NEW, within(youth={}))
+    assert second.row.flags & CHECKED
+    assert wait_of(second, LOG_PRICE) == pytest.approx(wait, rel=0.01)
+    last = judged(again(second, wait * 1.01), NEW, within(youth={}))
+    assert not last.row.flags & CHECKED
+    assert np.frombuffer(pack_visits([second, last]), VISIT)["flags"].tolist() == [
+        CHANGED | SAMPLED | WELL | FIRST_LOOK | PLANNED,
+        SAMPLED | WELL | CEASED | PLANNED,
+    ]
+
+
+def test_no_page_is_picked_where_that_would_be_of_no_use():
+    for settings in ({"NEIGHBOURHOODS": False}, {"POLICY": "poisson"}):
+        assert not judged(new(PICKED), OLD, within(youth={}, **settings)).row.flags & CHECKED
+    full = context(planned(LOG_PRICE, prior_time=2000.0, host_prices={1: 0.5}))
+    assert not judged(new(PICKED), OLD, full).row.flags & CHECKED
+
+
+@pytest.mark.parametrize(
+    "asked", [{"flags": APPEARED | SIGNALLED}, {"flags": APPEARED | UNCONDITIONAL}, {"a": 0.0, "s": 0.0, "e": 0.0, "l": 0.0}]
+)
+def test_a_first_look_that_was_asked_for_ends_youth(asked):
+    """Its time is that of the change that was announced: pages would seem to change by then, and no more."""
+    first = judged(new(), OLD, within(youth={}))
+    row = first.row._replace(**asked)
+    seen = judged(again(first, 300.0, row=row), NEW, within(youth={}))
+    assert not seen.row.flags & APPEARED
+    assert np.frombuffer(pack_visits([seen]), VISIT)["flags"] & SAMPLED == 0
+
+
+def test_a_signal_brings_an_early_look_nearer():
+    """It may be hours away; a check of what was just seen is soon enough."""
+    first = judged(new(), OLD, within({pattern_key(PATTERN): Youth(1 / 400, 512.0)}))
+    assert wait_of(first, LOG_PRICE) > 200.0
+    terms = Terms(LOG_PRICE, within().published, parse())
+    memory = first.memory._replace(signals=(Signals("ping shop", AT, AT + 10.0, 1),))
+    moved = after_signal(first.row, PAGE, memory, AT + 10.0, terms, within().recent.sources.known_of)
+    assert moved.flags & SIGNALLED
+    assert not moved.flags & CHECKED
+    assert deadline(moved.b / 1e6, Numbers(*moved[4:8]), LOG_PRICE) <= AT + 20.0
+    check = first.row._replace(a=1.0, s=0.0, e=1.0, l=1.0)
+    assert after_signal(check, PAGE, memory, AT + 0.1, terms, within().recent.sources.known_of) is None
+
+
+def test_dates_keep_the_trust_of_their_host():
+    """They are of the calendar, where a look at a young page counts as a long time of later life."""
+    first = judged(new(), OLD, within())
+    for content, age in ((NEW, 60.0), (OLD, 200.0)):
+        words = HostWords(header=(0.0, 0.0, 20.0, 0.0))
+        seen = judge(again(first, 128.0, words=words), visit(content, age=age), within())
+        assert seen.words is None or seen.words.header == words.header
+
+
+def test_what_unchanged_looks_teach_does_not_depend_on_their_number():
+    times = []
+    for n in (1, 8):
+        seen = judged(new(), OLD, within())
+        for _ in range(n):
+            seen = judged(again(seen, 128.0 / n), OLD, within())
+        times.append(seen.row.time)
+    assert times[1] == pytest.approx(times[0], rel=0.01)
+
+
+def test_links_of_a_list_whose_callback_had_raised_have_not_appeared():
+    """They are all links that it had, as those of its first visit."""
+    for lost, appears in ((None, True), (Lost("callback", "ValueError: x", MISSED_FIRST), False)):
+        for settings, is_on in (({}, True), ({"NEIGHBOURHOODS": False}, False)):
+            found_on = handed(memory=NOTHING_REMEMBERED._replace(lost=lost), visits=1)
+            page = new_page(parse(**settings), b"f" * 20, URL, {"url": URL}, found_on=found_on)
+            assert bool(page.row.flags & APPEARED) == (appears and is_on)
+
+
+@pytest.mark.parametrize("log_price", [-1000.0, -300.0, 300.0, 1000.0])
+@pytest.mark.parametrize("youth", [Youth(1e-30, 1e30), Youth(1e30, 1e30), Youth(1 / 40, 2.0), Youth(1e-38, 1e-38)])
+def test_no_price_and_no_stored_number_stops_a_judge(log_price, youth):
+    published = planned(log_price, prior_time=2000.0, youth={pattern_key(PATTERN): youth})
+    for importance in (1e-9, 1e9):
+        seen = judged(new(log_price=log_price, stated=importance), OLD, context(published))
+        assert seen.outcome == "ok"
+        assert all(math.isfinite(value) or value == math.inf for value in seen.row[4:8])
+        after = judged(again(seen, 10.0), NEW, context(published))
+        assert after.row.shape > 0.0
+        assert math.isfinite(after.row.time)
 
 
 def test_fewer_pages_are_looked_at_early_where_youth_is_known():

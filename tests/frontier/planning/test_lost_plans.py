@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from crawled import Crawl, open_crawl, parse
 
@@ -66,6 +68,27 @@ def test_a_partition_that_was_emptied_is_known_to_be_empty_at_once(large_crawl: 
     assert planner.plan().pages == 600
     large_crawl.namespace.command("DEL", large_crawl.namespace.key("pages"))
     assert planner.plan().pages == 0
+
+
+def test_first_looks_that_could_not_be_loaded_are_loaded_by_the_next_plan(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection was lost in between: no plan was ever made after that."""
+    crawl.crawled(30)
+    planner, lost = Planner(crawl.namespace, parse(CRAWL_RATE=5)), []
+    command = crawl.namespace.command
+
+    def loses(*arguments: Any, **where: Any) -> Any:
+        if arguments[0] == "GET" and arguments[1].endswith("youth") and not lost:
+            lost.append(True)
+            raise StateUnavailableError("lost")
+        return command(*arguments, **where)
+
+    monkeypatch.setattr(crawl.namespace, "command", loses)
+    with pytest.raises(StateUnavailableError):
+        planner.plan()
+    planner.due_in()
+    planner.catch_up()
+    assert planner.plan().pages == 30
+    assert lost
 
 
 def test_clocks_that_could_not_be_loaded_are_loaded_by_the_next_plan(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
