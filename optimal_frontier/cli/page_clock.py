@@ -14,7 +14,7 @@ from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.clocks import LEVELS, group_keys
 from optimal_frontier.state.reading import PageReading
-from optimal_frontier.state.rows import HUB, TIMED
+from optimal_frontier.state.rows import APPEARED, HUB, TIMED
 
 #: Bins that are told of, from the newest back: one round.
 _TOLD_BINS: Final = 8
@@ -28,7 +28,7 @@ def clock_facts(reading: PageReading, settings: FrontierSettings) -> dict[str, A
     """Return what the last plan knew of the neighbourhood of a page.
 
     None where clocks are off, where nothing is kept of its host, and for pages that they do not move: pinned ones, those with update times,
-    and those that yield new pages.
+    those that yield new pages, and those that have just appeared.
 
     ``gate_open`` and ``rhythm_open`` say whether clocks of its host count, by ``evidence`` and ``rhythm_evidence`` (logarithms of
     likelihood ratios). ``ahead_seconds`` is how far the clock has run ahead of the calendar since the last visit, ``speed`` how many times
@@ -36,7 +36,8 @@ def clock_facts(reading: PageReading, settings: FrontierSettings) -> dict[str, A
     (``seen``), and those of them that saw a change (``changed``).
     """
     row, stored = reading.row, reading.clocks
-    is_free = row.visits > 0 and not row.is_pinned and row.flags & (HUB | TIMED) == 0
+    is_new = row.flags & APPEARED and row.visits == 1
+    is_free = row.visits > 0 and not row.is_pinned and row.flags & (HUB | TIMED) == 0 and not is_new
     if not settings.has_clocks or row.host not in stored.hosts or not is_free:
         return None
     keys = group_keys([row.host], [row.directory], [row.pattern])[0].tolist()

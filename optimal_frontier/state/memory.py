@@ -90,12 +90,10 @@ class Yielded(NamedTuple):
 
 
 class Birth(NamedTuple):
-    """When a page was first visited, and when it was first looked at again (0: not yet), seconds since the epoch; whether the time of that
-    look was set at the first visit, and nothing has moved it since."""
+    """When a page was first visited, and when it was first looked at again (0: not yet); seconds since the epoch."""
 
     at: float
     looked: float = 0.0
-    is_planned: bool = False
 
 
 class Memory(NamedTuple):
@@ -244,7 +242,7 @@ _RIGHT: Final[dict[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("etag", "last_modified", "noise"), _is_bytes),
     **dict.fromkeys(("size", "misses", "unchecked", "lies", "timetable"), _is_count),
     "unseen": _is_number,
-    "birth": lambda value: value is None or (all(map(_is_number, value[:2])) and isinstance(value[2], bool)),
+    "birth": lambda value: value is None or all(map(_is_number, value)),
     "check": lambda value: isinstance(value, bool),
     "entries": lambda value: isinstance(value, bytes) and len(value) % 8 == 0,
     # A resolution may be infinite: the word is noted, and no sample.

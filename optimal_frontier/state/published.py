@@ -34,7 +34,7 @@ YOUTH: Final = np.dtype(
     ]
 )
 #: From so many first looks on it is known whether pages of a pattern, or of a host, change more often while they are young.
-ENOUGH_LOOKS: Final = 64
+ENOUGH_LOOKS: Final = 128
 _PATTERN: Final = 1 << 32
 #: Keys of the tables that are published beside the fields, in the order of the arguments of `Published.parse`.
 TABLES: Final = ("priors", "prices", "youth")

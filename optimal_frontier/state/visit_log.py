@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.state.memory import Birth
 from optimal_frontier.state.messages import PAGE_BYTES, Observation
-from optimal_frontier.state.rows import ACTIVE, CHECKED, SIGNALLED, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import ACTIVE, SIGNALLED, UNCONDITIONAL, Row
 
 #: Bits of `VISIT.flags`: the page had changed; nothing but its own deadline chose when it was visited; it is active, and did not fail.
 CHANGED: Final = 1
@@ -26,8 +26,6 @@ WELL: Final = 4
 FIRST_LOOK: Final = 8
 CEASED: Final = 16
 BEGUN: Final = 32
-#: Of these, that the time of the first look was set at the first visit, and no clock has moved it.
-PLANNED: Final = 64
 #: Bits that a row keeps.
 KEPT_BITS: Final = 32
 #: Entries that the stream keeps, about.
@@ -80,15 +78,13 @@ def pack_visits(observations: Sequence[Observation]) -> bytes:
 def _look(birth: Birth, before: Row, row: Row, bit: int) -> int:
     """Return what a visit says of the youth of a page that appeared, as flags."""
     if before.visits == 1:
-        return FIRST_LOOK | (PLANNED if before.flags & CHECKED else 0)
+        return FIRST_LOOK
     ages = before.b / 1e6 - before.unseen - birth.at, row.b / 1e6 - birth.at
     told = before.observations
     if not (birth.looked and ages[0] < 2.0 * (birth.looked - birth.at) <= ages[1] and told == before.visits - 1 <= KEPT_BITS):
         return 0
     first, later = before.bits >> told - 1 & 1, bit or before.bits & (1 << told - 1) - 1
-    if bool(first) == bool(later):
-        return 0
-    return (CEASED if first else BEGUN) | (PLANNED if birth.is_planned else 0)
+    return 0 if bool(first) == bool(later) else CEASED if first else BEGUN
 
 
 def sound_visits(packed: Sequence[bytes], now: float) -> NDArray[Any]:

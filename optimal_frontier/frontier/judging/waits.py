@@ -36,7 +36,7 @@ from optimal_frontier.scheduling.numbers import (
 from optimal_frontier.scheduling.signals import wait_with_sources
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import ACTIVE, CHECKED, FAR_S, HELD, SIGNALLED, TIMED, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import ACTIVE, APPEARED, CHECKED, FAR_S, HELD, SIGNALLED, TIMED, UNCONDITIONAL, Row
 
 #: A pinned page may come back after this share of its interval, so that a visit that was late does not push all later ones.
 PINNED_SLACK: Final = 0.5
@@ -200,7 +200,10 @@ def goes_by_price(rows: Rows) -> NDArray[np.bool_]:
     """Tell of each row whether the price says when the page is visited."""
     is_well = (rows["state"] == ACTIVE) & (rows["visits"] > 0) & (rows["failures"] == 0)
     is_free = (rows["min_interval"] < rows["max_interval"]) & (rows["l"] > 0)  # wanted at once: all numbers 0
-    answer: NDArray[np.bool_] = is_well & is_free & (rows["flags"] & _APART == 0)
+    # What has just appeared has its first look when its first visit said: nothing is to move it that depends on changes, or looks would
+    # see them at the ages at which they are made. One that was given up waits for a lower price.
+    is_new = (rows["flags"] & APPEARED > 0) & (rows["visits"] == 1) & (rows["a"] < NEVER_S)
+    answer: NDArray[np.bool_] = is_well & is_free & (rows["flags"] & _APART == 0) & ~is_new
     return answer
 
 

@@ -17,7 +17,7 @@ from optimal_frontier.scheduling.numbers import Numbers
 from optimal_frontier.scheduling.young_pages import young_wait
 from optimal_frontier.state.memory import Birth
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import APPEARED, CHECKED, HUB, SIGNALLED, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import APPEARED, HUB, SIGNALLED, UNCONDITIONAL, Row
 
 #: Of so many pages that appear one is picked for early looks, while little is known of the youth of its kind, and later on. The first of
 #: these comes by up to so many powers of two sooner than it would, the second one when the page is twice as old.
@@ -51,7 +51,7 @@ def birth_after(before: Row, birth: Birth | None, at: float, published: Publishe
     if not birth.looked:
         # The time of a look that was asked for, as of a change that was announced, is none that was chosen before.
         is_asked = before.flags & (SIGNALLED | UNCONDITIONAL) or before.l <= 0.0
-        return None if is_asked else birth._replace(looked=at, is_planned=bool(before.flags & CHECKED))
+        return None if is_asked else birth._replace(looked=at)
     youth, age = published.youth_of(before.host, before.pattern), at - birth.at
     # It is compared with what it was when it has become twice as old.
     is_told = age >= 2.0 * (birth.looked - birth.at)
@@ -108,7 +108,7 @@ def look_of(row: Row, page: bytes, birth: Birth | None, terms: Terms, numbers: N
         if row.visits == 1:
             early = int.from_bytes(page[4:6], "little") % _DRAWS / _DRAWS
             wait = min(wait, min(usual, published.prior_time) * 2.0 ** (-_EARLIEST * early))
-        elif row.visits == 2 and birth.is_planned:
+        elif row.visits == 2:
             wait = min(wait, birth.looked - birth.at)
     wait = max(wait, row.min_interval)
     return wait if wait < usual else math.inf

@@ -114,7 +114,7 @@ class ClockKeeper:
         read = self.clocks[k].learn(priors, priors.default_time, now)
         # A plan reads only a part of a large table.
         self.crawl.tables[k].note(read.visits, read.log_price)
-        self.looks[k].count(read.visits, self.clocks[k].running_hosts(read.visits["host"]))
+        self.looks[k].count(read.visits)
         self._unlooked[k] = self._unlooked.get(k, 0) + len(read.visits)
         if len(read.visits):
             self._quiet = 0

@@ -303,13 +303,6 @@ class NeighbourhoodClocks:
         some = self._hosts.of(pages["host"][:: 1 + pages.count // FEW].astype(np.uint64))
         return float(np.mean(clocks.runs[some] & (some >= 0)))
 
-    def running_hosts(self, hosts: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell of hosts, by number, whether the clocks of their pages are another than the calendar: (n,)."""
-        clocks, some = self._clocks, self._hosts.of(hosts.astype(np.uint64))
-        if clocks is None or not self.is_open:
-            return np.zeros(len(some), np.bool_)
-        return np.asarray(clocks.runs[np.maximum(some, 0)] & (some >= 0))
-
     def stirred(self, pages: Pages) -> NDArray[np.bool_]:
         """Tell of each page whether a change was seen in its directory or pattern since `calm`."""
         groups = np.unique(np.concatenate([*self._stirred, np.zeros(0, np.uint64)]))

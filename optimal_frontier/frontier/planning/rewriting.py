@@ -41,9 +41,9 @@ if WRITTEN.itemsize != PAGE_BYTES + NUMBERS_BYTES:
 _AT_ONCE: Final = 64 * 128
 
 #: Columns of pages by which the price may go; what numbers are made of beside these, and what they are compared with.
-GOES_BY: Final = ("state", "visits", "failures", "min_interval", "max_interval", "l", "flags")
+GOES_BY: Final = ("state", "visits", "failures", "min_interval", "max_interval", "a", "l", "flags")
 _MADE_OF: Final = ("id", "b", "importance", "shape", "time", "median", "pattern", "host", "failed", "shift")
-_COMPARED: Final = (*GOES_BY, *_MADE_OF, "a", "s", "e", "placed")
+_COMPARED: Final = (*GOES_BY, *_MADE_OF, "s", "e", "placed")
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from optimal_frontier.estimation.first_looks import age_bins, fit_youth, is_restless
 from optimal_frontier.frontier.planning.priors import Priors
 from optimal_frontier.state.published import AGES, YOUTH, pattern_key, sound_youth
-from optimal_frontier.state.visit_log import BEGUN, CEASED, CHANGED, FIRST_LOOK, PLANNED, SAMPLED
+from optimal_frontier.state.visit_log import BEGUN, CEASED, CHANGED, FIRST_LOOK, SAMPLED
 
 #: Patterns and hosts that are kept, those of which most pages were looked at.
 MOST_KEYS: Final = 2000
@@ -46,21 +46,11 @@ class FirstLooks:
         #: In the order in which they were stirred: what a plan does not come to is first at the next one.
         self._stirred: dict[int, None] = {}
 
-    def count(self, visits: NDArray[Any], on_clocks: NDArray[np.bool_]) -> None:
-        """Take in visits as they were counted.
-
-        Parameters
-        ----------
-        visits : ndarray of `VISIT` (n,)
-            In any order.
-        on_clocks : ndarray of bool (n,)
-            Whether clocks of neighbourhoods run on their hosts. These bring looks nearer when others have changed, so that what such looks
-            see is not what pages do by that age. There only those count whose times were set at the first visit.
-        """
+    def count(self, visits: NDArray[Any]) -> None:
+        """Take in visits as they were counted, an array of `VISIT`."""
         flags = visits["flags"]
         # Of pairs the second visit may be at any time that is late enough.
-        is_told = ((flags & FIRST_LOOK > 0) & (flags & SAMPLED > 0)) | (flags & (CEASED | BEGUN) > 0)
-        is_look = is_told & (~on_clocks | (flags & PLANNED > 0))
+        is_look = ((flags & FIRST_LOOK > 0) & (flags & SAMPLED > 0)) | (flags & (CEASED | BEGUN) > 0)
         if not is_look.any():
             return
         once = visits[is_look]

@@ -19,7 +19,7 @@ from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import MISSED_FIRST, NOTHING_REMEMBERED, Birth, Lost, Signals
 from optimal_frontier.state.published import host_key, pattern_key
 from optimal_frontier.state.rows import APPEARED, CHECKED, HUB, SIGNALLED, UNCONDITIONAL
-from optimal_frontier.state.visit_log import BEGUN, CEASED, CHANGED, FIRST_LOOK, PLANNED, SAMPLED, VISIT, WELL, pack_visits
+from optimal_frontier.state.visit_log import BEGUN, CEASED, CHANGED, FIRST_LOOK, SAMPLED, VISIT, WELL, pack_visits
 
 PATTERN = 7
 #: Three changes in the first two minutes; a visit has to be worth a minute.
@@ -142,8 +142,8 @@ def test_some_pages_have_their_first_look_early_in_any_case():
     last = judged(again(second, wait * 1.01), NEW, within(youth={}))
     assert not last.row.flags & CHECKED
     assert np.frombuffer(pack_visits([second, last]), VISIT)["flags"].tolist() == [
-        CHANGED | SAMPLED | WELL | FIRST_LOOK | PLANNED,
-        SAMPLED | WELL | CEASED | PLANNED,
+        CHANGED | SAMPLED | WELL | FIRST_LOOK,
+        SAMPLED | WELL | CEASED,
     ]
 
 

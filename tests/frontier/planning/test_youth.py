@@ -9,7 +9,7 @@ from optimal_frontier.frontier.planning import youth as module
 from optimal_frontier.frontier.planning.priors import Priors
 from optimal_frontier.frontier.planning.youth import FirstLooks
 from optimal_frontier.state.published import ENOUGH_LOOKS, YOUTH, Published, host_key, pattern_key
-from optimal_frontier.state.visit_log import BEGUN, CEASED, CHANGED, FIRST_LOOK, PLANNED, SAMPLED, VISIT, WELL
+from optimal_frontier.state.visit_log import BEGUN, CEASED, CHANGED, FIRST_LOOK, SAMPLED, VISIT, WELL
 
 PRIORS = Priors(2000.0)
 HOST = 3
@@ -29,10 +29,6 @@ def visits(*told):
     return made
 
 
-def counted(looks, seen, on_clocks=False):
-    looks.count(seen, np.full(len(seen), on_clocks))
-
-
 def restless(pattern=7, n=20):
     """A pattern whose pages change within a minute, and not after that."""
     first = [(pattern, 40.0, FIRST_LOOK | CHANGED)] * n + [(pattern, 10.0, FIRST_LOOK | CHANGED)] * (n // 3)
@@ -48,8 +44,8 @@ def published(looks):
 
 def test_looks_are_counted_by_pattern_and_age():
     looks = FirstLooks()
-    counted(looks, visits((7, 40.0, FIRST_LOOK), (7, 40.0, FIRST_LOOK | CHANGED), (9, 3.0, FIRST_LOOK | CHANGED), (7, 5.0, CHANGED)))
-    counted(looks, visits((7, 90.0, CEASED), (7, 90.0, BEGUN | CHANGED), (7, 90.0, CEASED), (0, 3.0, FIRST_LOOK)))
+    looks.count(visits((7, 40.0, FIRST_LOOK), (7, 40.0, FIRST_LOOK | CHANGED), (9, 3.0, FIRST_LOOK | CHANGED), (7, 5.0, CHANGED)))
+    looks.count(visits((7, 90.0, CEASED), (7, 90.0, BEGUN | CHANGED), (7, 90.0, CEASED), (0, 3.0, FIRST_LOOK)))
     of_host, table = looks.table[0], looks.table[1:]
     assert of_host["key"] == host_key(HOST)
     assert of_host["looks"].sum() == 4
@@ -66,33 +62,22 @@ def test_a_first_look_that_a_signal_caused_says_nothing():
     """It may well have caused the second one of a pair: that was late enough at any time."""
     looks, seen = FirstLooks(), restless()
     seen["flags"] &= 255 ^ SAMPLED
-    counted(looks, seen)
+    looks.count(seen)
     assert looks.table["looks"].sum() == 0
     assert looks.table["ceased"].tolist() == [20, 20]
 
 
-def test_where_clocks_run_only_looks_count_whose_times_were_set():
-    """The clock brings a look near when others have just changed, so it sees a change, and none for a while after it."""
-    looks = FirstLooks()
-    counted(looks, restless(), on_clocks=True)
-    assert not len(looks.table)
-    planned = restless()
-    planned["flags"] |= PLANNED
-    counted(looks, planned, on_clocks=True)
-    assert published(looks).keys() == {7}
-
-
 def test_counts_do_not_overflow():
     looks = FirstLooks()
-    counted(looks, visits(*[(7, 5.0, FIRST_LOOK | CHANGED)] * 65_536))
+    looks.count(visits(*[(7, 5.0, FIRST_LOOK | CHANGED)] * 65_536))
     assert 500 <= looks.table["looks"].sum(axis=1).min() <= 1000
     assert np.array_equal(looks.table["looks"], looks.table["changed"])
 
 
 def test_youth_is_published_where_changes_cease():
     looks = FirstLooks()
-    counted(looks, restless())
-    counted(looks, visits(*[(9, 40.0, FIRST_LOOK | CHANGED)] * 20, *[(9, 60.0, CEASED)] * 10, *[(9, 60.0, BEGUN | CHANGED)] * 10))
+    looks.count(restless())
+    looks.count(visits(*[(9, 40.0, FIRST_LOOK | CHANGED)] * 20, *[(9, 60.0, CEASED)] * 10, *[(9, 60.0, BEGUN | CHANGED)] * 10))
     found = published(looks)
     assert found.keys() == {7}
     assert 1 / 60 < found[7].rate < 1 / 10
@@ -102,12 +87,12 @@ def test_youth_is_published_where_changes_cease():
 
 def test_the_next_planner_goes_on_from_what_was_published():
     looks = FirstLooks()
-    counted(looks, restless())
+    looks.count(restless())
     stored = looks.packed(PRIORS)
     after = FirstLooks(stored)
     assert after.packed(PRIORS) == stored
     # What is seen after that tells that they change all the time.
-    counted(after, visits(*[(7, 60.0, BEGUN | CHANGED)] * 20))
+    after.count(visits(*[(7, 60.0, BEGUN | CHANGED)] * 20))
     assert published(after) == {}
     assert after.table["begun"].tolist() == [20, 20]
 
@@ -115,7 +100,7 @@ def test_the_next_planner_goes_on_from_what_was_published():
 def test_what_a_site_did_long_ago_counts_less_and_less():
     looks = FirstLooks()
     for _ in range(100):
-        counted(looks, restless())
+        looks.count(restless())
     assert looks.table["looks"].sum(axis=1).max() <= 1040
     assert looks.table["ceased"].max() <= 1040
 
@@ -123,13 +108,13 @@ def test_what_a_site_did_long_ago_counts_less_and_less():
 def test_what_is_known_of_a_host_stands_in_for_patterns_with_few_looks():
     """Each of these pages has a pattern of its own."""
     looks = FirstLooks()
-    counted(looks, np.concatenate([restless(pattern, 3) for pattern in range(1, 12)]))
+    looks.count(np.concatenate([restless(pattern, 3) for pattern in range(1, 12)]))
     found = Published.parse({}, None, None, looks.packed(PRIORS))
     assert found.youth.keys() == {host_key(HOST)}
     assert found.youth_of(HOST, 4) == found.youth_of(HOST, 99) == found.youth[host_key(HOST)] is not None
     assert found.youth_of(HOST + 1, 4) is None
     # A pattern that is known to differ goes by itself.
-    counted(looks, visits(*[(4, 40.0, FIRST_LOOK)] * ENOUGH_LOOKS))
+    looks.count(visits(*[(4, 40.0, FIRST_LOOK)] * ENOUGH_LOOKS))
     found = Published.parse({}, None, None, looks.packed(PRIORS))
     assert found.youth_of(HOST, 4) is None
     assert found.is_youth_known(HOST, 4)
@@ -138,7 +123,7 @@ def test_what_is_known_of_a_host_stands_in_for_patterns_with_few_looks():
 def test_the_patterns_with_most_looks_are_kept(monkeypatch):
     monkeypatch.setattr(module, "MOST_KEYS", 3)
     looks = FirstLooks()
-    counted(looks, visits(*[(pattern, 5.0, FIRST_LOOK) for pattern in range(1, 8) for _ in range(10 - pattern)]))
+    looks.count(visits(*[(pattern, 5.0, FIRST_LOOK) for pattern in range(1, 8) for _ in range(10 - pattern)]))
     looks.packed(PRIORS)
     assert looks.table["key"].tolist() == [host_key(HOST), pattern_key(1), pattern_key(2)]
 
@@ -146,11 +131,11 @@ def test_the_patterns_with_most_looks_are_kept(monkeypatch):
 def test_a_plan_fits_some_patterns_and_the_next_one_others(monkeypatch):
     monkeypatch.setattr(module, "_MOST_FITTED", 2)
     looks = FirstLooks()
-    counted(looks, np.concatenate([restless(pattern) for pattern in range(1, 6)]))
+    looks.count(np.concatenate([restless(pattern) for pattern in range(1, 6)]))
     found = []
     for _ in range(4):
         # Patterns that go on being stirred wait for their turn.
-        counted(looks, restless(1))
+        looks.count(restless(1))
         found.append(len(published(looks)))
     assert found == [1, 3, 5, 5]  # and the host
 
@@ -176,5 +161,5 @@ def more_changes_than_looks():
 def test_what_cannot_be_read_counts_as_not_there(stored):
     assert Published.parse({}, None, None, stored).youth == {}
     looks = FirstLooks(stored)
-    counted(looks, restless())
+    looks.count(restless())
     assert published(looks).keys() == {7}
