@@ -11,14 +11,14 @@ from handed_out import AT, NEW, OLD, PAGE, URL, again, context, handed, judged, 
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.judging.announcing import after_signal
 from optimal_frontier.frontier.judging.judge import judge
-from optimal_frontier.frontier.judging.waits import Terms
+from optimal_frontier.frontier.judging.waits import Terms, goes_by_price
 from optimal_frontier.frontier.judging.young import ONE_IN, ONE_IN_KNOWN
 from optimal_frontier.scheduling.numbers import Numbers, deadline
 from optimal_frontier.scheduling.young_pages import Youth
 from optimal_frontier.state.host_words import HostWords
 from optimal_frontier.state.memory import MISSED_FIRST, NOTHING_REMEMBERED, Birth, Lost, Signals
 from optimal_frontier.state.published import host_key, pattern_key
-from optimal_frontier.state.rows import APPEARED, CHECKED, HUB, SIGNALLED, UNCONDITIONAL
+from optimal_frontier.state.rows import ACTIVE, APPEARED, CHECKED, HUB, LAYOUT, SIGNALLED, UNCONDITIONAL
 from optimal_frontier.state.visit_log import BEGUN, CEASED, CHANGED, FIRST_LOOK, SAMPLED, VISIT, WELL, pack_visits
 
 PATTERN = 7
@@ -253,3 +253,13 @@ def test_a_memory_that_was_lost_ends_youth():
     seen = judged(again(first, memory=NOTHING_REMEMBERED), NEW, within())
     assert not seen.row.flags & APPEARED
     assert looks(seen) == 0
+
+
+def test_clocks_and_plans_leave_the_first_look_alone():
+    """Unless the page was given up: it waits for a lower price."""
+    rows = np.zeros(5, LAYOUT)
+    rows["state"], rows["visits"], rows["l"], rows["a"], rows["max_interval"], rows["flags"] = ACTIVE, 1, 100.0, 50.0, 1e6, APPEARED
+    rows["visits"][1] = 2
+    rows["a"][2] = np.inf
+    rows["flags"][3] = 0
+    assert goes_by_price(rows).tolist() == [False, True, True, True, False]
