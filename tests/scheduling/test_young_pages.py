@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,8 +12,12 @@ from optimal_frontier.optimization.single import changes_per_visit
 from optimal_frontier.scheduling.young_pages import Youth, young_wait
 
 
+@cache
 def fresh_s(youth, later, since, until):
-    """Seconds for which a copy is expected to be current, from the visit at the age ``since`` until ``until``."""
+    """Seconds for which a copy is expected to be current, from the visit at the age ``since`` until ``until``.
+
+    Other ways to look differ in their last look alone, nine by nine: the rest of them is integrated once.
+    """
     step = np.linspace(since, until, 4001)
     hazard = youth.rate * np.minimum(step, youth.until) + later * np.maximum(step - youth.until, 0.0)
     return float(np.trapezoid(np.exp(-(hazard - hazard[0])), step))
