@@ -203,7 +203,7 @@ def test_least_interval_stands(store: ClockedNamespace) -> None:
     [
         {"failures": 9, "unseen": 500.0},
         {"min_interval": 1000.0, "max_interval": 1000.0},
-        {"flags": CHECKED},
+        {"flags": CHECKED, "min_interval": 150.0, "a": 150.0, "s": 0.0, "e": 150.0, "l": 150.0},
         {"flags": UNCONDITIONAL, "a": 0.0, "e": 0.0, "l": 0.0},
     ],
 )
@@ -215,6 +215,15 @@ def test_pages_whose_next_visit_is_settled_are_left_alone(store: ClockedNamespac
     assert tell(store, "h/0").moved == 0
     assert store.row("h/0") == before
     assert signals(store) == 1
+
+
+def test_a_look_that_is_hours_away_is_no_check(store: ClockedNamespace) -> None:
+    """A second look at a page that was given up, or one at a page that has just appeared."""
+    known_pages(store, flags=CHECKED, a=1000.0, s=0.0, e=1000.0, l=1000.0)
+    knows(store, TRUE)
+    assert tell(store, "h/0").moved == 1
+    assert not store.row("h/0").flags & CHECKED
+    assert due_in(store) < 10.0
 
 
 @pytest.mark.parametrize(("known", "is_moved"), [(TRUE, True), (LYING, False)])
