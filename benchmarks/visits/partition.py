@@ -36,7 +36,7 @@ class PartitionVisits:
         self.add_us = self._add(hosts)
         for k in range(partitions):
             (fence,) = self._run([Call(k, "take_planner_lock", ["bench", 1_000_000])])
-            self._run([Call(k, "publish_plan", [fence, repr(2 / pages), "0", b"", b"", "time", "0"])])
+            self._run([Call(k, "publish_plan", [fence, repr(2 / pages), "0", b"", b"", b"", "time", "0"])])
             if k == 0:
                 self.fence = fence
         made = 0
