@@ -27,9 +27,9 @@ from optimal_frontier.state.embedded import EmbeddedServer
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "frontier"))
 
-from frontier.played_crawl import parse  # neither are these
+from frontier.played_crawl import parse  # tests are not installed
 from timed_namespace import START, open_namespace
-from young_site import AGES, LISTS, OLD, News  # type: ignore[import-not-found]
+from young_site import AGES, LISTS, OLD, News  # type: ignore[import-not-found]  # mypy leaves untyped tests out
 
 
 def played(socket: str, ages: str, budget: float, seed: int, seconds: float, *, looks: bool) -> tuple[float, int]:

@@ -16,6 +16,7 @@ from optimal_frontier.frontier.planning.neighbourhood_clocks import Neighbourhoo
 from optimal_frontier.frontier.planning.planner import Planner
 from optimal_frontier.frontier.planning.publishing import Plan
 from optimal_frontier.frontier.planning.solving import Solved, Sums
+from optimal_frontier.frontier.planning.youth import FirstLooks
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.keys import KEY_TYPES, KEYS
 from optimal_frontier.state.published import Published
@@ -73,7 +74,7 @@ def test_every_field_of_a_plan_is_told_and_no_other():
         crawl.planned, crawl.planned_pages, crawl.progress = np.zeros(1, np.int64), 1, Progress(exploration)
         nothing = np.zeros(1)
         solved = Solved(nothing, 1.0, 0.0, nothing, nothing, 0.0, 0.0, 1.0, True, 0, by_partition={0: Sums(1, 0.0, 0.0)})
-        planner.keeper.clocks[0] = NeighbourhoodClocks(Mock(), 0)
+        planner.keeper.clocks[0], planner.keeper.youth[0] = NeighbourhoodClocks(Mock(), 0), FirstLooks()
         terms = {0: Terms(0.0, Published(), planner.settings)}
         fields = planner._fields(Plan(0.0, 0.0, 0, solved, crawl, {}, planner.ways.fields, terms, 0), 0, 1.0)
         assert fields.keys() | added == told

@@ -150,10 +150,17 @@ def _model_line(model: Mapping[str, Any]) -> str:
 
 
 def _young_line(young: Mapping[str, Any]) -> str:
+    """Say how old a page is that has appeared, and what its kind does at that age.
+
+    Examples
+    --------
+    >>> _young_line({"seconds_ago": 90.0, "change_rate": 0.025, "until_seconds": 128.0})
+    'appeared 1.5 min ago; pages of its kind change at 0.025/s until they are 2.13 min old'
+    """
     line = f"appeared {duration(young['seconds_ago'])} ago"
     if young["change_rate"] is None:
-        return f"{line}; its pattern is not known to change more often at first"
-    return f"{line}; its pattern changes at {per_second(young['change_rate'])} until {duration(young['until_seconds'])} old"
+        return f"{line}; pages of its kind are not known to change more often at first"
+    return f"{line}; pages of its kind change at {per_second(young['change_rate'])} until they are {duration(young['until_seconds'])} old"
 
 
 def _sibling_line(facts: Mapping[str, Any] | None) -> str:

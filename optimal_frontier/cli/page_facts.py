@@ -43,13 +43,11 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.published import Published
 from optimal_frontier.state.reading import PageReading
 from optimal_frontier.state.records import needs_of
-from optimal_frontier.state.rows import ACTIVE, APPEARED, DONE, HELD, HUB, RETIRED, SIGNALLED, STATE_NAMES, Row
+from optimal_frontier.state.rows import ACTIVE, APPEARED, DONE, HELD, HUB, KEPT_BITS, RETIRED, SIGNALLED, STATE_NAMES, Row
 from optimal_frontier.state.source_lessons import NOTHING_KNOWN
 
 #: Probability inside the interval of the change rate.
 LEVEL: Final = 0.95
-#: Bits that are kept of a page.
-_KEPT_BITS: Final = 32
 
 Floats = NDArray[np.float64]
 
@@ -111,7 +109,7 @@ def page_facts(reading: PageReading, asked: bytes, url: str, settings: FrontierS
         "visits": row.visits,
         "observations": row.observations,
         "changes": row.changes,
-        "bits": format(row.bits, f"0{_KEPT_BITS}b")[_KEPT_BITS - min(row.observations, _KEPT_BITS) :],
+        "bits": format(row.bits, f"0{KEPT_BITS}b")[KEPT_BITS - min(row.observations, KEPT_BITS) :],
         **estimate,
         "model": _model(row, reading, timed, terms),
         "siblings": _siblings(reading),

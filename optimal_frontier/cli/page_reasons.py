@@ -60,11 +60,17 @@ def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: Frontie
 
 
 def _why_young(young: dict[str, Any]) -> str:
-    """Say why a page that has just appeared is looked at early."""
+    """Say why a page that has just appeared is looked at early.
+
+    Examples
+    --------
+    >>> _why_young({"change_rate": 0.025, "until_seconds": 128.0})
+    'It is young: pages of its kind change every 40 s until they are 2.13 min old, so it is looked at before its interval says.'
+    """
     if young["change_rate"] is None:
         return "It has just appeared, and is looked at early, as some are: to learn how often such pages change while they are young."
     each, until = duration(1.0 / young["change_rate"]), duration(young["until_seconds"])
-    return f"It is young: pages of its pattern change every {each} until they are {until} old, so it is looked at before its interval says."
+    return f"It is young: pages of its kind change every {each} until they are {until} old, so it is looked at before its interval says."
 
 
 def _why_signalled(facts: dict[str, Any]) -> str:

@@ -108,6 +108,11 @@ class FrontierSettings:
         """Whether time runs on the clocks of neighbourhoods; memoryless visits have none."""
         return self.neighbourhoods and self.policy == "periodic"
 
+    @property
+    def looks_at_young_pages(self) -> bool:
+        """Whether pages that have just appeared may have early looks: they buy freshness, and are learned from the log of clocks."""
+        return self.has_clocks and self.objective == "freshness"
+
     def interval_bounds(self, rule: PageRule) -> tuple[float, float]:
         """Return the least and most seconds between two visits of a page; equal where RULES pin it (``interval``), and nowhere else.
 

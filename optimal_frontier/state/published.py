@@ -125,8 +125,7 @@ class Published:
     def parse(cls, fields: Mapping[str, str], priors: bytes | None, prices: bytes | None, youth: bytes | None = None) -> Published:
         """Read what is stored; what cannot be read counts as not there."""
         fields = sound_fields(fields)
-        taught = np.frombuffer(priors or b"", PRIORS) if len(priors or b"") % PRIORS.itemsize == 0 else np.zeros(0, PRIORS)
-        extra = np.frombuffer(prices or b"", PRICES) if len(prices or b"") % PRICES.itemsize == 0 else np.zeros(0, PRICES)
+        taught, extra = stored_table(priors, PRIORS), stored_table(prices, PRICES)
         taught = taught[np.isfinite(taught["shape"]) & (taught["shape"] >= 0) & np.isfinite(taught["time"]) & (taught["time"] >= 0)]
         extra = extra[np.isfinite(extra["extra"])]
         return cls(
@@ -186,9 +185,19 @@ class Published:
         return pattern_key(pattern) in self.youth or host_key(host) in self.youth
 
 
+def stored_table(stored: bytes | None, layout: np.dtype[Any]) -> NDArray[Any]:
+    """Return a table as it is stored; an empty one for what has another length."""
+    return np.frombuffer(stored if stored and len(stored) % layout.itemsize == 0 else b"", layout)
+
+
 def pattern_key(pattern: int) -> int:
     """Return how the table of youth knows a pattern, by its hash."""
     return _PATTERN | pattern
+
+
+def pattern_of_key(key: int) -> int:
+    """Return the hash of the pattern that a key stands for; 0 for that of a host."""
+    return key - _PATTERN if key >= _PATTERN else 0
 
 
 def host_key(host: int) -> int:
@@ -204,7 +213,7 @@ def _known_youth(table: NDArray[Any]) -> dict[int, Youth | None]:
 
 def sound_youth(stored: bytes | None) -> NDArray[Any]:
     """Return the table of youth that is stored, an array of `YOUTH` in the order of its keys, without what cannot be read."""
-    told = np.frombuffer(stored or b"", YOUTH) if len(stored or b"") % YOUTH.itemsize == 0 else np.zeros(0, YOUTH)
+    told = stored_table(stored, YOUTH)
     numbers = [np.isfinite(told[name]) & (told[name] >= 0.0) for name in ("rate", "until")]
     told = told[numbers[0] & numbers[1] & (told["changed"] <= told["looks"]).all(axis=1)]
     return np.asarray(told[np.unique(told["key"], return_index=True)[1]])

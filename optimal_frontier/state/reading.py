@@ -22,7 +22,7 @@ from optimal_frontier.state.layouts import HostTurns, PartitionState
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.published import PRIORS, TABLES, Published
+from optimal_frontier.state.published import PRIORS, TABLES, Published, stored_table
 from optimal_frontier.state.records import unpack_record
 from optimal_frontier.state.rows import HEAD_BYTES, TAIL_BYTES, Row, host_bytes, split_tail
 from optimal_frontier.state.scanning import host_number, scan_hash
@@ -350,7 +350,7 @@ def _former_urls(namespace: Namespace, names: Sequence[bytes]) -> tuple[str, ...
 
 
 def _siblings(priors: bytes | None, pattern: int) -> int:
-    taught = np.frombuffer(priors or b"", PRIORS) if len(priors or b"") % PRIORS.itemsize == 0 else np.zeros(0, PRIORS)
+    taught = stored_table(priors, PRIORS)
     return int(taught["siblings"][taught["pattern"] == pattern].sum())
 
 

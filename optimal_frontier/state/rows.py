@@ -47,6 +47,8 @@ MOST_IMPORTANCE: Final = 1e9
 #: What fields of a row can count to: ``failed``, and ``failures`` and ``gone``.
 MOST_FAILED: Final = 65_535
 MOST_IN_A_ROW: Final = 255
+#: Bits that ``bits`` keeps.
+KEPT_BITS: Final = 32
 
 # Name, struct code and meaning of each field of the head; docs/redis.md is rendered from it.
 FIELDS: Final = (

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.state.memory import Birth
 from optimal_frontier.state.messages import PAGE_BYTES, Observation
-from optimal_frontier.state.rows import ACTIVE, SIGNALLED, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import ACTIVE, KEPT_BITS, SIGNALLED, UNCONDITIONAL, Row
 
 #: Bits of `VISIT.flags`: the page had changed; nothing but its own deadline chose when it was visited; it is active, and did not fail.
 CHANGED: Final = 1
@@ -26,8 +26,6 @@ WELL: Final = 4
 FIRST_LOOK: Final = 8
 CEASED: Final = 16
 BEGUN: Final = 32
-#: Bits that a row keeps.
-KEPT_BITS: Final = 32
 #: Entries that the stream keeps, about.
 KEPT_ENTRIES: Final = 4000
 #: A visit, as Redis keeps it: number of its lease in the call, page, the last good visit before and this one (us since the epoch), shape

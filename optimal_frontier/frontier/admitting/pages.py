@@ -164,7 +164,7 @@ def new_page(
     shortest, longest = settings.interval_bounds(rule)
     row = Row(
         state=kind,
-        flags=(0 if rule.update_times is None else TIMED) | (APPEARED if settings.has_clocks and _has_appeared(found_on) else 0),
+        flags=(0 if rule.update_times is None else TIMED) | (APPEARED if settings.looks_at_young_pages and _has_appeared(found_on) else 0),
         importance=importance_of(stated, rule),
         min_interval=min(shortest, FAR_S),
         max_interval=min(longest, FAR_S),

@@ -95,8 +95,8 @@ def look_of(row: Row, page: bytes, birth: Birth | None, terms: Terms, numbers: N
     numbers : Numbers
         What it would have otherwise.
     """
-    published, settings, rate = terms.published, terms.settings, change_rate_of(row, terms.published)
-    is_apart = row.flags & HUB or not settings.has_clocks or settings.policy != "periodic"
+    published, rate = terms.published, change_rate_of(row, terms.published)
+    is_apart = row.flags & HUB or not terms.settings.looks_at_young_pages
     if birth is None or rate is None or is_apart or not goes_by_worth(row, terms):
         return math.inf
     usual = min(max(numbers.a + (numbers.s * terms.log_price if numbers.s else 0.0), numbers.e), numbers.l)

@@ -63,8 +63,8 @@ class ClockKeeper:
     ----------
     clocks : dict of int to NeighbourhoodClocks
         By partition.
-    looks : dict of int to FirstLooks
-        At pages that appeared, by partition.
+    youth : dict of int to FirstLooks
+        By partition.
     terms : dict of int to Terms
         By partition, of the last plan, at the price of the last look.
     """
@@ -73,7 +73,7 @@ class ClockKeeper:
         self.namespace = namespace
         self.crawl = crawl
         self.clocks: dict[int, NeighbourhoodClocks] = {}
-        self.looks: dict[int, FirstLooks] = {}
+        self.youth: dict[int, FirstLooks] = {}
         self.terms: dict[int, Terms] = {}
         self._looks = 0
         # Looks in a row that found no visit.
@@ -97,8 +97,8 @@ class ClockKeeper:
         if k not in self.clocks or takes_over:
             stored = NeighbourhoodClocks(self.namespace, k)
             stored.load(priors.default_time)
-            looks = FirstLooks(self.namespace.command("GET", self.namespace.key("youth", k), partition=k))
-            self.clocks[k], self.looks[k] = stored, looks
+            youth = FirstLooks(self.namespace.command("GET", self.namespace.key("youth", k), partition=k))
+            self.clocks[k], self.youth[k] = stored, youth
         self.clocks[k].count(pages, self.crawl.tables[k].turnover)
         return self._read(k, now)
 
@@ -114,7 +114,7 @@ class ClockKeeper:
         read = self.clocks[k].learn(priors, priors.default_time, now)
         # A plan reads only a part of a large table.
         self.crawl.tables[k].note(read.visits, read.log_price)
-        self.looks[k].count(read.visits)
+        self.youth[k].count(read.visits)
         self._unlooked[k] = self._unlooked.get(k, 0) + len(read.visits)
         if len(read.visits):
             self._quiet = 0
@@ -177,7 +177,7 @@ class ClockKeeper:
 
     def fields(self, k: int) -> dict[str, Any]:
         """Return what a plan publishes of a partition."""
-        return self.clocks[k].fields() | {"young_patterns": self.looks[k].believed if k in self.looks else 0}
+        return self.clocks[k].fields() | {"young_patterns": self.youth[k].believed}
 
 
 def forget_clocks(namespace: Namespace, each: Callable[[], None] = lambda: None) -> None:

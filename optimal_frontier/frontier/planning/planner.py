@@ -388,7 +388,7 @@ class Planner:
         for k in live:
             sums = solved.by_partition[k]
             step = price_step(sums.pages, sums.response)
-            youth = b"" if self.keeper is None else self.keeper.looks[k].packed(crawl.priors)
+            youth = b"" if self.keeper is None else self.keeper.youth[k].packed(crawl.priors)
             fields = self._fields(plan, k, shares[k])
             log_price = log_prices[k]
             arguments: list[Any] = [

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from optimal_frontier.estimation.first_looks import age_bins, fit_youth, is_restless
 from optimal_frontier.frontier.planning.priors import Priors
-from optimal_frontier.state.published import AGES, YOUTH, pattern_key, sound_youth
+from optimal_frontier.state.published import AGES, YOUTH, pattern_key, pattern_of_key, sound_youth
 from optimal_frontier.state.visit_log import BEGUN, CEASED, CHANGED, FIRST_LOOK, SAMPLED
 
 #: Patterns and hosts that are kept, those of which most pages were looked at.
@@ -23,8 +23,6 @@ _MOST_FITTED: Final = 50
 #: First looks of one of them above which all that is counted of it is halved: what a site does may change.
 _MOST_LOOKS: Final = 1000
 _MOST_COUNT: Final = 65_535
-#: Bits of a pattern's hash in its key.
-_PATTERN: Final = 0xFFFFFFFF
 
 
 class FirstLooks:
@@ -80,7 +78,7 @@ class FirstLooks:
     @property
     def believed(self) -> int:
         """Of how many patterns pages change more often while they are young."""
-        return int(np.count_nonzero(self.table["rate"][self.table["key"] > _PATTERN]))
+        return int(np.count_nonzero(self.table["rate"][self.table["key"] >= pattern_key(0)]))
 
     def packed(self, priors: Priors) -> bytes:
         """Return what is published, with the youth of those of which something was seen since found anew, beside these priors."""
@@ -90,8 +88,7 @@ class FirstLooks:
             one = self.table[at]
             is_young = is_restless(int(one["ceased"]), int(one["begun"]), was_believed=bool(one["rate"] > 0.0))
             # Of a host that of all pages: its patterns differ.
-            pattern = np.uint32(one["key"] & _PATTERN if one["key"] > _PATTERN else 0)
-            later = float(priors.medians(np.array([pattern]))[0])
+            later = float(priors.medians(np.array([pattern_of_key(int(one["key"]))], np.uint32))[0])
             youth = fit_youth(one["looks"], one["changed"], later) if is_young else None
             self.table["rate"][at], self.table["until"][at] = youth or (0.0, 0.0)
         for key in some:
