@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from optimal_frontier.detection.visible import INLINE
@@ -76,14 +77,12 @@ def name_of(element: Any, tag: str, parent: Name, place: int) -> Name:
     if tag == "body":
         return Name("body", (), 0, "body")
     identity = element.get("id", "")
-    if _is_stable(identity):
+    if identity and _is_stable(identity[:LONGEST]):
         selector = f"#{identity}"
         return Name(selector, (selector,), 0, selector)
     if len(parent.path) + len(tag) > LONGEST:
         return parent
-    own = next((f"{tag}.{name}" for name in (element.get("class") or "").split() if _is_stable(name) and not _PASSING.match(name)), None)
-    if own is None and tag in _LANDMARKS:
-        own = tag
+    own = _named(tag, element.get("class", "")[:LONGEST])
     if own is not None:
         parts = ("main",) if own == "main" else (*parent.context[-_CONTEXT:], own)
         selector = " ".join(parts)
@@ -100,5 +99,13 @@ def name_of(element: Any, tag: str, parent: Name, place: int) -> Name:
     return Name(path, parent.context, parent.levels + 1, path)
 
 
+@lru_cache(maxsize=4096)
+def _named(tag: str, classes: str) -> str | None:
+    """Return what names an element by its first class that says what it is, or as a landmark; None: nothing does."""
+    own = next((f"{tag}.{name}" for name in classes.split() if _is_stable(name) and not _PASSING.match(name)), None)
+    return tag if own is None and tag in _LANDMARKS else own
+
+
+@lru_cache(maxsize=4096)
 def _is_stable(name: str) -> bool:
     return _IDENTIFIER.fullmatch(name) is not None and _MADE_UP.search(name) is None

@@ -172,7 +172,7 @@ class _Open:
 
     def __init__(self, name: Name) -> None:
         self.name, self.characters, self.own = name, 0, 0
-        self.places: Counter[str] = Counter()
+        self.places: dict[str, int] = {}
 
 
 def _html(markup: str, recipe: Recipe) -> Mapping[str, list[str]]:
@@ -195,12 +195,13 @@ def _html(markup: str, recipe: Recipe) -> Mapping[str, list[str]]:
     for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
         if event == "start":
             above = open_[-1]
+            tag = element.tag
             if not hidden:  # what is hidden itself has its place, too
-                above.places[element.tag] += 1
-            hidden += element.tag in _HIDDEN or element in dropped
+                above.places[tag] = place = above.places.get(tag, 0) + 1
+            hidden += tag in _HIDDEN or element in dropped
             inside += element in kept
             if not hidden:
-                open_.append(_Open(name_of(element, element.tag, above.name, above.places[element.tag])))
+                open_.append(_Open(name_of(element, tag, above.name, place)))
                 read(element.text)
             continue
         if event == "end":

@@ -361,6 +361,7 @@ class Dispatcher:
             everywhere = {name: flagged for one in self._partitions for name, flagged in one.flagged.items()}
             self.recent.blocks.learn(everywhere)
             self.recent.templates.learn(everywhere)
+            self.recent.noise.learn(everywhere)
 
         expected = self.terms.belief(partition).expected / 1e6
         pipeline.add(flag_calls(partition, expected or self.namespace.now(partition), names), read)

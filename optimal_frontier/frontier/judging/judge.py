@@ -22,8 +22,9 @@ from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.judgement import Context, Judgement
 from optimal_frontier.frontier.judging.learning import FORGOTTEN, change_bit, learn_bit, learn_signalled_bit
 from optimal_frontier.frontier.judging.moves import is_sent_home
-from optimal_frontier.frontier.judging.noise import after_template_change, notice
+from optimal_frontier.frontier.judging.noise import QUICK_S, after_template_change, noise_of_memory, notice
 from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED, SENT_HOME, TRUNCATED, cause_of, counters_of, outcome_of
+from optimal_frontier.frontier.judging.shared_noise import learned_noise
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of, interval_of_judged
 from optimal_frontier.frontier.judging.young import birth_after, lived
@@ -106,7 +107,7 @@ def conditions_of(handout: Handout, tag: int, context: Context) -> validators.Va
     # Of a block page nobody wants to know whether it is still the same; what comes in its place leaves validators.
     if not context.settings.conditional_get or context.recent.blocks.is_flagged(handout.host, row.content):
         return None
-    return validators.conditions_of(handout, tag)
+    return validators.conditions_of(handout, context.recent.noise.tag_of(handout.host, row.pattern, tag))
 
 
 def told(handout: Handout, observation: Observation | None, context: Context) -> dict[str, Any]:
@@ -157,9 +158,9 @@ def _disguise(judgement: Judgement) -> str:
     # Only a page that has answered at its own address: another may be the way in which the home page is known.
     if visit.hops and handout.row.flags & OWN and is_sent_home(str(handout.record["url"]), visit.found):
         return SENT_HOME
-    found = visit.fingerprint
-    if found is None or (visit.status == NOT_MODIFIED and not visit.is_cached):
+    if visit.fingerprint is None or (visit.status == NOT_MODIFIED and not visit.is_cached):
         return ""
+    found = judgement.found = _without_noise(judgement, visit.fingerprint)
     judgement.raw_bit = change_bit(handout.row, found)
     # Without a length nobody knows whether the end is missing: what differs is looked at again before it counts.
     if visit.is_partial and judgement.raw_bit == 1 and handout.row.failures == 0:
@@ -171,6 +172,14 @@ def _disguise(judgement: Judgement) -> str:
         judgement.flag = name_of(handout.host, found.digest)
         judgement.count("contents_flagged")
     return BLOCKED if is_flagged else ""
+
+
+def _without_noise(judgement: Judgement, found: Fingerprint) -> Fingerprint:
+    """Return the fingerprint of a page without the noise that it shares with others."""
+    handout, visit, noise = judgement.handout, judgement.visit, judgement.context.recent.noise
+    if found.digest is None or visit.sections is None or visit.source:
+        return found
+    return noise.without(handout, found, visit.sections)
 
 
 def _failed(judgement: Judgement, error: str) -> None:
@@ -211,7 +220,7 @@ def _seen(judgement: Judgement) -> None:
     judgement.words = after_good(judgement.words)
     if visit.source in ("damaged", "unreadable"):
         judgement.count(f"sources_{visit.source}")
-    found = visit.fingerprint
+    found = judgement.found
     if visit.status == NOT_MODIFIED and row.visits and not visit.is_cached:
         found, judgement.raw_bit = Fingerprint(row.content, row.tag), 0 if row.tag else -1
     if found is not None:
@@ -258,6 +267,15 @@ def _decide_bit(judgement: Judgement) -> bool:
         return False
     if visit.sections is None or visit.source or visit.is_not_modified:
         return False
+    if judgement.bit >= 0 and judgement.interval > QUICK_S:
+        recent.noise.note(handout, judgement.bit == 1)
+    found = judgement.found
+    if found is not None and visit.fingerprint is not None and found.tag != visit.fingerprint.tag and row.tag != found.tag:
+        # What it shares with others is left out from now on.
+        if (kept := noise_of_memory(handout.memory)) is not None:
+            judgement.remembered["noise"] = b""
+            judgement.count("noisy_calmed", int(kept.is_noisy))
+        return learned_noise(row)
     # Nothing to look at: most pages.
     if not handout.memory.noise and judgement.bit <= 0:
         return False
@@ -268,8 +286,11 @@ def _decide_bit(judgement: Judgement) -> bool:
         judgement.interval,
         visit.sections,
         judgement.context.published.prior_time,
+        lambda: recent.noise.asks(handout),
     )
     judgement.bit, judgement.again = noticed.bit, noticed.again
+    if noticed.pair is not None:
+        judgement.flag = judgement.flag or recent.noise.tally(handout, noticed.pair, judgement.at)
     judgement.remembered["noise"] = noticed.remembered
     for name, by in noticed.counters.items():
         judgement.count(name, by)
@@ -281,7 +302,7 @@ def _is_of_template(judgement: Judgement) -> bool:
     handout, visit, context = judgement.handout, judgement.visit, judgement.context
     if judgement.bit < 0 or context.settings.template_changes == "count":
         return False
-    found = visit.fingerprint
+    found = judgement.found
     # A 304 is an unchanged page like any other: it says that what others show is not of the template.
     content = handout.row.content if visit.is_not_modified else found.digest if found is not None and found.is_summed else None
     if content is None:
@@ -328,7 +349,7 @@ def _learn(judgement: Judgement) -> None:
         if learned.relearned > row.relearned:
             judgement.count("relearned")
     elif row.visits == 0 and prior is not None:
-        found = judgement.visit.fingerprint
+        found = judgement.found
         said = words_of(
             judgement.words, None if found is None or found.digest is None else age, handout.memory.lastmod, handout.at, judgement.at
         )

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from optimal_frontier.estimation.signal_sources import PlainVisit
 from optimal_frontier.frontier.admitting.pages import importance_of
+from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard, after_good, answered, heard_of
 from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.recent import Recent
@@ -89,6 +90,8 @@ class Judgement:
         The page is to be looked at again soon, to check what this visit showed.
     raw_bit : int
         By the fingerprint alone; `bit` may be overruled.
+    found : Fingerprint or None
+        Of the content, without the noise that it shares with other pages.
     republished : Republished or None
         What is known of its update times after a bit.
     lessons : sequence of (str, PlainVisit)
@@ -108,6 +111,7 @@ class Judgement:
     outcome: str = "ok"
     bit: int = -1
     raw_bit: int = -1
+    found: Fingerprint | None = None
     again: bool = False
     republished: Republished | None = None
     change: Change | None = None

@@ -18,6 +18,7 @@ import msgpack
 from optimal_frontier.detection.growing_lists import gained_keys, parts_of
 from optimal_frontier.detection.section_history import SectionHistory, key_of
 from optimal_frontier.detection.sections import WHOLE, Section
+from optimal_frontier.frontier.judging.shared_noise import Pair
 from optimal_frontier.frontier.judging.waits import shortest_wait
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.rows import Row
@@ -112,6 +113,11 @@ class PageNoise:
         return bytes(msgpack.packb([self.history.packed(), self.is_noisy, b"".join(sorted(self.mask)), *numbers]))
 
     @property
+    def is_for_pattern(self) -> bool:
+        """Whether the check under way is for the sake of the page's pattern: nothing was compared before it began."""
+        return self.checks > 0 and self.history.pairs == 0
+
+    @property
     def has_steady_sections(self) -> bool:
         """Whether there is a section that does not differ within seconds."""
         return bool(self.history.keys() - self.mask)
@@ -138,6 +144,8 @@ class Noticed:
         What was learned so far was learned from noise.
     counters : mapping of str to int
         What happened, for ``P stats``.
+    pair : Pair or None
+        Two fetches within seconds: what they teach of the page's pattern.
     """
 
     bit: int
@@ -145,6 +153,7 @@ class Noticed:
     again: bool = False
     forgets: bool = False
     counters: Mapping[str, int] = field(default_factory=dict)
+    pair: Pair | None = None
 
     @property
     def remembered(self) -> bytes:
@@ -152,7 +161,19 @@ class Noticed:
         return b"" if self.noise is None else self.noise.pack()
 
 
-def notice(row: Row, known: bytes, bit: int, interval: float, cut: Callable[[], Sequence[Section]], round_s: float = math.inf) -> Noticed:
+def _never() -> bool:
+    return False
+
+
+def notice(
+    row: Row,
+    known: bytes,
+    bit: int,
+    interval: float,
+    cut: Callable[[], Sequence[Section]],
+    round_s: float = math.inf,
+    asks: Callable[[], bool] = _never,
+) -> Noticed:
     """Judge a visit of a page that may be noisy.
 
     Parameters
@@ -169,6 +190,8 @@ def notice(row: Row, known: bytes, bit: int, interval: float, cut: Callable[[], 
         Gives the sections of the response; only called where they are needed.
     round_s : float
         Seconds in which the crawl can visit every page once; 0 or less: not known.
+    asks : callable
+        Whether a second fetch would teach something of its pattern; only called where one can be made.
 
     Notes
     -----
@@ -177,10 +200,17 @@ def notice(row: Row, known: bytes, bit: int, interval: float, cut: Callable[[], 
     page that does change by itself every few seconds (`FASTEST`) is taken for noisy as well. Nothing that is visited less often than that
     could be kept fresh, and what of it stays the same for longer is then what decides.
     """
-    if bit < 0 or not (known or (bit == 1 and _all_changed(row, _KEPT_AFTER - 1))):
+    possible = min(_CHANGES_A_ROUND / round_s, _FASTEST_OF_ALL) if round_s > 0 else _FASTEST_OF_ALL
+    is_followed = known or (bit == 1 and _all_changed(row, _KEPT_AFTER - 1))
+    if not is_followed and bit == 1 and possible <= FASTEST and _is_telling(row, interval) and asks():
+        sections = cut()
+        return Noticed(1, PageNoise(SectionHistory().follow(sections), checks=1, parts=parts_of(sections, frozenset())), again=True)
+    if bit < 0 or not is_followed:
         # without a fingerprint to compare with, what was kept of sections may have been made under other options too
         return Noticed(bit, counters={"noisy_calmed": 1} if known and PageNoise.unpack(known).is_noisy else {})
     noise, visits = PageNoise.unpack(known), row.visits + 1
+    if noise.is_for_pattern:
+        return _answered(noise, bit, cut()) if interval <= QUICK_S else Noticed(bit)
     if noise.is_noisy:
         return _notice_noisy(noise, bit, interval, cut(), visits)
     if bit == 0:
@@ -190,7 +220,6 @@ def notice(row: Row, known: bytes, bit: int, interval: float, cut: Callable[[], 
         if noise.checks:
             return Noticed(bit, calm.next_asked(visits), counters={"noise_checks": 1})
         return Noticed(bit, calm)
-    possible = min(_CHANGES_A_ROUND / round_s, _FASTEST_OF_ALL) if round_s > 0 else _FASTEST_OF_ALL
     return _notice_changing(row, noise, interval, cut(), visits, possible)
 
 
@@ -201,6 +230,19 @@ def after_template_change(known: bytes, sections: Sequence[Section]) -> bytes:
     """
     noise = PageNoise.unpack(known)
     return replace(noise, history=noise.history.moved_on(sections)).pack()
+
+
+def _is_telling(row: Row, interval: float) -> bool:
+    """Whether a second fetch can come soon enough, and much sooner than visits come anyway."""
+    gap = shortest_wait(row)
+    return gap < QUICK_S and interval >= _LEAST_RATIO * max(gap, _NOMINAL_S)
+
+
+def _answered(noise: PageNoise, bit: int, sections: Sequence[Section]) -> Noticed:
+    """Take in a second fetch that was made for the pattern's sake; of the page itself nothing is kept."""
+    _, keys, gained = _followed(noise, sections, quick=True)
+    pair = Pair(*(frozenset(one.selector for one in sections if among is None or key_of(one.selector) in among) for among in (None, keys)))
+    return Noticed(bit if bit == 0 or (gained and not keys) else -1, counters={"noise_checks": 1}, pair=pair)
 
 
 def _is_quick(noise: PageNoise, interval: float) -> bool:
@@ -245,9 +287,8 @@ def _notice_changing(row: Row, noise: PageNoise, interval: float, sections: Sequ
     if noise.checks:
         late = replace(noise, late=noise.late + 1)
         return Noticed(1, late, again=True) if late.late < _MOST_LATE else Noticed(1, late.next_asked(visits))
-    gap = shortest_wait(row)
-    is_telling = gap < QUICK_S and interval >= _LEAST_RATIO * max(gap, _NOMINAL_S)
-    if is_telling and visits >= noise.next_check and _all_changed(row, (_QUICK_CHECKED_AFTER if is_hasty else _CHECKED_AFTER) - 1):
+    after = _QUICK_CHECKED_AFTER if is_hasty else _CHECKED_AFTER
+    if _is_telling(row, interval) and visits >= noise.next_check and _all_changed(row, after - 1):
         return Noticed(1, replace(noise, checks=1), again=True)
     return Noticed(1, replace(noise, parts={}))
 

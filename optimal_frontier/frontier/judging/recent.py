@@ -7,6 +7,7 @@ from typing import Final
 
 from optimal_frontier.frontier.judging.block_pages import BlockPages
 from optimal_frontier.frontier.judging.moves import Moves
+from optimal_frontier.frontier.judging.shared_noise import SharedNoise
 from optimal_frontier.frontier.judging.silent_hosts import SilentHosts
 from optimal_frontier.frontier.judging.source_worths import SourceWorths
 from optimal_frontier.frontier.judging.template_events import TemplateEvents
@@ -30,6 +31,8 @@ class Recent:
         Contents that are no page's own.
     moves : Moves
         Where permanent redirects lead.
+    noise : SharedNoise
+        What differs within seconds on pages of one kind.
     silent_hosts : SilentHosts
         Hosts that do not answer; the courier's thread lists them, too.
     sources : SourceWorths
@@ -41,6 +44,7 @@ class Recent:
     def __init__(self) -> None:
         self.blocks = BlockPages()
         self.moves = Moves()
+        self.noise = SharedNoise()
         self.silent_hosts = SilentHosts()
         self.sources = SourceWorths()
         self.templates = TemplateEvents()
