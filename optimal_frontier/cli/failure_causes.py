@@ -8,6 +8,7 @@ from typing import Any, Final
 from optimal_frontier.cli.output import number
 from optimal_frontier.frontier.judging.gone import is_held
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
+from optimal_frontier.frontier.judging.shared_noise import parse_name
 from optimal_frontier.frontier.judging.template_events import is_event
 from optimal_frontier.state.reading import StatusReading
 
@@ -53,7 +54,9 @@ def failure_facts(reading: StatusReading) -> dict[str, Any]:
         "held_hosts": sorted(held),
         "gone_held": counts.get("gone_held", 0),
         "blocked_pages": counts.get("blocked_pages", 0),
-        "flagged_contents": sum(not is_event(name) for partition in reading.partitions for name in partition.flagged),
+        "flagged_contents": sum(
+            not is_event(name) and parse_name(name) is None for partition in reading.partitions for name in partition.flagged
+        ),
         "moved": counts.get("moved", 0),
         "merged": counts.get("merged", 0),
         "revived": counts.get("revived", 0),

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import click
+import numpy as np
 
 from optimal_frontier.cli.host_naming import check_host, partitions_of_host, unknown_host
 from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import NOTHING, number, printable, show_json, show_table
 from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.project import Workplace, find_workplace, opened_namespace
+from optimal_frontier.cli.shared_noise_facts import pattern_line, shared_noise
 from optimal_frontier.cli.template_facts import shared_sections, template_changes, template_line
 from optimal_frontier.detection.noisy_sections import Noise, differs_on_every_visit, differs_within_seconds, join_places, noise_of
 from optimal_frontier.detection.sections import OWN_TEXT, REST, WHOLE
@@ -23,13 +25,14 @@ from optimal_frontier.errors import ConfigurationError, StateError
 from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.judging.noise import PageNoise, noise_of_memory
+from optimal_frontier.frontier.judging.shared_noise import OF_HOST, Shared
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import page_of
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.reading import read_page
 from optimal_frontier.state.rows import ACTIVE
-from optimal_frontier.state.scanning import batches, read_pages, read_urls
+from optimal_frontier.state.scanning import StoredPages, batches, read_pages, read_urls
 
 #: Sections that are shown of a group of pages.
 _MOST_SHOWN: Final = 20
@@ -61,12 +64,12 @@ def noise(options: Options, target: str, as_json: bool) -> None:
     with opened_namespace(workplace) as namespace:
         is_page = "://" in target or _is_name(namespace, workplace, target)
         hosts = {} if is_page else partitions_of_host(namespace, check_host(target))
-        kept, pages = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, hosts)
+        kept, pages, shared = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, hosts)
         if not pages:
             raise unknown_host(target)
         names = [host_of(target)] if is_page else [name for some in hosts.values() for name in some.values()]
         changes = sorted(change for name in names for change in template_changes(namespace, name))
-    answer = {"target": target, "pages": pages, **_answer(kept, workplace.settings, is_page=is_page)}
+    answer = {"target": target, "pages": pages, "shared": shared, **_answer(kept, workplace.settings, is_page=is_page)}
     answer["template"] = {"changes": changes, **_template(kept, workplace.settings, is_page=is_page)}
     if as_json:
         show_json(answer)
@@ -83,16 +86,20 @@ def _is_name(namespace: Namespace, workplace: Workplace, target: str) -> bool:
     return read_page(namespace, asked, host_of(target)) is not None
 
 
-def _of_page(namespace: Namespace, workplace: Workplace, url: str) -> tuple[list[_Kept], int]:
+def _of_page(namespace: Namespace, workplace: Workplace, url: str) -> tuple[list[_Kept], int, list[dict[str, Any]]]:
     reading = read_page(namespace, page_of(identified_in(namespace, workplace)(url)), host_of(url))
     if reading is None:
         raise StateError(f"{url} is not known in namespace {workplace.settings.namespace!r}")
-    kept = noise_of_memory(reading.memory)
-    return ([] if kept is None else [_Kept(str(reading.record.get("url", url)), kept, noise_of(kept.history))]), 1
+    kept, known = noise_of_memory(reading.memory), str(reading.record.get("url", url))
+    told = shared_noise(namespace, reading.host)
+    pattern = reading.row.pattern if reading.row.pattern in told else OF_HOST
+    shared = [_shared_by(told[pattern], None if pattern == OF_HOST else pattern_of(known))] if pattern in told else []
+    return ([] if kept is None else [_Kept(known, kept, noise_of(kept.history))]), 1, shared
 
 
-def _of_host(namespace: Namespace, hosts: Mapping[int, Mapping[int, str]]) -> tuple[list[_Kept], int]:
+def _of_host(namespace: Namespace, hosts: Mapping[int, Mapping[int, str]]) -> tuple[list[_Kept], int, list[dict[str, Any]]]:
     found: list[_Kept] = []
+    shared: list[dict[str, Any]] = []
     pages = 0
     for k, names in hosts.items():
         table = read_pages(namespace, k)
@@ -102,12 +109,31 @@ def _of_host(namespace: Namespace, hosts: Mapping[int, Mapping[int, str]]) -> tu
             if state == ACTIVE and of in names
         ]
         pages += len(known)
+        shared += _shared_on(namespace, table, names)
         asked = batches([page for page, _ in known])
         memories = [raw for part in asked for raw in namespace.command("HMGET", namespace.key("memory", k), *part, partition=k)]
         noisy = [(*one, kept) for one, raw in zip(known, memories, strict=True) if (kept := noise_of_memory(Memory.readable(raw)))]
         urls = read_urls(namespace, [page for page, _, _ in noisy], [name for _, name, _ in noisy], k)
         found += [_Kept(url, kept, noise_of(kept.history)) for url, (_, _, kept) in zip(urls, noisy, strict=True) if url]
-    return found, pages
+    return found, pages, shared
+
+
+def _shared_on(namespace: Namespace, table: StoredPages, names: Mapping[int, str]) -> list[dict[str, Any]]:
+    """Return what is left out of pages of hosts of a partition: of all pages of a pattern, and of a host."""
+    found = []
+    for of, name in names.items():
+        told = shared_noise(namespace, name)
+        rows = table.heads["host"] == of
+        for number_, one in sorted(told.items()):
+            which = np.flatnonzero(rows & (table.heads["pattern"] == number_))
+            url = next(iter(read_urls(namespace, [table.pages[which[0]].tobytes()], [name], table.partition)), None) if len(which) else None
+            if number_ == OF_HOST or url:
+                found.append(_shared_by(one, None if number_ == OF_HOST else pattern_of(str(url))))
+    return found
+
+
+def _shared_by(one: Shared, pattern: str | None) -> dict[str, Any]:
+    return {"host": one.host, "pattern": pattern, "since": one.since, "left_out": list(one.left_out)}
 
 
 def _answer(kept: Sequence[_Kept], settings: FrontierSettings, *, is_page: bool) -> dict[str, Any]:
@@ -215,8 +241,11 @@ def _python(rule: dict[str, Any]) -> str:
 
 def _show(answer: dict[str, Any]) -> None:
     _show_template(answer["template"])
-    if not answer["kept"]:
+    for entry in answer["shared"]:
+        click.echo(pattern_line(entry))
+    if not answer["kept"] and not answer["shared"]:
         click.echo("nothing to say: sections are kept of pages that changed on each of their last three visits, and there is none here")
+    if not answer["kept"]:
         return
     click.echo(f"sections are kept of {number(answer['kept'])} of {number(answer['pages'])} pages; {number(answer['noisy'])} noisy")
     for group in answer["groups"]:

@@ -16,6 +16,7 @@ from optimal_frontier.cli.page_facts import LEVEL, page_facts
 from optimal_frontier.cli.page_identity import check_url, identified_in
 from optimal_frontier.cli.page_reasons import moment_of, new_pages, why
 from optimal_frontier.cli.project import find_workplace, opened_namespace
+from optimal_frontier.cli.shared_noise_facts import of_page, page_words, shared_noise
 from optimal_frontier.cli.template_facts import template_changes, template_line
 from optimal_frontier.errors import StateError
 from optimal_frontier.frontier.admitting.hosts import host_of
@@ -39,10 +40,12 @@ def page(options: Options, url: str, as_json: bool) -> None:
         asked = page_of(identified_in(namespace, workplace)(url))
         reading = read_page(namespace, asked, host_of(url))
         changes = [] if reading is None else template_changes(namespace, reading.host)
+        shared = {} if reading is None else shared_noise(namespace, reading.host)
     if reading is None:
         raise StateError(f"{url} is not known in namespace {workplace.settings.namespace!r}")
     facts = page_facts(reading, asked, url, workplace.settings)
-    answer = facts | {"template_changes": changes, "why": why(reading, facts, workplace.settings)}
+    facts |= {"template_changes": changes, "shared_noise": of_page(shared, reading.row.pattern)}
+    answer = facts | {"why": why(reading, facts, workplace.settings)}
     if as_json:
         show_json(answer)
     else:
@@ -82,6 +85,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         *([("young", _young_line(answer["young"]))] if answer["young"] else []),
         *([("clock", clock_line(answer["clock"]))] if answer["clock"] else []),
         *([("hub", _hub_line(answer["hub"]))] if answer["hub"] else []),
+        *([("shared noise", page_words(answer["shared_noise"]))] if answer["shared_noise"] else []),
         *([("template", template_line(answer["template_changes"]))] if answer["template_changes"] else []),
         *([("noise", _noise_line(answer["noise"]))] if answer["noise"] else []),
         ("interval bounds", f"{duration(answer['min_interval'])} to {longest}"),

@@ -13,6 +13,7 @@ from optimal_frontier.cli.failure_causes import failure_facts, failure_rows
 from optimal_frontier.cli.options import Options
 from optimal_frontier.cli.output import NOTHING, duration, moment, number, per_second, show_facts, show_json, size
 from optimal_frontier.cli.project import find_workplace, opened_namespace
+from optimal_frontier.cli.shared_noise_facts import shared_counts, shared_words
 from optimal_frontier.cli.template_facts import template_facts, template_rows
 from optimal_frontier.frontier.admitting.traps import REASONS
 from optimal_frontier.frontier.planning.exploring import Progress
@@ -79,7 +80,8 @@ def describe(reading: StatusReading, settings: FrontierSettings) -> dict[str, An
         "failures": counts.get("failures", 0),
         "observations": counts.get("observations", 0),
         "changes": counts.get("changes", 0),
-        "noise": {"found": counts.get("noisy", 0), "calmed": counts.get("noisy_calmed", 0), "checks": counts.get("noise_checks", 0)},
+        "noise": {"found": counts.get("noisy", 0), "calmed": counts.get("noisy_calmed", 0), "checks": counts.get("noise_checks", 0)}
+        | shared_counts(reading),
         "signals": {"told": counts.get("signals", 0), **{name: counts.get(f"signals_{name}", 0) for name in ("moved", "true", "false")}},
         "pings": {name: counts.get(f"pings_{name}", 0) for name in ("taken", "unknown", "refused")},
         **failure_facts(reading),
@@ -160,7 +162,7 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, str]]:
         *failure_rows(answer),
         *template_rows(answer),
         ("changes", f"{number(answer['changes'])} in {number(answer['observations'])} observations"),
-        *([("noise", _noise(answer["noise"]))] if answer["noise"]["checks"] else []),
+        *([("noise", _noise(answer["noise"]))] if answer["noise"]["checks"] or answer["noise"]["shared_hosts"] else []),
         ("not modified", _not_modified(answer)),
         *([("put aside", f"{number(answer['put_aside'])} damaged pages: see `optimal-frontier check`")] if answer["put_aside"] else []),
         *_not_followed(answer),
@@ -242,7 +244,8 @@ def _not_followed(answer: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _noise(counts: dict[str, int]) -> str:
     calmed = f", {number(counts['calmed'])} of them calm again" if counts["calmed"] else ""
-    return f"{number(counts['found'])} pages found to differ within seconds{calmed}; {number(counts['checks'])} second fetches for that"
+    found = f"{number(counts['found'])} pages found to differ within seconds{calmed}" if counts["found"] else ""
+    return "; ".join(filter(None, [found, shared_words(counts), f"{number(counts['checks'])} second fetches for that"]))
 
 
 def _signals(counts: dict[str, int]) -> str:

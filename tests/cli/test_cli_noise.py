@@ -10,8 +10,10 @@ import pytest
 from optimal_frontier.cli.noise_command import _regex
 from optimal_frontier.detection.section_history import SectionHistory, key_of
 from optimal_frontier.detection.sections import OWN_TEXT, Section
+from optimal_frontier.frontier.admitting.pages import pattern_number
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.judging.noise import PageNoise
+from optimal_frontier.frontier.judging.shared_noise import OF_HOST, Shared, name_of
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
 
@@ -49,7 +51,7 @@ def noisy(crawl):
 
 
 def test_a_page_of_which_nothing_is_kept(ask, run, crawl):
-    assert ask("noise", HOT) == {"target": HOT, "pages": 1, "kept": 0, "noisy": 0, "groups": [], "template": NO_TEMPLATE}
+    assert ask("noise", HOT) == {"target": HOT, "pages": 1, "shared": [], "kept": 0, "noisy": 0, "groups": [], "template": NO_TEMPLATE}
     assert "nothing to say" in run("noise", HOT).stdout
     assert ask("noise", "a.example")["pages"] == 2
     assert ask("page", HOT)["noise"] is None
@@ -123,10 +125,44 @@ def test_page_tells_of_noise(ask, run, noisy):
 
 
 def test_status_counts_what_was_found(ask, run, crawl):
-    assert ask("status")["noise"] == {"found": 0, "calmed": 0, "checks": 0}
+    assert ask("status")["noise"] == {"found": 0, "calmed": 0, "checks": 0, "shared_patterns": 0, "shared_hosts": 0}
     crawl.namespace.command("HSET", crawl.key("stats"), "noisy", 2, "noisy_calmed", 1, "noise_checks", 9)
-    assert ask("status")["noise"] == {"found": 2, "calmed": 1, "checks": 9}
+    assert ask("status")["noise"] == {"found": 2, "calmed": 1, "checks": 9, "shared_patterns": 0, "shared_hosts": 0}
     assert "2 pages found to differ within seconds, 1 of them calm again; 9 second fetches" in run("status").stdout
+
+
+@pytest.fixture
+def shared(crawl):
+    """Of pages like HOT two sections are left out; of other pages of its host one is; a block page came up there."""
+    hot = pattern_number("a.example", HOT)
+    crawl.rewrite(HOT, pattern=hot)
+    told = [Shared("a.example", hot, 1000.0, ("p.ad", "span.views")), Shared("a.example", OF_HOST, 2000.0, ("footer",))]
+    for name in (*map(name_of, told), name_of(told[0]._replace(since=500.0, left_out=("old",))), b"a.example 00ff"):
+        crawl.namespace.command("ZADD", crawl.key("flagged"), 3000, name)
+    return crawl
+
+
+def test_noise_names_what_is_left_out_of_all_pages(ask, run, shared):
+    of_hot = {"host": "a.example", "pattern": "/*", "since": 1000.0, "left_out": ["p.ad", "span.views"]}
+    of_host = {"host": "a.example", "pattern": None, "since": 2000.0, "left_out": ["footer"]}
+    assert ask("noise", HOT)["shared"] == [of_hot]
+    assert ask("noise", WARM)["shared"] == [of_host]
+    assert ask("noise", "a.example")["shared"] == [of_host, of_hot]
+    shown = run("noise", "a.example").stdout
+    assert re.search(r"^left out of /\* of a\.example since 1970-01-01 .*: p\.ad, span\.views$", shown, re.M)
+    assert re.search(r"^left out of pages of a\.example since 1970-01-01 .*: footer$", shown, re.M)
+    assert "nothing to say" not in shown
+
+
+def test_page_and_status_tell_of_noise_that_is_shared(ask, run, shared):
+    assert [ask("page", url)["shared_noise"] for url in (HOT, WARM, UNSEEN)] == [["p.ad", "span.views"], ["footer"], []]
+    row = r"\nshared noise +of this page and others like it does not count, as it differs within seconds: p\.ad, span\.views\n"
+    assert re.search(row, run("page", HOT).stdout)
+    assert "shared noise" not in run("page", UNSEEN).stdout
+    answer = ask("status")
+    assert (answer["noise"]["shared_patterns"], answer["noise"]["shared_hosts"], answer["flagged_contents"]) == (1, 1, 1)
+    said = r"\nnoise +sections that differ within seconds are left out on 1 host, by 1 pattern; 0 second fetches for that\n"
+    assert re.search(said, run("status").stdout)
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,16 @@ def parse_name(name: bytes) -> Shared | None:
         return None
 
 
+def latest_of(names: Iterable[bytes]) -> dict[tuple[str, int], Shared]:
+    """Return what stored names say by host and pattern; of several the latest counts."""
+    found: dict[tuple[str, int], Shared] = {}
+    for shared in filter(None, map(parse_name, names)):
+        key = shared.host, shared.pattern
+        if key not in found or found[key].since < shared.since:
+            found[key] = shared
+    return found
+
+
 @dataclass(slots=True)
 class _Group:
     """What this process has seen of a pattern, or of a host, since it knew what to leave out there.
@@ -147,12 +157,7 @@ class SharedNoise:
 
     def learn(self, stored: Iterable[bytes]) -> None:
         """Take over what is stored, by all names in ``P flagged``."""
-        told: dict[tuple[str, int], Shared] = {}
-        for shared in filter(None, map(parse_name, stored)):
-            key = shared.host, shared.pattern
-            if key not in told or told[key].since < shared.since:
-                told[key] = shared
-        self._told = told
+        self._told = latest_of(stored)
 
     def of(self, host: str, pattern: int) -> Shared | None:
         """Return what is left out of pages of a pattern: its own noise, or else that of its host; None: nothing is."""
@@ -192,7 +197,7 @@ class SharedNoise:
 
     def asks(self, handout: Handout) -> bool:
         """Return whether a page that has changed is to be fetched again at once, as others of its pattern or host have; it is counted."""
-        return any(group.asks() for group in self._groups_of(handout))
+        return any([group.asks() for group in self._groups_of(handout)])  # the page counts for both
 
     def tally(self, handout: Handout, pair: Pair, at: float) -> bytes:
         """Take in two fetches within seconds; return the name of what was found out just now, to be stored; else empty."""
