@@ -186,7 +186,8 @@ class Play:
         """Make one round trip; return the seconds until the next."""
         # As the courier does.
         ended, held = with_links(self._ended, self._new, self.dispatcher.published, self.settings)
-        work = Exchange(pages=self._new, ended=ended, want=self.want, looks_again=self._is_planned)
+        flags = [observation.flag for observation, _ in ended if observation.flag]
+        work = Exchange(pages=self._new, ended=ended, flags=flags, want=self.want, looks_again=self._is_planned)
         self._new, self._ended, self._is_planned = [], list(held), False
         outcome = self.dispatcher.exchange(work)
         for handout in outcome.handouts:
