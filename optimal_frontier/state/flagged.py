@@ -1,6 +1,7 @@
-"""The sorted set ``flagged``: contents that are no page's own (block pages, soft 404s) and changes of templates, told to all crawlers.
+"""The sorted set ``flagged``: contents that are no page's own (block pages, soft 404s), changes of templates, and noise that pages share.
 
-It is read and written by plain commands. Their times are those that the caller takes for the server's: a few seconds are nothing here.
+All crawlers are told of them. It is read and written by plain commands. Their times are those that the caller takes for the server's: a few
+seconds are nothing here.
 """
 
 from __future__ import annotations

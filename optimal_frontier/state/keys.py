@@ -161,7 +161,8 @@ KEYS: Final = (
         "flagged",
         "zset",
         "contents that are no page's own: host, blank, fingerprint in hexadecimal; changes of templates: host, blank, `+`, difference, "
-        "`@`, when it was first seen (s) -> when that was found out (s)",
+        "`@`, when it was first seen (s); noise that pages share: host, blank, `~`, pattern, `@`, when it was found (s), `@`, selectors "
+        "as JSON in percent-encoding -> when that was found out (s)",
         "1,000",
         "flagged",
     ),

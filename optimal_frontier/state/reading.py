@@ -55,7 +55,7 @@ class PartitionReading:
     hosts : int
         Hosts.
     flagged : tuple of bytes
-        Names of contents that were found to be no page's own, and of changes of templates.
+        Names of contents that were found to be no page's own, of changes of templates, and of noise that pages share.
     lateness : ndarray
         Of the last revisits, seconds.
     published : Published
