@@ -91,9 +91,9 @@ def _of_page(namespace: Namespace, workplace: Workplace, url: str) -> tuple[list
     if reading is None:
         raise StateError(f"{url} is not known in namespace {workplace.settings.namespace!r}")
     kept, known = noise_of_memory(reading.memory), str(reading.record.get("url", url))
-    told = shared_noise(namespace, reading.host)
-    pattern = reading.row.pattern if reading.row.pattern in told else OF_HOST
-    shared = [_shared_by(told[pattern], None if pattern == OF_HOST else pattern_of(known))] if pattern in told else []
+    told = [shared for shared in shared_noise(namespace, reading.host) if shared.kind.pattern in (reading.row.pattern, OF_HOST)]
+    own = [shared for shared in told if shared.kind.pattern != OF_HOST]
+    shared = [_shared_by(one, known) for one in own or told]
     return ([] if kept is None else [_Kept(known, kept, noise_of(kept.history))]), 1, shared
 
 
@@ -122,18 +122,17 @@ def _shared_on(namespace: Namespace, table: StoredPages, names: Mapping[int, str
     """Return what is left out of pages of hosts of a partition: of all pages of a pattern, and of a host."""
     found = []
     for of, name in names.items():
-        told = shared_noise(namespace, name)
-        rows = table.heads["host"] == of
-        for number_, one in sorted(told.items()):
-            which = np.flatnonzero(rows & (table.heads["pattern"] == number_))
+        for shared in shared_noise(namespace, name):
+            which = np.flatnonzero((table.heads["host"] == of) & (table.heads["pattern"] == shared.kind.pattern))
             url = next(iter(read_urls(namespace, [table.pages[which[0]].tobytes()], [name], table.partition)), None) if len(which) else None
-            if number_ == OF_HOST or url:
-                found.append(_shared_by(one, None if number_ == OF_HOST else pattern_of(str(url))))
+            if url or shared.kind.pattern == OF_HOST:
+                found.append(_shared_by(shared, str(url)))
     return found
 
 
-def _shared_by(one: Shared, pattern: str | None) -> dict[str, Any]:
-    return {"host": one.host, "pattern": pattern, "since": one.since, "left_out": list(one.left_out)}
+def _shared_by(one: Shared, url: str) -> dict[str, Any]:
+    pattern = None if one.kind.pattern == OF_HOST else pattern_of(url)
+    return {"host": one.kind.host, "pattern": pattern, "since": one.since, "left_out": list(one.left_out)}
 
 
 def _answer(kept: Sequence[_Kept], settings: FrontierSettings, *, is_page: bool) -> dict[str, Any]:

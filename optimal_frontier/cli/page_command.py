@@ -40,11 +40,11 @@ def page(options: Options, url: str, as_json: bool) -> None:
         asked = page_of(identified_in(namespace, workplace)(url))
         reading = read_page(namespace, asked, host_of(url))
         changes = [] if reading is None else template_changes(namespace, reading.host)
-        shared = {} if reading is None else shared_noise(namespace, reading.host)
+        shared = [] if reading is None else shared_noise(namespace, reading.host)
     if reading is None:
         raise StateError(f"{url} is not known in namespace {workplace.settings.namespace!r}")
     facts = page_facts(reading, asked, url, workplace.settings)
-    facts |= {"template_changes": changes, "shared_noise": of_page(shared, reading.row.pattern)}
+    facts |= {"template_changes": changes, "shared_noise": of_page(shared, reading.row)}
     answer = facts | {"why": why(reading, facts, workplace.settings)}
     if as_json:
         show_json(answer)

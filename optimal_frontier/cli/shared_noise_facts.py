@@ -9,25 +9,28 @@ from optimal_frontier.cli.output import moment, number, printable
 from optimal_frontier.frontier.judging.shared_noise import OF_HOST, Shared, latest_of
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.reading import StatusReading
+from optimal_frontier.state.rows import Row
 
 
-def shared_noise(namespace: Namespace, host: str) -> dict[int, Shared]:
-    """Return what is left out of pages of a host: by number of the pattern, or `OF_HOST` for those of which no pattern has its own."""
+def shared_noise(namespace: Namespace, host: str) -> list[Shared]:
+    """Return what is left out of pages of a host, by pattern and, where options of fingerprints differ, by these."""
     k = namespace.partition_of(host)
     found = latest_of(namespace.command("ZRANGE", namespace.key("flagged", k), 0, -1, partition=k))
-    return {pattern: shared for (of, pattern), shared in found.items() if of == host}
+    return [shared for kind, shared in sorted(found.items()) if kind.host == host and shared.left_out]
 
 
-def of_page(found: dict[int, Shared], pattern: int) -> list[str]:
-    """Return what is left out of a page, by its pattern."""
-    shared = found.get(pattern, found.get(OF_HOST))
-    return [] if shared is None else list(shared.left_out)
+def of_page(found: Iterable[Shared], row: Row) -> list[str]:
+    """Return what was left out of a page at its last visit."""
+    of = (shared for shared in found if shared.kind.pattern in (row.pattern, OF_HOST) and shared.tag == row.tag)
+    return [name for shared in of for name in shared.left_out]
 
 
 def shared_counts(reading: StatusReading) -> dict[str, int]:
     """Return of how many patterns something is left out, and on how many hosts: of their patterns, or of all their pages."""
-    found = latest_of(name for partition in reading.partitions for name in partition.flagged)
-    return {"shared_patterns": sum(pattern != OF_HOST for _, pattern in found), "shared_hosts": len({host for host, _ in found})}
+    found = latest_of(name for partition in reading.partitions for name in partition.flagged).values()
+    kinds = [shared.kind for shared in found if shared.left_out]
+    patterns = {(kind.host, kind.pattern) for kind in kinds if kind.pattern != OF_HOST}
+    return {"shared_patterns": len(patterns), "shared_hosts": len({kind.host for kind in kinds})}
 
 
 def shared_words(counts: dict[str, int]) -> str:

@@ -23,11 +23,11 @@ _KEPT_SHARE: Final = 0.5
 _PLACE: Final = re.compile(r":nth-of-type\((\d+)\)")
 
 
-def parts_of(sections: Sequence[Section], first: frozenset[bytes]) -> dict[bytes, bytes]:
+def parts_of(sections: Sequence[Section], first: frozenset[bytes], most: int = _MOST_KEPT) -> dict[bytes, bytes]:
     """Return what is kept of sections of more than one part, those with these keys first: for `gained_keys` of the next fetch."""
     kept = [(key_of(section.selector), section.parts) for section in sections if section.parts]
     kept.sort(key=lambda one: one[0] not in first)
-    return {key: _short(parts) for key, parts in kept[:_MOST_KEPT]}
+    return {key: _short(parts) for key, parts in kept[:most]}
 
 
 def gained_keys(marks: bytes, parts: Mapping[bytes, bytes], sections: Sequence[Section], differing: frozenset[bytes]) -> frozenset[bytes]:

@@ -15,7 +15,7 @@ from optimal_frontier.state.partition import BATCH
 #: A content is flagged for so long, and remembered for so long, seconds; the last so many of a partition are.
 FLAGGED_S: Final = 7 * 86_400
 REMEMBERED_S: Final = 30 * 86_400
-MOST_FLAGGED: Final = 1000
+MOST_FLAGGED: Final = 2000
 
 _KEY: Final = "flagged"
 

@@ -161,9 +161,9 @@ KEYS: Final = (
         "flagged",
         "zset",
         "contents that are no page's own: host, blank, fingerprint in hexadecimal; changes of templates: host, blank, `+`, difference, "
-        "`@`, when it was first seen (s); noise that pages share: host, blank, `~`, pattern, `@`, when it was found (s), `@`, selectors "
-        "as JSON in percent-encoding -> when that was found out (s)",
-        "1,000",
+        "`@`, when it was first seen (s); noise that pages share: host, blank, `~`, pattern and "
+        "tag in hexadecimal, `@`, when it was found (s), `@`, selectors as JSON in percent-encoding -> when that was found out (s)",
+        "2,000",
         "flagged",
     ),
     Key(

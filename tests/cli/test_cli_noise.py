@@ -13,7 +13,7 @@ from optimal_frontier.detection.sections import OWN_TEXT, Section
 from optimal_frontier.frontier.admitting.pages import pattern_number
 from optimal_frontier.frontier.admitting.patterns import pattern_of
 from optimal_frontier.frontier.judging.noise import PageNoise
-from optimal_frontier.frontier.judging.shared_noise import OF_HOST, Shared, name_of
+from optimal_frontier.frontier.judging.shared_noise import OF_HOST, Kind, Shared, name_of
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.memory import Memory
 
@@ -134,10 +134,13 @@ def test_status_counts_what_was_found(ask, run, crawl):
 @pytest.fixture
 def shared(crawl):
     """Of pages like HOT two sections are left out; of other pages of its host one is; a block page came up there."""
-    hot = pattern_number("a.example", HOT)
-    crawl.rewrite(HOT, pattern=hot)
-    told = [Shared("a.example", hot, 1000.0, ("p.ad", "span.views")), Shared("a.example", OF_HOST, 2000.0, ("footer",))]
-    for name in (*map(name_of, told), name_of(told[0]._replace(since=500.0, left_out=("old",))), b"a.example 00ff"):
+    kind = Kind("a.example", pattern_number("a.example", HOT), 7)
+    of_hot = Shared(kind, 1000.0, ("p.ad", "span.views"))
+    of_host = Shared(kind._replace(pattern=OF_HOST), 2000.0, ("footer",))
+    ended = Shared(kind._replace(host="b.example:8080"), 2000.0, ())
+    crawl.rewrite(HOT, pattern=kind.pattern, tag=of_hot.tag)
+    crawl.rewrite(WARM, tag=of_host.tag)
+    for name in (*map(name_of, (of_hot, of_host, ended, of_hot._replace(since=500.0, left_out=("old",)))), b"a.example 00ff"):
         crawl.namespace.command("ZADD", crawl.key("flagged"), 3000, name)
     return crawl
 

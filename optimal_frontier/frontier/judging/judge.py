@@ -24,7 +24,7 @@ from optimal_frontier.frontier.judging.learning import FORGOTTEN, change_bit, le
 from optimal_frontier.frontier.judging.moves import is_sent_home
 from optimal_frontier.frontier.judging.noise import QUICK_S, after_template_change, noise_of_memory, notice
 from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED, SENT_HOME, TRUNCATED, cause_of, counters_of, outcome_of
-from optimal_frontier.frontier.judging.shared_noise import learned_noise
+from optimal_frontier.frontier.judging.shared_noise import kind_of, learned_noise
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit
 from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, interval_of, interval_of_judged
 from optimal_frontier.frontier.judging.young import birth_after, lived
@@ -44,7 +44,7 @@ from optimal_frontier.state.rows import (
     UNCONDITIONAL,
 )
 
-__all__ = ["NOTHING_KNOWN", "Context", "conditions_of", "judge", "told"]
+__all__ = ["NOTHING_KNOWN", "Context", "conditions_of", "is_last_content", "judge", "told"]
 
 #: What callbacks read of requests that are no pages.
 NOTHING_KNOWN: Final = {"changed": None, "change_rate": None, "interval": None, "visits": 1}
@@ -107,7 +107,13 @@ def conditions_of(handout: Handout, tag: int, context: Context) -> validators.Va
     # Of a block page nobody wants to know whether it is still the same; what comes in its place leaves validators.
     if not context.settings.conditional_get or context.recent.blocks.is_flagged(handout.host, row.content):
         return None
-    return validators.conditions_of(handout, context.recent.noise.tag_of(handout.host, row.pattern, tag))
+    # Fingerprints of what has no sections have the tag of their way, also where pages like it share noise.
+    return validators.conditions_of(handout, tag if row.tag == tag else context.recent.noise.tag_of(kind_of(handout, tag)))
+
+
+def is_last_content(handout: Handout, visit: Visit, context: Context) -> bool:
+    """Tell whether a response has the content that was last judged."""
+    return visit.fingerprint is not None and change_bit(handout.row, _without_noise(handout, visit, visit.fingerprint, context)) == 0
 
 
 def told(handout: Handout, observation: Observation | None, context: Context) -> dict[str, Any]:
@@ -160,26 +166,27 @@ def _disguise(judgement: Judgement) -> str:
         return SENT_HOME
     if visit.fingerprint is None or (visit.status == NOT_MODIFIED and not visit.is_cached):
         return ""
-    found = judgement.found = _without_noise(judgement, visit.fingerprint)
+    found = judgement.found = _without_noise(handout, visit, visit.fingerprint, judgement.context)
     judgement.raw_bit = change_bit(handout.row, found)
     # Without a length nobody knows whether the end is missing: what differs is looked at again before it counts.
     if visit.is_partial and judgement.raw_bit == 1 and handout.row.failures == 0:
         return TRUNCATED
-    if found.digest is None:
+    digest = visit.fingerprint.digest
+    # Without its noise a page may well be what others are.
+    if digest is None or (found is not visit.fingerprint and judgement.raw_bit != 1 and not blocks.is_flagged(handout.host, digest)):
         return ""
-    is_flagged, is_news = blocks.judge(handout, found.digest, found.tag)
+    is_flagged, is_news = blocks.judge(handout, digest, found.tag)
     if is_news:
-        judgement.flag = name_of(handout.host, found.digest)
+        judgement.flag = name_of(handout.host, digest)
         judgement.count("contents_flagged")
     return BLOCKED if is_flagged else ""
 
 
-def _without_noise(judgement: Judgement, found: Fingerprint) -> Fingerprint:
+def _without_noise(handout: Handout, visit: Visit, found: Fingerprint, context: Context) -> Fingerprint:
     """Return the fingerprint of a page without the noise that it shares with others."""
-    handout, visit, noise = judgement.handout, judgement.visit, judgement.context.recent.noise
     if found.digest is None or visit.sections is None or visit.source:
         return found
-    return noise.without(handout, found, visit.sections)
+    return context.recent.noise.without(kind_of(handout, found.tag), found, visit.sections)
 
 
 def _failed(judgement: Judgement, error: str) -> None:
@@ -267,17 +274,20 @@ def _decide_bit(judgement: Judgement) -> bool:
         return False
     if visit.sections is None or visit.source or visit.is_not_modified:
         return False
+    found, whole = judgement.found, visit.fingerprint
+    if found is None or whole is None:
+        return False
+    kind, changed = kind_of(handout, whole.tag), judgement.bit == 1
     if judgement.bit >= 0 and judgement.interval > QUICK_S:
-        recent.noise.note(handout, judgement.bit == 1)
-    found = judgement.found
-    if found is not None and visit.fingerprint is not None and found.tag != visit.fingerprint.tag and row.tag != found.tag:
+        recent.noise.note(kind, handout.page, changed)
+    if found.tag not in (whole.tag, row.tag):
         # What it shares with others is left out from now on.
         if (kept := noise_of_memory(handout.memory)) is not None:
             judgement.remembered["noise"] = b""
             judgement.count("noisy_calmed", int(kept.is_noisy))
         return learned_noise(row)
     # Nothing to look at: most pages.
-    if not handout.memory.noise and judgement.bit <= 0:
+    if not handout.memory.noise and (judgement.bit < 0 or (judgement.bit == 0 and found is whole)):
         return False
     noticed = notice(
         row._replace(min_interval=judgement.shortest, max_interval=judgement.fields["max_interval"]),
@@ -286,11 +296,11 @@ def _decide_bit(judgement: Judgement) -> bool:
         judgement.interval,
         visit.sections,
         judgement.context.published.prior_time,
-        lambda: recent.noise.asks(handout),
+        lambda: recent.noise.asks(kind, changed),
     )
     judgement.bit, judgement.again = noticed.bit, noticed.again
     if noticed.pair is not None:
-        judgement.flag = judgement.flag or recent.noise.tally(handout, noticed.pair, judgement.at)
+        judgement.flag = judgement.flag or recent.noise.tally(kind, handout, noticed.pair, judgement.at)
     judgement.remembered["noise"] = noticed.remembered
     for name, by in noticed.counters.items():
         judgement.count(name, by)

@@ -54,6 +54,9 @@ _SPACING: Final = 8
 _MOST_SPACING: Final = 64
 #: Visits until the next check of a page whose pairs differed, but are not evidence enough yet.
 _UNDECIDED: Final = 2
+#: Of a page that is fetched again for its pattern's sake: sections whose parts are kept; share of them that are the same, or it is another.
+_MOST_LISTS: Final = 64
+_LEAST_SAME: Final = 0.25
 #: Keys in a mask; beyond that those are given up that the page has not any more.
 _MOST_MASKED: Final = 512
 
@@ -191,7 +194,7 @@ def notice(
     round_s : float
         Seconds in which the crawl can visit every page once; 0 or less: not known.
     asks : callable
-        Whether a second fetch would teach something of its pattern; only called where one can be made.
+        Whether a second fetch is wanted for the sake of its pattern; only called where one can be made.
 
     Notes
     -----
@@ -202,9 +205,10 @@ def notice(
     """
     possible = min(_CHANGES_A_ROUND / round_s, _FASTEST_OF_ALL) if round_s > 0 else _FASTEST_OF_ALL
     is_followed = known or (bit == 1 and _all_changed(row, _KEPT_AFTER - 1))
-    if not is_followed and bit == 1 and possible <= FASTEST and _is_telling(row, interval) and asks():
+    if not is_followed and bit >= 0 and possible <= FASTEST and _is_telling(row, interval) and asks():
         sections = cut()
-        return Noticed(1, PageNoise(SectionHistory().follow(sections), checks=1, parts=parts_of(sections, frozenset())), again=True)
+        parts = parts_of(sections, frozenset(), _MOST_LISTS)
+        return Noticed(bit, PageNoise(SectionHistory().follow(sections), checks=1, parts=parts), again=True)
     if bit < 0 or not is_followed:
         # without a fingerprint to compare with, what was kept of sections may have been made under other options too
         return Noticed(bit, counters={"noisy_calmed": 1} if known and PageNoise.unpack(known).is_noisy else {})
@@ -240,9 +244,17 @@ def _is_telling(row: Row, interval: float) -> bool:
 
 def _answered(noise: PageNoise, bit: int, sections: Sequence[Section]) -> Noticed:
     """Take in a second fetch that was made for the pattern's sake; of the page itself nothing is kept."""
+    before = noise.history.keys()
     _, keys, gained = _followed(noise, sections, quick=True)
-    pair = Pair(*(frozenset(one.selector for one in sections if among is None or key_of(one.selector) in among) for among in (None, keys)))
-    return Noticed(bit if bit == 0 or (gained and not keys) else -1, counters={"noise_checks": 1}, pair=pair)
+    names = {section.selector: key_of(section.selector) for section in sections}
+    # Of a list whose entries were not kept nobody knows whether it has gained some.
+    unknown = {key for section in sections if section.parts and (key := names[section.selector]) not in noise.parts}
+    present = frozenset(name for name, key in names.items() if key not in unknown)
+    pair = Pair(present, frozenset(name for name in present if names[name] in keys))
+    same = before & set(names.values()) - keys
+    # What has next to nothing of the first fetch is another page: one that refuses it, for example.
+    is_other = len(same) < _LEAST_SAME * len(before)
+    return Noticed(bit if bit == 0 or (gained and not keys) else -1, counters={"noise_checks": 1}, pair=None if is_other else pair)
 
 
 def _is_quick(noise: PageNoise, interval: float) -> bool:
@@ -288,7 +300,8 @@ def _notice_changing(row: Row, noise: PageNoise, interval: float, sections: Sequ
         late = replace(noise, late=noise.late + 1)
         return Noticed(1, late, again=True) if late.late < _MOST_LATE else Noticed(1, late.next_asked(visits))
     after = _QUICK_CHECKED_AFTER if is_hasty else _CHECKED_AFTER
-    if _is_telling(row, interval) and visits >= noise.next_check and _all_changed(row, after - 1):
+    # Without a pair it would be a check for the pattern's sake.
+    if noise.history.pairs and _is_telling(row, interval) and visits >= noise.next_check and _all_changed(row, after - 1):
         return Noticed(1, replace(noise, checks=1), again=True)
     return Noticed(1, replace(noise, parts={}))
 

@@ -12,8 +12,7 @@ from twisted.python.failure import Failure
 from optimal_frontier.frontier.judging.callback_errors import after_callback_error, described
 from optimal_frontier.frontier.judging.fetched_once import is_page
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Fingerprinting
-from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, conditions_of, is_news, told
-from optimal_frontier.frontier.judging.learning import change_bit
+from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, conditions_of, is_last_content, is_news, told
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM, REDIRECTS, error_of_dropped, error_of_exception, error_of_response
 from optimal_frontier.frontier.judging.retry_after import SLOW_DOWN, hold_s
 from optimal_frontier.frontier.judging.safely import judged_safely
@@ -248,8 +247,10 @@ class ChangeDetectionMiddleware:
 
     def _is_last_judged(self, lease: Lease, response: Any) -> bool:
         """Tell whether a response has the content that was last judged."""
-        row = lease.handout.row
-        return change_bit(row, self.fingerprinting.take(response, lease.handout.record["url"], row.content)) == 0
+        assert self._scheduler is not None  # process_response looked
+        handout = lease.handout
+        visit = visit_of(response, handout.record["url"], self.fingerprinting, 0.0, 0.0, known=handout.row.content)
+        return is_last_content(handout, visit, self._scheduler.context(handout))
 
     def process_exception(self, request: Any, exception: Exception, spider: Any = None) -> None:
         """Note why the request failed; its lease ends when the engine is done with it."""

@@ -17,9 +17,11 @@ from optimal_frontier.frontier.judging.judge import conditions_of
 from optimal_frontier.frontier.judging.noise import PageNoise
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.shared_noise import (
+    CALM_AFTER,
     MOST_ASKED,
     OF_HOST,
     SHOWN_BY,
+    Kind,
     Shared,
     SharedNoise,
     latest_of,
@@ -33,6 +35,7 @@ from optimal_frontier.state.rows import CHECKED
 #: Number of a page, and of the fetch of all -> texts by section.
 Look = Callable[[int, int], Mapping[str, Any]]
 COUNTER = "span.counter"
+KIND = Kind("h", 1, TAG)
 
 
 class Site:
@@ -77,7 +80,7 @@ class Site:
         return bits
 
     def shared(self, pattern: int = 1) -> tuple[str, ...]:
-        found = self.recent.noise.of("h", pattern)
+        found = self.recent.noise.of(Kind("h", pattern, TAG))
         return () if found is None else found.left_out
 
 
@@ -99,7 +102,7 @@ def test_what_differs_on_a_few_pages_is_left_out_of_all(caplog):
     # Of pages that were visited before it was found out, one visit more says nothing.
     site.round()
     assert site.round() == [int(number % 3 == 0) for number in range(20)]
-    assert caplog.messages == ["h: 1 sections of pages like http://h/a differ within seconds; they do not count as changes"]
+    assert caplog.messages == ["h: sections of pages like http://h/a that differ within seconds, and so do not count as changes: 1"]
 
 
 def test_what_was_learned_from_noise_is_forgotten():
@@ -160,8 +163,9 @@ def test_patterns_of_a_host_learn_from_each_other(name):
     site.round()
     site.round()
     assert {site.shared(pattern) for pattern in (1, 10, 11)} == {(name,)}
-    assert site.recent.noise.of("h", 1).pattern == OF_HOST
-    assert site.recent.noise.of("other", 1) is None
+    assert site.recent.noise.of(KIND).kind.pattern == OF_HOST
+    assert site.recent.noise.of(KIND._replace(host="other")) is None
+    assert site.recent.noise.of(KIND._replace(tag=TAG + 1)) is None
     site.round()
     assert set(site.round()) == {0}
 
@@ -193,10 +197,11 @@ def test_a_pattern_that_shows_more_noise_later_leaves_out_both():
 
 
 def test_where_nothing_else_is_left_a_visit_gives_no_bit():
+    """As on a page of which little else was there, and is gone."""
     site = Site(lambda number, fetch: {COUNTER: fetch})
+    site.recent.noise.learn([name_of(Shared(KIND, AT, (COUNTER,)))])
     for _ in range(5):
-        assert set(site.round()) <= {-1, 1}
-    assert set(site.round()) == {-1}
+        assert set(site.round()) == {-1}
 
 
 def test_a_page_that_cannot_be_cut_is_not_left_out():
@@ -234,7 +239,7 @@ def test_lists_that_gain_entries_are_news():
             seen = site.last[number] = judged(site.handouts[number], came, site.context)
             lists += bool(seen.counters.get("noise_checks")) and seen.bit == 1
     assert lists >= SHOWN_BY
-    assert noise.of("h", 1) is None
+    assert noise.of(KIND) is None
 
 
 def test_noise_of_a_page_ends_where_it_is_shared():
@@ -243,7 +248,7 @@ def test_noise_of_a_page_ends_where_it_is_shared():
     site.round()
     known = PageNoise(SectionHistory().follow([Section("h1", b"same")]), is_noisy=True)
     site.last[0] = replace(site.last[0], memory=Memory(noise=known.pack()))
-    site.recent.noise.learn([name_of(Shared("h", 1, AT, (COUNTER,)))])
+    site.recent.noise.learn([name_of(Shared(KIND, AT, (COUNTER,)))])
     seen = site.fetch(0)
     assert (seen.bit, seen.memory, seen.counters["noisy_calmed"]) == (-1, Memory(), 1)
 
@@ -251,8 +256,8 @@ def test_noise_of_a_page_ends_where_it_is_shared():
 def test_what_others_have_found_counts_here_and_what_was_found_here_ends_with_what_is_stored():
     site = Site(noisy)
     site.round()
-    told = Shared("h", 1, AT, (COUNTER, "p.ad"))
-    site.recent.noise.learn([name_of(told), b"h 00ff", name_of(Shared("h", 1, AT - 1, ("h1",)))])
+    told = Shared(KIND, AT, (COUNTER, "p.ad"))
+    site.recent.noise.learn([name_of(told), b"h 00ff", name_of(Shared(KIND, AT - 1, ("h1",)))])
     site.round()
     assert (site.seconds, site.shared()) == (0, (COUNTER, "p.ad"))
     assert site.round() == [int(number % 3 == 0) for number in range(20)]
@@ -274,7 +279,7 @@ def test_what_others_have_found_counts_here_and_what_was_found_here_ends_with_wh
 def test_a_page_is_asked_for_by_its_validators_as_before():
     """The tag of its fingerprint is another one, which is no reason to fetch it in full."""
     site = Site(noisy)
-    site.recent.noise.learn([name_of(Shared("h", 1, AT, (COUNTER,)))])
+    site.recent.noise.learn([name_of(Shared(KIND, AT, (COUNTER,)))])
     seen = site.fetch(0)
     page = again(replace(seen, memory=Memory(etag=b'"1"')))
     assert page.row.tag != TAG
@@ -284,21 +289,23 @@ def test_a_page_is_asked_for_by_its_validators_as_before():
 def test_a_response_without_sections_is_judged_by_all_of_it():
     """As plain Frontera's, of which a hash is left; or of a source."""
     site = Site(noisy)
-    site.recent.noise.learn([name_of(Shared("h", 1, AT, (COUNTER,)))])
+    site.recent.noise.learn([name_of(Shared(KIND, AT, (COUNTER,)))])
     for values in ({"sections": None}, {"source": "whole"}):
         page = judged(handed(visits=0, pattern=1), visit(b"x" * 16, **({"sections": list} | values)), site.context)
         assert page.row.tag == TAG
+        page = again(replace(page, memory=Memory(etag=b'"1"')))
+        assert conditions_of(page, TAG, site.context).etag == b'"1"'
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        b"h ~00000001@1.0@%5B%22p%22",
-        b"h ~00000001@1.0@[]",
-        b"h ~00000001@1.0@[1]",
-        b"h ~00000001@1.0@{}",
-        b"h ~00000001@x@[%22p%22]",
-        b"h ~0000000g@1.0@[%22p%22]",
+        b"h ~000000010001@1.0@%5B%22p%22",
+        b"h ~000000010001@1.0@[1]",
+        b"h ~000000010001@1.0@{}",
+        b"h ~000000010001@x@[%22p%22]",
+        b"h ~0000000g0001@1.0@[%22p%22]",
+        b"h ~00000001@1.0@[%22p%22]",
         b"h ~",
         b"\xff ~\xff@\xff@\xff",
         b"h ~1@1@" + b"[" * 100_000,
@@ -310,14 +317,158 @@ def test_a_damaged_name_says_nothing(name):
     assert latest_of([name]) == {}
     noise = SharedNoise()
     noise.learn([name])
-    assert noise.of("h", 1) is None
+    assert noise.of(KIND) is None
 
 
 def test_names_have_one_blank_before_their_sign():
     """What stands before the last blank is the host, for whoever looks for its partition."""
-    shared = Shared("a.example:80", 2**32 - 1, 1.5, ('a[title="x y"] > b', "$['ü ~ @']", "p +"))
+    shared = Shared(Kind("a.example:80", 2**32 - 1, 2**16 - 1), 1.5, ('a[title="x y"] > b', "$['ü ~ @']", "p +", "$['\ud800']"))
     assert name_of(shared).decode().rpartition(" ")[0] == "a.example:80"
     assert parse_name(name_of(shared)) == shared
+
+
+def test_a_section_that_is_the_same_again_counts_again():
+    """A live evening: the score differs within seconds, and daily from then on."""
+    day = {"n": 0}
+    site = Site(lambda number, fetch: {"h1": number, "div.score": fetch if day["n"] < 3 else day["n"]})
+    for day["n"] in range(3):
+        site.round()
+    assert site.shared() == ("div.score",)
+    for day["n"] in range(3, 9):
+        site.round()
+    assert site.shared() == ()
+    assert parse_name(site.flags[-1]).left_out == ()
+    for day["n"] in range(9, 11):
+        bits = site.round()
+    assert set(bits) == {1}
+
+
+def test_a_section_that_still_differs_stays_left_out():
+    site = Site(noisy)
+    for _ in range(20):
+        site.round()
+    assert site.shared() == (COUNTER,)
+    assert len(site.flags) == 1
+    assert CALM_AFTER < site.seconds < 0.15 * site.fetches
+
+
+def test_what_a_host_leaves_out_counts_on_a_pattern_on_which_it_does_not_differ():
+    """What is a counter in ten patterns is content in another one, of which most was never fetched before."""
+    site = Site(lambda number, fetch: {"h1": number, COUNTER: fetch // 200 if number % 11 == 0 else fetch}, pages=110, patterns=11)
+    for _ in range(2):
+        site.round()
+    assert site.recent.noise.of(KIND._replace(pattern=2)).left_out == (COUNTER,)
+    for _ in range(12):
+        site.round()
+    assert site.shared(1) == ()
+    assert site.shared(2) == (COUNTER,)
+
+
+def test_a_second_fetch_that_brings_another_page_says_nothing():
+    """One that is refused with status 200 has next to nothing of the first."""
+
+    def look(number: int, fetch: int) -> dict[str, Any]:
+        is_again = bool(site.last.get(number) and site.last[number].row.flags & CHECKED)
+        page = {"title": "shop", "h1": number, "main > p": day["n"], "footer": "us"}
+        return {"title": "slow", "h1": "Too fast", "main > p": f"reference {fetch}"} if is_again else page
+
+    site, day = Site(look), {"n": 0}
+    for day["n"] in range(3):
+        site.round()
+    assert site.seconds > 0
+    assert site.shared() == ()
+
+
+@pytest.mark.parametrize("menus", [2, 18, 70])
+def test_lists_on_pages_with_many_menus_are_news(menus):
+    def parts(*entries: int) -> bytes:
+        return b"".join(b"%03d" % entry for entry in entries)
+
+    site, lists = Site(noisy), 0
+    for _ in range(3):
+        for number in range(20):
+            for _turn in range(3):
+                newest = site.fetches
+                site.fetches += 1
+                latest = parts(*range(newest % 900, newest % 900 + 10))
+                cut = [Section(f"nav.menu{n} > a", b"menu", parts(*range(5))) for n in range(menus)]
+                cut.append(Section("ul.latest li.entry", latest[-4:], latest))
+                is_again = number in site.last and site.last[number].row.flags & CHECKED
+                if number in site.last:
+                    site.handouts[number] = again(site.last[number], 1.0 if is_again else 3600.0)
+                came = visit(b"%016d" % newest, sections=lambda cut=cut: cut)
+                site.last[number] = judged(site.handouts[number], came, site.context)
+                lists += bool(is_again)
+                if not site.last[number].row.flags & CHECKED:
+                    break
+    assert lists >= SHOWN_BY
+    assert site.recent.noise.of(KIND) is None
+
+
+def test_another_order_is_a_change():
+    """Entries without a name that change places."""
+    site = Site(lambda number, fetch: {"li:nth-of-type(1)": fetch > 20, "li:nth-of-type(2)": fetch <= 20, COUNTER: fetch})
+    site.recent.noise.learn([name_of(Shared(KIND, AT, (COUNTER,)))])
+    site.round()
+    assert set(site.round()) == {1}
+    assert set(site.round()) == {0}
+
+
+@pytest.mark.parametrize("kind", ["whole", "near"])
+def test_what_sections_cannot_show_keeps_its_fingerprint(kind):
+    """A callable's, that of a large page or of a part of a document; and one that may differ a little."""
+    site = Site(noisy)
+    site.recent.noise.learn([name_of(Shared(KIND, AT, (COUNTER,)))])
+    bits, page = [], handed(visits=0, pattern=1)
+    for turn in range(4):
+        distance = 6 if kind == "near" else 0
+        name = "h1" if kind == "near" else WHOLE
+        seen = judged(
+            page, visit(b"same".ljust(16), distance=distance, sections=lambda t=turn, n=name: [Section(n, bytes([t]))]), site.context
+        )
+        bits.append(seen.bit)
+        page = again(seen, 3600.0)
+    assert bits == [-1, 0, 0, 0]
+
+
+def test_pages_that_are_the_same_without_their_noise_are_no_block_pages():
+    """Their own text stands in what is left out; what else is there changes on all pages to the same."""
+    day = {"n": 0}
+    site = Site(lambda number, fetch: {"#content": f"{number} {fetch}", "aside": day["n"] if day["n"] else number})
+    site.recent.noise.learn([name_of(Shared(KIND, AT, ("#content",)))])
+    for day["n"] in range(4):
+        site.round()
+        assert {seen.outcome for seen in site.last.values()} == {"ok"}
+
+
+def test_block_pages_are_found_on_pages_that_share_noise():
+    day = {"n": 0}
+    site = Site(lambda number, fetch: {"h1": "busy"} if day["n"] else {"h1": number, COUNTER: fetch})
+    site.recent.noise.learn([name_of(Shared(KIND, AT, (COUNTER,)))])
+    for day["n"] in range(2):
+        site.round()
+    assert sum(seen.outcome != "ok" for seen in site.last.values()) == 18
+
+
+def test_a_page_whose_own_noise_was_lost_is_found_noisy_again():
+    """Nothing is remembered of it, but that all its last bits are changes."""
+    site = Site(lambda number, fetch: {"h1": 0, "span.nonce": fetch}, pages=1)
+    for _ in range(5):
+        site.round()
+    site.last[0] = replace(site.last[0], memory=Memory(), row=site.last[0].row._replace(bits=0b1111, observations=9))
+    for _ in range(6):
+        site.round()
+    assert PageNoise.unpack(site.last[0].memory.noise).is_noisy
+    assert site.seconds < 8
+
+
+def test_once_many_kinds_are_stored_others_find_their_own(monkeypatch):
+    monkeypatch.setattr(shared_noise, "MOST_STORED", 1)
+    site = Site(noisy)
+    site.recent.noise.learn([name_of(Shared(KIND._replace(host="other"), AT, (COUNTER,)))])
+    for _ in range(3):
+        site.round()
+    assert (site.shared(), site.flags) == ((), [])
 
 
 def test_few_patterns_are_followed(monkeypatch):
