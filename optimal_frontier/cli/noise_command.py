@@ -64,7 +64,7 @@ def noise(options: Options, target: str, as_json: bool) -> None:
     with opened_namespace(workplace) as namespace:
         is_page = "://" in target or _is_name(namespace, workplace, target)
         hosts = {} if is_page else partitions_of_host(namespace, check_host(target))
-        kept, pages, shared = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, hosts)
+        kept, pages, shared = _of_page(namespace, workplace, target) if is_page else _of_host(namespace, workplace, hosts)
         if not pages:
             raise unknown_host(target)
         names = [host_of(target)] if is_page else [name for some in hosts.values() for name in some.values()]
@@ -93,11 +93,13 @@ def _of_page(namespace: Namespace, workplace: Workplace, url: str) -> tuple[list
     kept, known = noise_of_memory(reading.memory), str(reading.record.get("url", url))
     told = [shared for shared in shared_noise(namespace, reading.host) if shared.kind.pattern in (reading.row.pattern, OF_HOST)]
     own = [shared for shared in told if shared.kind.pattern != OF_HOST]
-    shared = [_shared_by(one, known) for one in own or told]
+    shared = [_shared_by(one, known, workplace.settings) for one in own or told]
     return ([] if kept is None else [_Kept(known, kept, noise_of(kept.history))]), 1, shared
 
 
-def _of_host(namespace: Namespace, hosts: Mapping[int, Mapping[int, str]]) -> tuple[list[_Kept], int, list[dict[str, Any]]]:
+def _of_host(
+    namespace: Namespace, workplace: Workplace, hosts: Mapping[int, Mapping[int, str]]
+) -> tuple[list[_Kept], int, list[dict[str, Any]]]:
     found: list[_Kept] = []
     shared: list[dict[str, Any]] = []
     pages = 0
@@ -109,7 +111,7 @@ def _of_host(namespace: Namespace, hosts: Mapping[int, Mapping[int, str]]) -> tu
             if state == ACTIVE and of in names
         ]
         pages += len(known)
-        shared += _shared_on(namespace, table, names)
+        shared += _shared_on(namespace, workplace.settings, table, names)
         asked = batches([page for page, _ in known])
         memories = [raw for part in asked for raw in namespace.command("HMGET", namespace.key("memory", k), *part, partition=k)]
         noisy = [(*one, kept) for one, raw in zip(known, memories, strict=True) if (kept := noise_of_memory(Memory.readable(raw)))]
@@ -118,7 +120,7 @@ def _of_host(namespace: Namespace, hosts: Mapping[int, Mapping[int, str]]) -> tu
     return found, pages, shared
 
 
-def _shared_on(namespace: Namespace, table: StoredPages, names: Mapping[int, str]) -> list[dict[str, Any]]:
+def _shared_on(namespace: Namespace, settings: FrontierSettings, table: StoredPages, names: Mapping[int, str]) -> list[dict[str, Any]]:
     """Return what is left out of pages of hosts of a partition: of all pages of a pattern, and of a host."""
     found = []
     for of, name in names.items():
@@ -126,13 +128,20 @@ def _shared_on(namespace: Namespace, table: StoredPages, names: Mapping[int, str
             which = np.flatnonzero((table.heads["host"] == of) & (table.heads["pattern"] == shared.kind.pattern))
             url = next(iter(read_urls(namespace, [table.pages[which[0]].tobytes()], [name], table.partition)), None) if len(which) else None
             if url or shared.kind.pattern == OF_HOST:
-                found.append(_shared_by(shared, str(url)))
+                found.append(_shared_by(shared, str(url or f"http://{name}/"), settings))
     return found
 
 
-def _shared_by(one: Shared, url: str) -> dict[str, Any]:
+def _shared_by(one: Shared, url: str, settings: FrontierSettings) -> dict[str, Any]:
+    """Return what is left out, and the rule that leaves it out for less CPU: of ``url`` and pages like it, or of all of its host."""
     pattern = None if one.kind.pattern == OF_HOST else pattern_of(url)
-    return {"host": one.kind.host, "pattern": pattern, "since": one.since, "left_out": list(one.left_out)}
+    exclude = _usable(one.left_out, frozenset())
+    rule = {
+        "pattern": _regex([url], "**" if pattern is None else pattern),
+        "exclude": [*dict.fromkeys([*_excluded(settings, url), *exclude])],
+    }
+    told = {"host": one.kind.host, "pattern": pattern, "since": one.since, "left_out": list(one.left_out)}
+    return told | {"rule": rule if exclude else None, "rule_python": _python(rule) if exclude else None}
 
 
 def _answer(kept: Sequence[_Kept], settings: FrontierSettings, *, is_page: bool) -> dict[str, Any]:
@@ -242,6 +251,8 @@ def _show(answer: dict[str, Any]) -> None:
     _show_template(answer["template"])
     for entry in answer["shared"]:
         click.echo(pattern_line(entry))
+        if entry["rule_python"]:
+            click.echo(printable(entry["rule_python"]))
     if not answer["kept"] and not answer["shared"]:
         click.echo("nothing to say: sections are kept of pages that changed on each of their last three visits, and there is none here")
     if not answer["kept"]:

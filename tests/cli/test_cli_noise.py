@@ -148,9 +148,14 @@ def shared(crawl):
 def test_noise_names_what_is_left_out_of_all_pages(ask, run, shared):
     of_hot = {"host": "a.example", "pattern": "/*", "since": 1000.0, "left_out": ["p.ad", "span.views"]}
     of_host = {"host": "a.example", "pattern": None, "since": 2000.0, "left_out": ["footer"]}
-    assert ask("noise", HOT)["shared"] == [of_hot]
-    assert ask("noise", WARM)["shared"] == [of_host]
-    assert ask("noise", "a.example")["shared"] == [of_host, of_hot]
+    told = [ask("noise", target)["shared"] for target in (HOT, WARM, "a.example")]
+    rules = [[entry.pop("rule") for entry in entries] for entries in told]
+    assert [[ast.literal_eval(entry.pop("rule_python")) for entry in entries] for entries in told] == rules
+    assert told == [[of_hot], [of_host], [of_host, of_hot]]
+    (of_hot_rule,), (of_host_rule,) = rules[:2]
+    assert (of_hot_rule["exclude"], of_host_rule["exclude"]) == (["p.ad", "span.views"], ["footer"])
+    assert [bool(re.search(of_hot_rule["pattern"], url)) for url in (HOT, WARM, UNSEEN)] == [True, False, False]
+    assert [bool(re.search(of_host_rule["pattern"], url)) for url in (HOT, WARM, UNSEEN)] == [True, True, False]
     shown = run("noise", "a.example").stdout
     assert re.search(r"^left out of /\* of a\.example since 1970-01-01 .*: p\.ad, span\.views$", shown, re.M)
     assert re.search(r"^left out of pages of a\.example since 1970-01-01 .*: footer$", shown, re.M)

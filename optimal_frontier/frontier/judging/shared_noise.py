@@ -37,9 +37,10 @@ SHOWN_BY: Final = 3
 _NOISE_SHARE: Final = 0.5
 #: What is left out counts again once it was the same on all of so many.
 CALM_AFTER: Final = 6
-#: Pages that are fetched again at most, and bits until as many more may be: the first time, doubled each time.
+#: Pages that are fetched again at most, and bits until as many more may be, doubled each time: to find noise; to check what is left out.
 MOST_ASKED: Final = 8
 _SPACING: Final = 64
+_CHECK_SPACING: Final = 256
 #: Sections that are left out, characters of the selector of one; patterns and hosts that are followed.
 _MOST_LEFT_OUT: Final = 32
 _LONGEST: Final = 200
@@ -160,7 +161,7 @@ class _Group:
     there: Counter[bytes] = field(default_factory=Counter)
     differing: Counter[str] = field(default_factory=Counter)
     finding: _Rounds = field(default_factory=_Rounds)
-    checking: _Rounds = field(default_factory=lambda: _Rounds(left=_SPACING))
+    checking: _Rounds = field(default_factory=lambda: _Rounds(left=_CHECK_SPACING, spacing=2 * _CHECK_SPACING))
 
     def note(self, page: bytes, changed: bool) -> None:
         self.seen[page] = changed
