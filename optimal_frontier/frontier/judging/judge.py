@@ -22,7 +22,7 @@ from optimal_frontier.frontier.judging.hubs import worth_of
 from optimal_frontier.frontier.judging.judgement import Context, Judgement
 from optimal_frontier.frontier.judging.learning import FORGOTTEN, change_bit, learn_bit, learn_signalled_bit
 from optimal_frontier.frontier.judging.moves import is_sent_home
-from optimal_frontier.frontier.judging.noise import QUICK_S, after_template_change, noise_of_memory, notice
+from optimal_frontier.frontier.judging.noise import QUICK_S, PageNoise, after_template_change, noise_of_memory, notice
 from optimal_frontier.frontier.judging.outcomes import BLOCKED, CAUSES, RELEASED, SENT_HOME, TRUNCATED, cause_of, counters_of, outcome_of
 from optimal_frontier.frontier.judging.shared_noise import kind_of, learned_noise
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit
@@ -32,6 +32,7 @@ from optimal_frontier.state.messages import DROP, RELEASE, REST, Change, Handout
 from optimal_frontier.state.rows import (
     ACTIVE,
     APPEARED,
+    CHECKED,
     DONE,
     HELD,
     HUB,
@@ -106,6 +107,9 @@ def conditions_of(handout: Handout, tag: int, context: Context) -> validators.Va
     row = handout.row
     # Of a block page nobody wants to know whether it is still the same; what comes in its place leaves validators.
     if not context.settings.conditional_get or context.recent.blocks.is_flagged(handout.host, row.content):
+        return None
+    # A second fetch that is to be compared with the first one.
+    if row.flags & CHECKED and handout.memory.noise and PageNoise.unpack(handout.memory.noise).is_for_pattern:
         return None
     # Fingerprints of what has no sections have the tag of their way, also where pages like it share noise.
     return validators.conditions_of(handout, tag if row.tag == tag else context.recent.noise.tag_of(kind_of(handout, tag)))
@@ -278,33 +282,37 @@ def _decide_bit(judgement: Judgement) -> bool:
     if found is None or whole is None:
         return False
     kind, changed = kind_of(handout, whole.tag), judgement.bit == 1
-    if judgement.bit >= 0 and judgement.interval > QUICK_S:
+    # Where nothing is left of a page there is no bit, but what is left out is to be checked.
+    is_empty = found.digest is None and whole.digest is not None and row.visits > 0
+    interval = judgement.interval - row.unseen if is_empty else judgement.interval
+    if (judgement.bit >= 0 or is_empty) and interval > QUICK_S:
         recent.noise.note(kind, handout.page, changed)
-    if found.tag not in (whole.tag, row.tag):
+    is_other = found.tag not in (whole.tag, row.tag)
+    if is_other and not is_empty:
         # What it shares with others is left out from now on.
         if (kept := noise_of_memory(handout.memory)) is not None:
             judgement.remembered["noise"] = b""
             judgement.count("noisy_calmed", int(kept.is_noisy))
         return learned_noise(row)
     # Nothing to look at: most pages.
-    if not handout.memory.noise and (judgement.bit < 0 or (judgement.bit == 0 and found is whole)):
+    if not handout.memory.noise and not is_empty and (judgement.bit < 0 or (judgement.bit == 0 and found is whole)):
         return False
     noticed = notice(
         row._replace(min_interval=judgement.shortest, max_interval=judgement.fields["max_interval"]),
         handout.memory.noise,
-        judgement.bit,
-        judgement.interval,
+        0 if is_empty else judgement.bit,
+        interval,
         visit.sections,
         judgement.context.published.prior_time,
         lambda: recent.noise.asks(kind, changed),
     )
-    judgement.bit, judgement.again = noticed.bit, noticed.again
+    judgement.bit, judgement.again = -1 if is_empty else noticed.bit, noticed.again
     if noticed.pair is not None:
         judgement.flag = judgement.flag or recent.noise.tally(kind, handout, noticed.pair, judgement.at)
     judgement.remembered["noise"] = noticed.remembered
     for name, by in noticed.counters.items():
         judgement.count(name, by)
-    return noticed.forgets
+    return noticed.forgets or (is_other and learned_noise(row))
 
 
 def _is_of_template(judgement: Judgement) -> bool:

@@ -35,7 +35,7 @@ _CHANGED_SHARE: Final = 0.6
 #: A section is noise that differed within seconds on so many pages (of a host: patterns), and on this share of those that had it.
 SHOWN_BY: Final = 3
 _NOISE_SHARE: Final = 0.5
-#: What is left out counts again once it was the same on all of so many.
+#: What is left out counts again once it was the same on so many in a round, or on all where there are fewer.
 CALM_AFTER: Final = 6
 #: Pages that are fetched again at most, and bits until as many more may be, doubled each time: to find noise; to check what is left out.
 MOST_ASKED: Final = 8
@@ -44,7 +44,7 @@ _CHECK_SPACING: Final = 256
 #: Sections that are left out, characters of the selector of one; patterns and hosts that are followed.
 _MOST_LEFT_OUT: Final = 32
 _LONGEST: Final = 200
-_MOST_GROUPS: Final = 2_000
+_MOST_GROUPS: Final = 10_000
 #: Kinds of pages that share noise, in the whole crawl: once there are so many, others find their own. Each crawler reads all of them.
 MOST_STORED: Final = 1_000
 #: What a name in `P flagged` has between the host and a pattern; the pattern that stands for all of a host.
@@ -150,20 +150,23 @@ class _Rounds:
 class _Group:
     """What this process has seen of a pattern, or of a host, since it knew what to leave out there.
 
-    ``seen``: whether its last pages had changed. ``asked``: pages (of a host: patterns) that were fetched again of late; ``there``,
-    ``differing``: on how many of them a section was, by its key, and differed, by its name. ``finding``: rounds in which something may be
-    found; ``checking``: in which what is left out is looked at once more.
+    ``seen``: whether its last pages had changed. ``some``: a few of its pages (of a host: patterns). ``asked``: those that were fetched
+    again in this round; ``there``, ``differing``: on how many of them a section was, by its key, and differed, by its name. ``finding``:
+    rounds in which something may be found; ``checking``: in which what is left out is looked at once more.
     """
 
     since: float
     seen: OrderedDict[bytes, bool] = field(default_factory=OrderedDict)
+    some: set[object] = field(default_factory=set)
     asked: set[object] = field(default_factory=set)
     there: Counter[bytes] = field(default_factory=Counter)
     differing: Counter[str] = field(default_factory=Counter)
     finding: _Rounds = field(default_factory=_Rounds)
     checking: _Rounds = field(default_factory=lambda: _Rounds(left=_CHECK_SPACING, spacing=2 * _CHECK_SPACING))
 
-    def note(self, page: bytes, changed: bool) -> None:
+    def note(self, page: bytes, one: object, changed: bool) -> None:
+        if len(self.some) < CALM_AFTER:
+            self.some.add(one)
         self.seen[page] = changed
         self.seen.move_to_end(page)
         if len(self.seen) > _MOST_SEEN:
@@ -174,19 +177,23 @@ class _Group:
     def asks(self, changed: bool, leaves_out: bool) -> bool:
         """Whether a page is to be fetched again at once, which is counted."""
         is_common = len(self.seen) >= _LEAST_SEEN and sum(self.seen.values()) >= _CHANGED_SHARE * len(self.seen)
-        return (changed and is_common and self.finding.take()) or (leaves_out and self.checking.take())
+        for rounds, may_ask in ((self.finding, changed and is_common), (self.checking, leaves_out)):
+            if may_ask and rounds.take():
+                if rounds.asked == 1:
+                    for counts in (self.asked, self.there, self.differing):
+                        counts.clear()
+                return True
+        return False
 
     def tally(self, one: object, pair: Pair, known: Sequence[str]) -> tuple[str, ...]:
         """Take in a pair; return what is to be left out after it, where ``known`` was."""
         if one in self.asked:
             return tuple(known)
-        if len(self.asked) == MOST_ASKED:
-            for counts in (self.asked, self.there, self.differing):
-                counts.clear()
         self.asked.add(one)
         self.there.update(map(key_of, pair.present))
         self.differing.update(pair.differing)
-        kept = [name for name in known if self.there[key_of(name)] < CALM_AFTER or self.differing[name]]
+        enough = max(SHOWN_BY, len(self.some))
+        kept = [name for name in known if self.there[key_of(name)] < enough or self.differing[name]]
         found = [name for name, n in self.differing.items() if n >= max(SHOWN_BY, _NOISE_SHARE * self.there[key_of(name)])]
         found = sorted((name for name in found if name != WHOLE and len(name) <= _LONGEST), key=lambda name: (-self.differing[name], name))
         return tuple(dict.fromkeys([*kept, *found]))[:_MOST_LEFT_OUT]
@@ -244,8 +251,8 @@ class SharedNoise:
 
     def note(self, kind: Kind, page: bytes, changed: bool) -> None:
         """Take in a bit of a page."""
-        for group in self._groups_of(kind):
-            group.note(page, changed)
+        for group, one in zip(self._groups_of(kind), (page, kind.pattern), strict=True):
+            group.note(page, one, changed)
 
     def asks(self, kind: Kind, changed: bool) -> bool:
         """Return whether a page is to be fetched again at once, for the sake of others; it is counted, for its pattern and for its host."""

@@ -343,6 +343,43 @@ def test_a_section_that_is_the_same_again_counts_again():
     assert set(bits) == {1}
 
 
+@pytest.mark.parametrize(("pages", "patterns"), [(4, 1), (8, 1), (12, 4), (24, 8)])
+def test_on_few_pages_or_patterns_too(pages, patterns):
+    """It was live for weeks."""
+    day = {"n": 0}
+    site = Site(lambda number, fetch: {"h1": number, "div.score": fetch if day["n"] < 60 else day["n"]}, pages=pages, patterns=patterns)
+    for day["n"] in range(60):
+        site.round()
+    assert site.shared() == ("div.score",)
+    for day["n"] in range(60, 500):
+        if not site.shared():
+            break
+        site.round()
+    assert site.shared() == ()
+
+
+def test_what_is_all_of_a_page_is_checked_too():
+    """Other sections are gone, and it does not differ within seconds any more."""
+    day = {"n": 0}
+    site = Site(lambda number, fetch: {"div.score": day["n"]})
+    site.recent.noise.learn([name_of(Shared(KIND, AT, ("div.score",)))])
+    for day["n"] in range(20):
+        site.round()
+    assert site.shared() == ()
+    assert set(site.round()) == {0}
+
+
+def test_a_second_fetch_is_asked_for_in_full():
+    site, day = Site(lambda number, fetch: {"h1": day["n"], "p": number}, pages=20), {"n": 0}
+    asked = []
+    for day["n"] in range(2):
+        for number in site.handouts:
+            seen = site.fetch(number)
+            page = again(replace(seen, memory=(seen.memory or Memory())._replace(etag=b'"1"')), 1.0)
+            asked.append((bool(seen.row.flags & CHECKED), conditions_of(page, TAG, site.context) is None))
+    assert set(asked) == {(False, False), (True, True)}
+
+
 def test_a_section_that_still_differs_stays_left_out():
     site = Site(noisy)
     for _ in range(20):
