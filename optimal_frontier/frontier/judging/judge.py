@@ -276,17 +276,23 @@ def _decide_bit(judgement: Judgement) -> bool:
         if handout.memory.noise and visit.sections is not None:
             judgement.remembered["noise"] = after_template_change(handout.memory.noise, visit.sections())
         return False
-    if visit.sections is None or visit.source or visit.is_not_modified:
+    if visit.source or visit.is_not_modified:
         return False
-    found, whole = judgement.found, visit.fingerprint
-    if found is None or whole is None:
+    return _decide_by_sections(judgement)
+
+
+def _decide_by_sections(judgement: Judgement) -> bool:
+    """Overrule the bit of a page by its sections, where it may have noise, of its own or as others have; return as `_decide_bit` does."""
+    handout, visit, noise = judgement.handout, judgement.visit, judgement.context.recent.noise
+    row, found, whole = handout.row, judgement.found, visit.fingerprint
+    if visit.sections is None or found is None or whole is None:
         return False
     kind, changed = kind_of(handout, whole.tag), judgement.bit == 1
     # Where nothing is left of a page there is no bit, but what is left out is to be checked.
     is_empty = found.digest is None and whole.digest is not None and row.visits > 0
     interval = judgement.interval - row.unseen if is_empty else judgement.interval
     if (judgement.bit >= 0 or is_empty) and interval > QUICK_S:
-        recent.noise.note(kind, handout.page, changed)
+        noise.note(kind, handout.page, changed)
     is_other = found.tag not in (whole.tag, row.tag)
     if is_other and not is_empty:
         # What it shares with others is left out from now on.
@@ -304,11 +310,11 @@ def _decide_bit(judgement: Judgement) -> bool:
         interval,
         visit.sections,
         judgement.context.published.prior_time,
-        lambda: recent.noise.asks(kind, changed),
+        lambda: noise.asks(kind, changed),
     )
     judgement.bit, judgement.again = -1 if is_empty else noticed.bit, noticed.again
     if noticed.pair is not None:
-        judgement.flag = judgement.flag or recent.noise.tally(kind, handout, noticed.pair, judgement.at)
+        judgement.flag = judgement.flag or noise.tally(kind, handout, noticed.pair, judgement.at)
     judgement.remembered["noise"] = noticed.remembered
     for name, by in noticed.counters.items():
         judgement.count(name, by)
