@@ -54,7 +54,7 @@ _SPACING: Final = 8
 _MOST_SPACING: Final = 64
 #: Visits until the next check of a page whose pairs differed, but are not evidence enough yet.
 _UNDECIDED: Final = 2
-#: Of a page that is fetched again for its pattern's sake: sections whose parts are kept; share of them that are the same, or it is another.
+#: Of a page that is fetched again for its pattern's sake: lists whose parts are kept; share of its sections that are the same at least.
 _MOST_LISTS: Final = 64
 _LEAST_SAME: Final = 0.25
 #: Keys in a mask; beyond that those are given up that the page has not any more.

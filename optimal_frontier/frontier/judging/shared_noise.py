@@ -86,10 +86,13 @@ class Shared(NamedTuple):
     @property
     def tag(self) -> int:
         """Of the fingerprints of these pages."""
-        if not self.left_out:
-            return self.kind.tag
-        said = json.dumps([self.kind.tag, sorted(self.left_out)]).encode()
-        return stored_tag(int.from_bytes(blake2b(said, digest_size=4).digest(), "big"))
+        return _tag_without(self.kind.tag, self.left_out) if self.left_out else self.kind.tag
+
+
+@lru_cache(maxsize=4 * MOST_STORED)
+def _tag_without(tag: int, left_out: tuple[str, ...]) -> int:
+    said = json.dumps([tag, sorted(left_out)]).encode()
+    return stored_tag(int.from_bytes(blake2b(said, digest_size=4).digest(), "big"))
 
 
 def name_of(shared: Shared) -> bytes:
