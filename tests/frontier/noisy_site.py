@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
-from played_crawl import Play
+from played_crawl import Play, stale_s
 from timed_namespace import START
 
 from optimal_frontier.detection.sections import Section
@@ -43,14 +43,5 @@ class Noisy(Play):
 
     def stale(self, since: float, until: float = UNTIL_S) -> float:
         """Share of the time between two times in which copies were not current."""
-        lost = 0.0
-        for number, changes in enumerate(self.changes):
-            visits = np.sort(np.array(self.visits.get(number, []))) - START
-            events = np.append(0.0, changes)
-            at = np.searchsorted(visits, events)
-            ends = np.where(at < len(visits), np.append(visits, until)[at], until)
-            last = since
-            for begin, end in zip(events, np.minimum(ends, until), strict=True):
-                lost += max(end - max(begin, last), 0.0)
-                last = max(last, end)
+        lost = sum(stale_s(self.visits[n], np.append(0.0, changes), since, until) for n, changes in enumerate(self.changes))
         return lost / (len(self.changes) * (until - since))

@@ -59,6 +59,18 @@ def silent(page: int, at: float) -> None:
     """A site whose pages teach nothing: posteriors stay what they are."""
 
 
+def stale_s(visits: Iterable[float], events: Floats, since: float, until: float) -> float:
+    """Seconds between two times in which a copy was not current: from each event to the first visit after it; all seconds after START."""
+    at = np.sort(np.array(list(visits))) - START
+    events = events[events < until]
+    ends = np.minimum(np.append(at, until)[np.searchsorted(at, events)], until)
+    lost, last = 0.0, since
+    for begin, end in zip(events, ends, strict=True):
+        lost += max(end - max(begin, last), 0.0)
+        last = max(last, end)
+    return lost
+
+
 class Play:
     """A crawl of a site, whose fetches take no time.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from played_crawl import Play
+from played_crawl import Play, stale_s
 from timed_namespace import START
 
 from optimal_frontier.state.published import pattern_key, sound_youth
@@ -56,16 +56,8 @@ class News(Play):
         numbers = {article: number for number, article in self.article.items()}
         lost = total = 0.0
         for article, born in enumerate(self.born):
-            visits = np.sort(np.array(self.visits.get(numbers.get(article, -1), []))) - START
-            events = np.append(born, self.changes[article])
-            events = events[events < self.until_s]
-            at = np.searchsorted(visits, events)
-            ends = np.where(at < len(visits), np.append(visits, self.until_s)[at], self.until_s)
-            last = max(since, born)
-            for event, end in zip(events, ends, strict=True):
-                begin = max(event, last)
-                lost += max(end - begin, 0.0)
-                last = max(last, end)
+            visits = self.visits.get(numbers.get(article, -1), [])
+            lost += stale_s(visits, np.append(born, self.changes[article]), max(since, born), self.until_s)
             total += max(self.until_s - max(since, born), 0.0)
         return lost / total
 

@@ -13,7 +13,7 @@ from handed_out import AT, TAG, again, context, handed, judged, planned, visit
 from optimal_frontier.detection.section_history import SectionHistory
 from optimal_frontier.detection.sections import WHOLE, Section
 from optimal_frontier.frontier.judging import shared_noise
-from optimal_frontier.frontier.judging.judge import conditions_of
+from optimal_frontier.frontier.judging.judge import conditions_of, is_last_content
 from optimal_frontier.frontier.judging.noise import PageNoise
 from optimal_frontier.frontier.judging.recent import Recent
 from optimal_frontier.frontier.judging.shared_noise import (
@@ -284,6 +284,16 @@ def test_a_page_is_asked_for_by_its_validators_as_before():
     page = again(replace(seen, memory=Memory(etag=b'"1"')))
     assert page.row.tag != TAG
     assert conditions_of(page, TAG, site.context).etag == b'"1"'
+
+
+def test_a_response_that_a_304_stands_for_is_known_by_what_counts():
+    site = Site(noisy)
+    site.recent.noise.learn([name_of(Shared(KIND, AT, (COUNTER,)))])
+    page = again(site.fetch(1))
+    for text, is_last in ((0, True), (1, False)):
+        sections = [Section(name, f"{value}".encode().rjust(4)) for name, value in (("h1", text), ("p", 1), (COUNTER, "x"))]
+        cached = visit(b"another counter!", sections=lambda sections=sections: sections, is_cached=True)
+        assert is_last_content(page, cached, site.context) == is_last
 
 
 def test_a_response_without_sections_is_judged_by_all_of_it():
