@@ -6,8 +6,10 @@ The budget is spent on many pages that never change, so that no page is visited 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import cycle, islice
+from statistics import median
 from typing import Any
 
 import pytest
@@ -60,16 +62,21 @@ class Found:
     log: str = ""
 
 
-def announce(running: Crawl, found: Found, source: str, path: str) -> None:
-    """Change a page, and note how long after the source's next visit it is fetched."""
-    pages = found.site.news if path.startswith("/news") else found.site.pages
-    for _ in range(5):
+def announce(running: Crawl, found: Found, source: str, paths: Iterable[str]) -> None:
+    """Change one page, and note how long after the source's next visit it is fetched.
+
+    A page may be visited by itself in between, which tells nothing: then the next of ``paths`` is changed, for the rate of a page that was
+    caught changing rises.
+    """
+    for path in paths:
+        pages = found.site.news if path.startswith("/news") else found.site.pages
         changed = time.monotonic()
         pages[path] = (f"version {changed}", time.time())
-        running.until(lambda since=changed: found.site.times(path, since) and found.site.times(source, since))
+        running.until(lambda path=path, since=changed: found.site.times(path, since) and found.site.times(source, since))
         found.delays[path] = found.site.times(path, changed)[0] - found.site.times(source, changed)[0]
-        if found.delays[path] > 0:
-            return  # or it was visited by itself in between
+        if found.delays[path] > 0.0:
+            return
+        del found.delays[path]
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +90,12 @@ def found(redis_socket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         with start(SPIDER, of_SOURCES=sources, of_RULES=PINNED, of_CRAWL_RATE=60, of_MIN_INTERVAL=0.1) as running:
             running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 100, 60.0)
             running.until(lambda: state.counts.get("fetched", 0) >= 6 + 3 + 4 + 4 + 200 + 5 and state.plan, 60.0)
-            for path in ("/page/0", "/page/1", "/page/0"):
-                announce(running, found, "/sitemap-1.xml.gz", path)
-            for path in ("/news/0", "/news/1", "/news/new"):
-                announce(running, found, "/feed", path)
+            pages, news = cycle(f"/page/{at}" for at in range(6)), cycle(f"/news/{at}" for at in range(3))
+            for _ in range(3):
+                announce(running, found, "/sitemap-1.xml.gz", islice(pages, 6))
+            for _ in range(2):
+                announce(running, found, "/feed", islice(news, 6))
+            announce(running, found, "/feed", ["/news/new"])
             running.until(lambda: state.counts.get("signals", 0) >= 70, 60.0)
             site.damaged = True
             running.until(lambda: state.counts.get("sources_damaged", 0) >= 2)
@@ -114,9 +123,10 @@ def test_an_entry_that_is_no_address_takes_no_other_with_it(found: Found) -> Non
 
 def test_what_is_told_is_fetched_soon_after_the_source(found: Found) -> None:
     """Changed pages of a sitemap, some of a feed, and one that is new. By themselves they would be visited in 4 s and more."""
-    assert found.delays.keys() == {"/page/0", "/page/1", "/news/0", "/news/1", "/news/new"}
-    assert min(found.delays.values()) > 0.0
-    assert sorted(found.delays.values())[2] < 2.0
+    assert sum(path.startswith("/page/") for path in found.delays) >= 2
+    assert len(found.delays) >= 4
+    assert "/news/new" in found.delays
+    assert median(found.delays.values()) < 2.0
 
 
 def test_a_truthful_source_is_worth_much_and_a_lying_one_nothing(found: Found) -> None:
