@@ -5,15 +5,13 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from optimal_frontier.frontier.judging.outcomes import CAUSES
+from optimal_frontier.frontier.judging.outcomes import REFUSED_CAUSES
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, HELD, Row
 
 #: Rows that are read at once, and reads of one look.
 _COUNT: Final = 500
 _READS: Final = 20
-#: Causes of failures that say that a page may not be fetched. It is asked again half an hour later, or hours: too long for a crawl to end.
-_REFUSED: Final = frozenset({CAUSES.index("refused"), CAUSES.index("robots")})
 
 
 class Completion:
@@ -93,5 +91,5 @@ class Completion:
         if len(value) < HEAD_BYTES:
             return False  # it is damaged
         row = Row.unpack(value)
-        is_refused = row.failures > 0 and row.cause in _REFUSED
+        is_refused = row.failures > 0 and row.cause in REFUSED_CAUSES
         return row.state == ACTIVE and row.attempts < self._wanted and not row.flags & HELD and not is_refused

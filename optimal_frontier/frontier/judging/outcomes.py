@@ -42,6 +42,9 @@ CAUSES: Final = (
 CALLBACK: Final = "callback"
 ITEM: Final = "item"
 
+#: Those in a row of a page that may not be fetched: it is asked again half an hour later, or hours.
+REFUSED_CAUSES: Final = frozenset({CAUSES.index("refused"), CAUSES.index("robots")})
+
 #: Statuses, and what else says "not there any more".
 GONE: Final = frozenset({"404", "410", SENT_HOME})
 #: Endings that say "not allowed": asked again more than half an hour later.

@@ -18,7 +18,7 @@ from optimal_frontier.estimation import posterior_median
 from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.frontier.judging.backoff import BEFORE_REFUSED, wait_after_failures
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard
-from optimal_frontier.frontier.judging.outcomes import CALLBACK, CAUSES, ITEM
+from optimal_frontier.frontier.judging.outcomes import CALLBACK, CAUSES, ITEM, REFUSED_CAUSES
 from optimal_frontier.scheduling.discovery import discovery_rate, wait_with_discovery, waits_with_discovery
 from optimal_frontier.scheduling.exploration import NEVER_S
 from optimal_frontier.scheduling.numbers import (
@@ -44,8 +44,6 @@ PINNED_SLACK: Final = 0.5
 _APART: Final = UNCONDITIONAL | SIGNALLED | CHECKED | TIMED | HELD
 #: Causes of failures in a row whose last visit was good.
 _AFTER_A_VISIT: Final = frozenset({CAUSES.index(CALLBACK), CAUSES.index(ITEM)})
-#: Those of a page that may not be fetched.
-_REFUSED: Final = frozenset({CAUSES.index("refused"), CAUSES.index("robots")})
 #: Relative error of what a row holds in 32 bits.
 _ROUNDING: Final = 1e-6
 
@@ -209,7 +207,7 @@ def goes_by_price(rows: Rows) -> NDArray[np.bool_]:
 
 def counted_failures(row: Row) -> int:
     """Return by how many failures in a row a page waits: one that may not be fetched is left alone for long."""
-    return row.failures + BEFORE_REFUSED if row.cause in _REFUSED else row.failures
+    return row.failures + BEFORE_REFUSED if row.cause in REFUSED_CAUSES else row.failures
 
 
 def shortest_wait(row: Row) -> float:
