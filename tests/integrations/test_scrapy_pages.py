@@ -44,6 +44,29 @@ def test_start_requests_and_links_are_pages(crawl: Crawler, site: MisbehavingSit
     assert state.at(site.url("/static/a"))["changes"] == 0
 
 
+def test_of_two_links_of_a_page_to_one_page_the_first_counts(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """As with Scrapy's filter: spiders yield the links that they know, then all links."""
+    spider = """
+        class Tester(Base):
+            paths = ["/links/counter/a,static/b,static/c"]
+            def parse(self, response):
+                note(parsed=response.url)
+                yield response.follow("/counter/a", self.item)
+                yield response.follow("/static/b", lambda response: note(item=response.url))
+                for link in response.css("a"):
+                    yield response.follow(link)
+            def item(self, response):
+                note(item=response.url)
+    """
+    with crawl(spider) as running:
+        running.until(lambda: all(_visits(state, site.url(path)) >= 3 for path in ("/counter/a", "/static/c")))
+        running.stop()
+    assert {line["item"] for line in running.record if "item" in line} == {site.url("/counter/a"), site.url("/static/b")}
+    parsed = {site.url("/links/counter/a,static/b,static/c"), site.url("/static/c")}
+    assert {line["parsed"] for line in running.record if "parsed" in line} == parsed
+    assert site.count("/static/b") == 1  # from memory, as it cannot be stored
+
+
 ONCE = """
     class Tester(Base):
         def first(self):

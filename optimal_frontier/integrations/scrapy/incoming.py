@@ -49,21 +49,24 @@ class FoundOn(NamedTuple):
         Of the page that is done when what is fetched from memory is done: that one, or the one that the page itself was found on.
     is_gated : bool
         The page is.
+    pages : set of bytes
+        Identities of the pages that were found on it at this fetch.
     """
 
     url: str
     lease: Lease | None
     waiting: Lease | None
     is_gated: bool
+    pages: set[bytes]
 
     @classmethod
-    def of(cls, request: Any) -> FoundOn:
+    def of(cls, request: Any, pages: set[bytes]) -> FoundOn:
         """Return what is to be known of the page of a request; the request itself may go."""
         lease: Lease | None = request.meta.get(LEASE)
         above: Local | None = request.meta.get(LOCAL)
         if above is None:
-            return cls(request.url, lease, lease, False)
-        return cls(request.url, lease, above.parent, above.is_gated)
+            return cls(request.url, lease, lease, False, pages)
+        return cls(request.url, lease, above.parent, above.is_gated, pages)
 
 
 class IncomingRequests:
@@ -89,6 +92,7 @@ class IncomingRequests:
         self._added = frozenset({"dont_cache"} if is_cached else ())
         self._found: dict[Lease | None, list[Any]] = {}
         self._parents: WeakKeyDictionary[Any, FoundOn] = WeakKeyDictionary()
+        self._pages: WeakKeyDictionary[Any, set[bytes]] = WeakKeyDictionary()
         self._warned: set[str] = set()
         #: Identities of start requests with dont_filter, in this run.
         self._wanted: set[bytes] = set()
@@ -101,14 +105,14 @@ class IncomingRequests:
 
     def note_parent(self, request: Any, parent: Any) -> None:
         """Remember the request on whose page ``request`` was found."""
-        self._parents[request] = FoundOn.of(parent)
+        self._parents[request] = FoundOn.of(parent, self._pages.setdefault(parent, set()))
 
     def note_copy(self, request: Any, lease: Lease) -> None:
         """Remember of a request with a copy of a page's meta where it was found; the page may be done long since."""
         if lease.request is not None:
             self.note_parent(request, lease.request)
         else:
-            self._parents[request] = FoundOn(lease.handout.record["url"], None, None, False)
+            self._parents[request] = FoundOn(lease.handout.record["url"], None, None, False, set())
 
     def __bool__(self) -> bool:
         """Whether any wait to be passed on."""
@@ -140,6 +144,12 @@ class IncomingRequests:
         kind = kind_of(request, start=start)
         if self._is_gated(request, parent) or request.method != "GET" or (kind == TRANSIENT and self._is_beyond(parent)):
             return self._add_local(request, again=request.dont_filter and not start)
+        if parent is not None and kind != TRANSIENT:
+            # Spiders yield the links that they know first, then all links, and count on Scrapy's filter to drop the second request.
+            identity = self._fingerprint(request)
+            if identity in parent.pages:
+                return False
+            parent.pages.add(identity)
         frontier_request = self._requests.to_frontier(request, kind)
         if start and request.dont_filter and not self._want(frontier_request, self._fingerprint(request)):
             return False
