@@ -121,6 +121,22 @@ def test_spider_with_scrapys_scheduler_crawls_as_ever(crawl: Crawler, site: Misb
     assert "ERROR" not in running.log
 
 
+def test_what_the_scheduler_lacks_is_named(crawl: Crawler, state: State) -> None:
+    """As where SCHEDULER alone is set, which without a word has every page fail."""
+    spider = """
+        class Tester(Base):
+            custom_settings = {
+                "DOWNLOADER_MIDDLEWARES": {"optimal_frontier.integrations.scrapy.ChangeDetectionMiddleware": None},
+                "SPIDER_MIDDLEWARES": {"optimal_frontier.integrations.scrapy.FrontierSpiderMiddleware": None},
+            }
+    """
+    with crawl(spider) as running:
+        running.until(lambda: "Frontier open" in running.log)
+        running.stop()
+    for needed in ("DOWNLOADER_MIDDLEWARES has no ChangeDetectionMiddleware", "SPIDER_MIDDLEWARES has no FrontierSpiderMiddleware"):
+        assert running.log.count(needed) == 1
+
+
 def test_no_deprecation_warning_is_ours(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     """With Scrapy's deprecation warnings made errors a whole crawl goes through: pages, links, revisits, a failure, a clean stop."""
     spider = """

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from frontera.contrib.scrapy.settings_adapter import ScrapySettingsAdapter
+from scrapy.utils.misc import load_object
 
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.integrations.frontera.configuration import given, whole_number_of
@@ -20,6 +21,11 @@ logger = logging.getLogger(__name__)
 BACKEND: Final = "optimal_frontier.integrations.frontera.OptimalBackend"
 #: What has to be set for URLs to be folded.
 CANONICAL: Final = "optimal_frontier.integrations.scrapy.CanonicalFingerprinter"
+#: What the scheduler needs, and what is missed without it.
+_NEEDED: Final = (
+    ("DOWNLOADER_MIDDLEWARES", "ChangeDetectionMiddleware", "no visit counts, and all pages fail"),
+    ("SPIDER_MIDDLEWARES", "FrontierSpiderMiddleware", "start() is waited for in vain, and nothing is known of where links were found"),
+)
 
 
 class FronteraSettings(ScrapySettingsAdapter):  # type: ignore[misc]  # frontera is untyped
@@ -79,6 +85,9 @@ def check_settings(crawler: Any, schemes: Sequence[str], callbacks: Callbacks) -
         # No warning: several spiders may share the settings of a project.
         names = ", ".join(map(repr, missing))
         logger.info("%sCALLBACKS: the spider %r has no method %s; is it of another spider?", PREFIX, crawler.spider.name, names)
+    for name, middleware, missed in _NEEDED:
+        if not _has(settings.getwithbase(name), load_object(f"optimal_frontier.integrations.scrapy.{middleware}")):
+            logger.warning("%s has no %s: %s. ADDONS = {'optimal_frontier.Addon': 500} adds it", name, middleware, missed)
     if settings.get("BACKEND") not in (None, BACKEND):
         logger.warning("BACKEND = %r is not used: %s is", settings["BACKEND"], BACKEND)
     if (settings.getpriority("DUPEFILTER_CLASS") or 0) > 0:
@@ -88,6 +97,11 @@ def check_settings(crawler: Any, schemes: Sequence[str], callbacks: Callbacks) -
     for name in ("IGNORED_PARAMETERS", "FOLD_URLS"):
         if settings.get(PREFIX + name):
             logger.warning("%s%s counts with REQUEST_FINGERPRINTER_CLASS = %r only", PREFIX, name, CANONICAL)
+
+
+def _has(configured: Any, component: type) -> bool:
+    """Tell whether a component, or one derived from it, is configured and not switched off."""
+    return any(component in getattr(load_object(entry), "__mro__", ()) for entry, order in configured.items() if order is not None)
 
 
 def is_cached_blindly(settings: Any) -> bool:
