@@ -5,7 +5,9 @@ Pages that are put aside, retired pages that are linked to, words and records of
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from optimal_frontier.frontier.admitting.revival import revived
 from optimal_frontier.frontier.dispatching.held_pages import bring_back_replaced
@@ -23,6 +25,9 @@ from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.rows import Row
 from optimal_frontier.state.source_records import learn_calls, read_sources
+
+#: Seconds between two looks at pages that are wanted and under way.
+_LOOK_S: Final = 1.0
 
 
 class FollowUp:
@@ -45,6 +50,9 @@ class FollowUp:
         self._settings = settings
         self._recent = recent
         self._terms_of = terms_of
+        #: Pages that were wanted while a visit to them was under way, and when to look next whether it ended.
+        self._under_way: list[tuple[int, bytes]] = []
+        self._next_look = 0.0
 
     def run(self, work: Exchange, outcome: Outcome, idle: Sequence[tuple[int, bytes, bytes]]) -> None:
         """Do all of it.
@@ -77,7 +85,7 @@ class FollowUp:
             outcome.told_again = take_in(
                 self._namespace, grouped(told, lambda new: self._namespace.partition_of(new.host)), self._terms_of
             ).again
-        force_wanted(self._namespace, work.pages)
+        self._force([(self._namespace.partition_of(new.host), new.page) for new in work.pages if new.is_wanted])
         while work.counted:  # where this fails, the exchange is repeated with those that are left: no visit counts twice
             self._follow(work.counted[0])
             del work.counted[0]
@@ -86,6 +94,18 @@ class FollowUp:
             self._learn(moving.move.observation)
         outcome.later += put_off
         self._learn_sources(outcome.handouts, at_once=work.is_last)
+
+    def _force(self, wanted: list[tuple[int, bytes]]) -> None:
+        """Make pages due now that are wanted now.
+
+        Of one that is under way, perhaps on the terms of its last visit or with a crawler that was killed, a visit is made after that one.
+        """
+        now = time.monotonic()
+        is_look = bool(self._under_way) and now >= self._next_look
+        if wanted or is_look:
+            under_way = force_wanted(self._namespace, self._under_way + wanted if is_look else wanted)
+            self._under_way = under_way if is_look else self._under_way + under_way
+            self._next_look = now + _LOOK_S
 
     def _follow(self, observation: Observation) -> None:
         """Do what follows from a visit that was counted, or may have been."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from optimal_frontier.frontier.admitting.revival import due_at, forced
@@ -11,7 +11,6 @@ from optimal_frontier.frontier.judging.backoff import backoff_s
 from optimal_frontier.frontier.judging.gone import HELD_FAILURES
 from optimal_frontier.state.aliases import follow_all
 from optimal_frontier.state.memory import Memory
-from optimal_frontier.state.messages import NewPage
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, RETIRED, Row
@@ -29,14 +28,25 @@ _AT_ONCE: Final = 256
 LATELY_S: Final = 86_400.0
 
 
-def force_wanted(namespace: Namespace, pages: Iterable[NewPage]) -> None:
-    """Make known pages due now that are wanted now: a few round trips for `_AT_ONCE` of them."""
-    wanted = [(namespace.partition_of(new.host), new.page) for new in pages if new.is_wanted]
+def force_wanted(namespace: Namespace, wanted: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Make known pages due now, by a few round trips for `_AT_ONCE` of them; return those that are under way.
+
+    Parameters
+    ----------
+    namespace : Namespace
+        Opened.
+    wanted : sequence of (int, bytes)
+        Partition and identity of each.
+    """
     found = (place for at in range(0, len(wanted), _AT_ONCE) for place in follow_all(namespace, wanted[at : at + _AT_ONCE]))
     places = [place for place in found if place is not None]
+    under_way: list[tuple[int, bytes]] = []
     for partition, there in grouped(places, lambda place: place.partition).items():
         for at in range(0, len(there), _AT_ONCE):
-            revise_pages(namespace, partition, [place.page for place in there[at : at + _AT_ONCE]], lambda _, row: forced_or_why(row))
+            pages = [place.page for place in there[at : at + _AT_ONCE]]
+            told = revise_pages(namespace, partition, pages, lambda _, row: forced_or_why(row))
+            under_way += [(partition, page) for page in told.get(IN_FLIGHT, [])]
+    return under_way
 
 
 def forced_or_why(row: Row) -> Row | str:
