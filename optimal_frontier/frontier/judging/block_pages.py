@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from optimal_frontier.state.messages import Handout
@@ -20,17 +21,43 @@ def name_of(host: str, content: bytes) -> bytes:
     return f"{host} {content.hex()}".encode()
 
 
+@dataclass(slots=True)
+class _Change:
+    """A content that pages changed to: when the first was seen to (s), and what each page had before."""
+
+    since: float
+    pages: dict[bytes, bytes] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Host:
+    """Contents that pages of a host changed to, and the pages that had a content before any changed to it."""
+
+    changes: OrderedDict[bytes, _Change] = field(default_factory=OrderedDict)
+    owners: OrderedDict[bytes, set[bytes]] = field(default_factory=OrderedDict)
+
+    def note_owner(self, content: bytes, page: bytes, since: float) -> None:
+        """Note that a page had a content at a time (s), if nobody had changed to it by then."""
+        change, pages = self.changes.get(content), self.owners.setdefault(content, set())
+        self.owners.move_to_end(content)
+        if len(self.owners) > _MOST_CONTENTS:
+            self.owners.popitem(last=False)
+        if (change is None or since < change.since) and len(pages) < _MOST_CONTENTS:
+            pages.add(page)
+
+
 class BlockPages:
     """Judges contents by what other pages of the host changed to. One for each crawler process; what it flags is shared by all.
 
-    Only changes count: pages with the same content from their first visits on are what they are.
+    Only changes count: pages with the same content from their first visits on are what they are. So are pages that show one of a few contents
+    by turns (a number in stock, sold out): a content is only flagged while more pages changed to it than are known to have had it before.
     """
 
     def __init__(self) -> None:
         #: What is stored: True of a content that is flagged, False of one that was for so long that it passes for the pages' own.
         self.stored: Mapping[bytes, bool] = {}
         self._own: set[bytes] = set()
-        self._hosts: OrderedDict[str, OrderedDict[bytes, dict[bytes, bytes]]] = OrderedDict()
+        self._hosts: OrderedDict[str, _Host] = OrderedDict()
 
     def learn(self, stored: Mapping[bytes, bool]) -> None:
         """Take over what is stored. What this process has found is in it by now, and ends with it."""
@@ -64,22 +91,28 @@ class BlockPages:
         host, row = handout.host, handout.row
         if self.is_flagged(host, content):
             return True, False
-        has_before = row.visits > 0 and row.tag == tag
-        if not has_before or row.content == content or name_of(host, content) in self.stored:
+        if name_of(host, content) in self.stored:
             return False, False
-        contents = self._hosts.setdefault(host, OrderedDict())
+        known = self._hosts.setdefault(host, _Host())
         self._hosts.move_to_end(host)
         if len(self._hosts) > _MOST_HOSTS:
             self._hosts.popitem(last=False)
-        pages = contents.setdefault(content, {})
-        contents.move_to_end(content)
-        if len(contents) > _MOST_CONTENTS:
-            contents.popitem(last=False)
-        if len(pages) < _MOST_CONTENTS:
-            pages[handout.page] = row.content
-        # Pages that all said the same before (in stock, sold out) may well say the same again.
-        if len(set(pages.values())) < SHARED_BY:
+        has_before = row.visits > 0 and row.tag == tag
+        if has_before:
+            known.note_owner(row.content, handout.page, row.b / 1e6)
+        else:
+            known.note_owner(content, handout.page, handout.at)
+        if not has_before or row.content == content:
+            return False, False
+        change = known.changes.setdefault(content, _Change(handout.at))
+        known.changes.move_to_end(content)
+        if len(known.changes) > _MOST_CONTENTS:
+            known.changes.popitem(last=False)
+        if len(change.pages) < _MOST_CONTENTS:
+            change.pages[handout.page] = row.content
+        # Pages that all said the same before (in stock, sold out) may well say the same again, and so may many say what others do.
+        if len(set(change.pages.values())) < max(SHARED_BY, len(known.owners.get(content, ())) + 1):
             return False, False
         self._own.add(name_of(host, content))
-        del contents[content]
+        del known.changes[content]
         return True, True

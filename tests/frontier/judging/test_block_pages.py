@@ -45,6 +45,26 @@ def test_what_looks_alike_for_good_reasons_is_not_flagged():
             assert blocks.judge(before, content("sold out"), TAG) == (False, False)
 
 
+def test_one_of_few_contents_that_pages_show_by_turns_is_no_block_page():
+    """A number in stock, sold out: where pages had it before others changed to it, more of these have to than of those."""
+    blocks = BlockPages()
+    for n in range(5):
+        blocks.judge(handout(n, b"", visits=0), content("sold out"), TAG)
+    news = [blocks.judge(handout(9 + n, content(f"own {n}")), content("sold out"), TAG) for n in range(6)]
+    assert news == [(False, False)] * 5 + [(True, True)]
+
+
+def test_who_had_a_content_before_others_changed_to_it_is_seen_when_it_goes_or_stays_too():
+    """By a process that has just begun; pages that came to it with the others do not count."""
+    blocks = BlockPages()
+    for n in range(3):
+        blocks.judge(handout(n, content("4"), at=100.0 + n), content("5" if n else "4"), TAG)
+    news = [blocks.judge(handout(9 + n, content(f"own {n}"), at=200.0 + n), content("4"), TAG) for n in range(3)]
+    assert news == [(False, False)] * 3
+    blocks.judge(handout(9, content("4"), at=300.0, b=200.5e6), content("4"), TAG)
+    assert blocks.judge(handout(12, content("own 3"), at=301.0), content("4"), TAG) == (True, True)
+
+
 def test_what_was_found_here_is_forgotten_with_what_is_stored():
     """It would be flagged for good otherwise, however long this process runs."""
     blocks = BlockPages()
@@ -67,13 +87,13 @@ def test_what_others_have_flagged_counts_until_it_passes_for_the_pages_own():
 
 
 def test_memory_of_contents_is_bounded():
-    """Of a host the last 64 contents; of hosts the last 2,000."""
+    """Of a host the last 64 contents that pages changed to, and that they had; of hosts the last 2,000."""
     blocks = BlockPages()
     for n in range(3000):
         blocks.judge(handout(1, content("own"), f"h{n}"), content("new"), TAG)
         blocks.judge(handout(n, content(f"own {n}")), content(f"new {n}"), TAG)
     assert len(blocks._hosts) == 2000
-    assert len(blocks._hosts["h"]) == 64
+    assert len(blocks._hosts["h"].changes) == len(blocks._hosts["h"].owners) == 64
 
 
 def test_a_block_page_is_a_failure_and_what_comes_back_shows_no_change():
