@@ -43,12 +43,14 @@ def test_a_host_with_full_slots_is_passed_over(space: TimedNamespace) -> None:
     assert space.names(8) == ["a/2", "a/3"]
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 10])
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
-def test_first_visits_get_their_share_while_others_are_due(space: TimedNamespace, share: float) -> None:
+def test_first_visits_get_their_share_while_others_are_due(space: TimedNamespace, share: float, at_once: int) -> None:
+    """Also those of a small budget, which has one fetch at a time."""
     space.visit(*(f"old/{i}" for i in range(60)), wait=1.0)
     space.advance(2.0)
     space.add(*(new_page(f"new/{i}") for i in range(60)))
-    handed = [name for _ in range(4) for name in space.names(10, share=share)]
+    handed = [name for _ in range(40 // at_once) for name in space.names(at_once, share=share)]
     assert sum(name.startswith("new/") for name in handed) == pytest.approx(40 * share, abs=1)
 
 

@@ -103,7 +103,7 @@ if #ready - over < want and looks <= 0 and last <= now then wait = 0 end -- what
 table.sort(ready)
 -- First visits: the next page of each open host, by rank, best last; hosts whose pages rank alike take turns. It is read with the one after
 -- it, by which the host stands in f then; where hosts are few, four are read at a time. Of no more hosts than can have one: pages that are
--- due now go before first visits, but for the share of these.
+-- due now go before first visits, but for the share of these; until that makes one, nobody looks whether a host of theirs is open.
 local firsts, begun, standing, emptied, further, due_now = {}, {}, {}, {}, 1, 0
 while has_first and due_now < #ready and due[ready[due_now + 1] % PLACES] <= now do due_now = due_now + 1 end
 local has_room = has_first and (discovery + share * want >= 1 or #ready < want or due_now == 0)
@@ -143,7 +143,7 @@ while got < want do
     ids[got], fresh[#fresh + 1] = host.id, host.id
     start(host); line_up(host)
   elseif i then
-    discovery, r, got, expired = discovery + (host and share or 0), r + 1, got + 1, expired + (leased[i] or 0)
+    discovery, r, got, expired = discovery + ((host or has_first and most == 0) and share or 0), r + 1, got + 1, expired + (leased[i] or 0)
     ids[got], values[got] = id[i], row[i]
     -- A page that waited for its host says nothing about the price of the others.
     if gain[i] and not (is_paced and gain[i] > 0 and due[i] < own[${T_FREE}]) then L = L + gain[i] end
