@@ -31,8 +31,13 @@ def backoff_s(page: bytes, failures: int) -> float:
     >>> [round(backoff_s(b"one page", failures), 1) for failures in (1, 2, 3, 40)]
     [1.6, 3.7, 4.3, 49882.4]
     """
+    return float(min(LONGEST_BACKOFF_S, 2.0 ** min(failures, _MOST_DOUBLINGS)) * _part(page, failures))
+
+
+def _part(page: bytes, failures: int) -> float:
+    """Half to all of a wait."""
     jitter = (int.from_bytes(page[:4], "little") * 0.6180339887498949 + failures * 0.7548776662466927) % 1.0
-    return float(min(LONGEST_BACKOFF_S, 2.0 ** min(failures, _MOST_DOUBLINGS)) * (1.0 - 0.5 * jitter))
+    return 1.0 - 0.5 * jitter
 
 
 def wait_after_failures(page: bytes, failures: int, shortest: float, gone: int, interval: float | None) -> float:
@@ -50,9 +55,15 @@ def wait_after_failures(page: bytes, failures: int, shortest: float, gone: int, 
         404s and 410s in a row.
     interval : float or None
         That at which it would be revisited, seconds; None where it is not known. A page that is gone is rechecked
-        after its backoff or 10% of its interval (one hour at most), whichever is longer.
+        after its backoff or 10% of its interval (one hour at most), whichever is longer. Another one is tried again soon once, and then
+        after as long as that, and twice as long each time, up to a day or its interval.
     """
     wait = max(shortest, backoff_s(page, failures))
-    if gone and interval is not None:
-        wait = max(wait, min(LONGEST_GONE_S, GONE_SHARE * interval))
-    return wait
+    if interval is None:
+        return wait
+    soon = min(LONGEST_GONE_S, GONE_SHARE * interval)
+    if gone:
+        return max(wait, soon)
+    # One that failed again is no more urgent than its interval says, and takes no more of the budget than it would if it were there.
+    later = soon * 2.0 ** min(failures - 2, _MOST_DOUBLINGS) if failures > 1 else 0.0
+    return max(wait, min(later, max(LONGEST_BACKOFF_S, interval)) * _part(page, failures))

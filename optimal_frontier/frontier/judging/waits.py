@@ -97,7 +97,7 @@ def numbers_of(
     published = terms.published
     longest = longest_wait(row, published)
     if row.failures:
-        interval = interval_of(row, terms, yielded, heard) if row.gone else None
+        interval = interval_of(row, terms, yielded, heard) if row.gone or row.visits else None
         wait = wait_after_failures(page, counted_failures(row), shortest_wait(row), row.gone, interval)
         return fixed(min(wait, longest))
     if row.flags & CHECKED:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from handed_out import RECEIVED, TAG, again, context, handed, judged, visit, wait_of
 
-from optimal_frontier.frontier.judging.backoff import backoff_s
+from optimal_frontier.frontier.judging.backoff import backoff_s, wait_after_failures
 from optimal_frontier.frontier.judging.outcomes import (
     CAUSES,
     cause_of,
@@ -64,12 +65,27 @@ def test_a_failure_gives_no_bit_and_says_why(error):
     assert judged(again(observation), visit()).row.cause == 0
 
 
+def test_a_page_that_fails_again_and_again_is_no_more_urgent_than_its_interval_says():
+    """One that is visited every ten hours, or more seldom, is tried again in seconds once, then in an hour, two hours, four."""
+    page = b"page at an h"
+    waits = [wait_after_failures(page, failures, 1.0, 0, 400_000.0) for failures in range(1, 30)]
+    assert waits[0] == backoff_s(page, 1)
+    for wait, longest in zip(waits[1:], [3600.0 * 2**n for n in range(6)], strict=False):
+        assert 0.5 * longest <= wait <= longest
+    assert sum(np.cumsum(waits) < 400_000.0) <= 9
+    assert max(waits) <= 400_000.0
+    assert waits[-1] >= 200_000.0  # and takes no more of the budget than it would if it were there
+    assert wait_after_failures(page, 3, 1.0, 0, None) == backoff_s(page, 3)
+
+
 def test_failures_double_the_wait():
     """Up to a day; a page that may not be fetched waits for more than half an hour at once."""
     observation = judged(handed(), "500")
     for failures in range(1, 20):
         assert observation.row.failures == failures
-        assert wait_of(observation) == pytest.approx(max(backoff_s(observation.handout.page, failures), 1.0), rel=1e-6)
+        backoff = max(backoff_s(observation.handout.page, failures), 1.0)
+        # A page with an interval of seconds is as urgent as the first pages are.
+        assert wait_of(observation) == pytest.approx(backoff, rel=1e-6) if failures == 1 else backoff <= wait_of(observation) <= 86_400.0
         observation = judged(again(observation), "500")
     assert 43_200.0 <= wait_of(observation) <= 86_400.0
     for error in ("RobotsDenied", "IgnoreRequest"):
