@@ -85,7 +85,8 @@ class FollowUp:
             outcome.told_again = take_in(
                 self._namespace, grouped(told, lambda new: self._namespace.partition_of(new.host)), self._terms_of
             ).again
-        self._force([(self._namespace.partition_of(new.host), new.page) for new in work.pages if new.is_wanted])
+        wanted = [(self._namespace.partition_of(new.host), new.page) for new in work.pages if new.is_wanted]
+        self._force(wanted, {(seen.handout.partition, seen.handout.page) for seen, _ in work.ended} if self._under_way else set())
         while work.counted:  # where this fails, the exchange is repeated with those that are left: no visit counts twice
             self._follow(work.counted[0])
             del work.counted[0]
@@ -95,13 +96,13 @@ class FollowUp:
         outcome.later += put_off
         self._learn_sources(outcome.handouts, at_once=work.is_last)
 
-    def _force(self, wanted: list[tuple[int, bytes]]) -> None:
+    def _force(self, wanted: list[tuple[int, bytes]], ended: set[tuple[int, bytes]]) -> None:
         """Make pages due now that are wanted now.
 
         Of one that is under way, perhaps on the terms of its last visit or with a crawler that was killed, a visit is made after that one.
         """
         now = time.monotonic()
-        is_look = bool(self._under_way) and now >= self._next_look
+        is_look = bool(self._under_way) and (now >= self._next_look or not ended.isdisjoint(self._under_way))
         if wanted or is_look:
             under_way = force_wanted(self._namespace, self._under_way + wanted if is_look else wanted)
             self._under_way = under_way if is_look else self._under_way + under_way

@@ -1,8 +1,11 @@
-"""How long a page is left alone after failures: twice as long after each, up to a day."""
+"""How long a page is left alone after failures: twice as long after each, up to a day or its interval."""
 
 from __future__ import annotations
 
 from typing import Final
+
+from optimal_frontier.frontier.judging.outcomes import REFUSED_CAUSES
+from optimal_frontier.state.rows import Row
 
 #: Longest wait after failures, seconds.
 LONGEST_BACKOFF_S: Final = 86_400.0
@@ -40,30 +43,33 @@ def _part(page: bytes, failures: int) -> float:
     return 1.0 - 0.5 * jitter
 
 
-def wait_after_failures(page: bytes, failures: int, shortest: float, gone: int, interval: float | None) -> float:
-    """Return how long a page waits after failures in a row.
+def counted_failures(row: Row) -> int:
+    """Return by how many failures in a row a page waits: one that may not be fetched is left alone for long."""
+    return row.failures + BEFORE_REFUSED if row.cause in REFUSED_CAUSES else row.failures
+
+
+def wait_after_failures(page: bytes, row: Row, shortest: float, interval: float | None) -> float:
+    """Return the seconds until a page is looked at again that failed last time.
 
     Parameters
     ----------
     page : bytes
         Its identity.
-    failures : int
-        So many, > 0.
+    row : Row
+        As it is from now on.
     shortest : float
-        Least interval between two visits, seconds.
-    gone : int
-        404s and 410s in a row.
+        Its shortest wait, seconds.
     interval : float or None
-        That at which it would be revisited, seconds; None where it is not known. A page that is gone is rechecked
+        That at which it would be revisited, seconds; None where that says nothing of how urgent it is. A page that is gone is rechecked
         after its backoff or 10% of its interval (one hour at most), whichever is longer. Another one is tried again soon once, and then
-        after as long as that, and twice as long each time, up to a day or its interval.
+        after as long as that, and twice as long each time, up to a day or its interval: it is no more urgent than if it were there, and
+        takes no more of the budget.
     """
-    wait = max(shortest, backoff_s(page, failures))
+    wait = max(shortest, backoff_s(page, counted_failures(row)))
     if interval is None:
         return wait
     soon = min(LONGEST_GONE_S, GONE_SHARE * interval)
-    if gone:
+    if row.gone:
         return max(wait, soon)
-    # One that failed again is no more urgent than its interval says, and takes no more of the budget than it would if it were there.
-    later = soon * 2.0 ** min(failures - 2, _MOST_DOUBLINGS) if failures > 1 else 0.0
-    return max(wait, min(later, max(LONGEST_BACKOFF_S, interval)) * _part(page, failures))
+    later = soon * 2.0 ** min(row.failures - 2, _MOST_DOUBLINGS) if row.failures > 1 else 0.0
+    return max(wait, min(later, max(LONGEST_BACKOFF_S, interval)) * _part(page, row.failures))

@@ -34,23 +34,24 @@ class _Host:
     """Contents that pages of a host changed to, and the pages that had a content before any changed to it."""
 
     changes: OrderedDict[bytes, _Change] = field(default_factory=OrderedDict)
-    owners: OrderedDict[bytes, set[bytes]] = field(default_factory=OrderedDict)
+    #: Last noted, last. Most have one page.
+    owners: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
 
     def note_owner(self, content: bytes, page: bytes, since: float) -> None:
         """Note that a page had a content at a time (s), if nobody had changed to it by then."""
-        change, pages = self.changes.get(content), self.owners.setdefault(content, set())
-        self.owners.move_to_end(content)
+        change, pages = self.changes.get(content), self.owners.pop(content, ())
+        if page not in pages and len(pages) < _MOST_CONTENTS and (change is None or since < change.since):
+            pages = (*pages, page)
+        self.owners[content] = pages
         if len(self.owners) > _MOST_CONTENTS:
-            self.owners.popitem(last=False)
-        if (change is None or since < change.since) and len(pages) < _MOST_CONTENTS:
-            pages.add(page)
+            del self.owners[next(iter(self.owners))]
 
 
 class BlockPages:
     """Judges contents by what other pages of the host changed to. One for each crawler process; what it flags is shared by all.
 
-    Only changes count: pages with the same content from their first visits on are what they are. So are pages that show one of a few contents
-    by turns (a number in stock, sold out): a content is only flagged while more pages changed to it than are known to have had it before.
+    Only changes count: pages with the same content from their first visits on are what they are. So are pages that show a few contents by
+    turns (a number in stock, sold out): a content is flagged only if more pages changed to it than are known to have had it before.
     """
 
     def __init__(self) -> None:

@@ -127,7 +127,7 @@ def _missed(handout: Handout, bit: int) -> int:
 
 
 def _wait(handout: Handout, row: Row) -> float:
-    return wait_after_failures(handout.page, row.failures, shortest_wait(row), 0, None)
+    return wait_after_failures(handout.page, row, shortest_wait(row), None)
 
 
 def _counted(counters: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:

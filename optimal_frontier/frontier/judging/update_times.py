@@ -10,8 +10,8 @@ from zlib import crc32
 import numpy as np
 
 from optimal_frontier.estimation.update_probabilities import Beta, learn_update, stated_beta
-from optimal_frontier.frontier.judging.backoff import backoff_s
-from optimal_frontier.frontier.judging.waits import Terms, counted_failures, longest_wait, shortest_wait
+from optimal_frontier.frontier.judging.backoff import backoff_s, counted_failures
+from optimal_frontier.frontier.judging.waits import Terms, longest_wait, shortest_wait
 from optimal_frontier.optimization.repeated_times import repeated_choices
 from optimal_frontier.scheduling.numbers import Numbers, fixed
 from optimal_frontier.scheduling.update_deadlines import passed, visit_deadline

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from optimal_frontier.estimation import posterior_median
 from optimal_frontier.estimation.quantile import median_one
-from optimal_frontier.frontier.judging.backoff import BEFORE_REFUSED, wait_after_failures
+from optimal_frontier.frontier.judging.backoff import wait_after_failures
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard
-from optimal_frontier.frontier.judging.outcomes import CALLBACK, CAUSES, ITEM, REFUSED_CAUSES
+from optimal_frontier.frontier.judging.outcomes import CALLBACK, CAUSES, ITEM
 from optimal_frontier.scheduling.discovery import discovery_rate, wait_with_discovery, waits_with_discovery
 from optimal_frontier.scheduling.exploration import NEVER_S
 from optimal_frontier.scheduling.numbers import (
@@ -93,12 +93,12 @@ def numbers_of(
     """
     if row.failures and row.cause in _AFTER_A_VISIT:
         planned = numbers_of(row._replace(failures=0, cause=0), page, terms, since, late, yielded, heard)
-        return at_latest(planned, wait_after_failures(page, row.failures, shortest_wait(row), 0, None))
+        return at_latest(planned, wait_after_failures(page, row, shortest_wait(row), None))
     published = terms.published
     longest = longest_wait(row, published)
     if row.failures:
         interval = interval_of(row, terms, yielded, heard) if row.gone or row.visits else None
-        wait = wait_after_failures(page, counted_failures(row), shortest_wait(row), row.gone, interval)
+        wait = wait_after_failures(page, row, shortest_wait(row), interval)
         return fixed(min(wait, longest))
     if row.flags & CHECKED:
         return fixed(shortest_wait(row))
@@ -203,11 +203,6 @@ def goes_by_price(rows: Rows) -> NDArray[np.bool_]:
     is_new = (rows["flags"] & APPEARED > 0) & (rows["visits"] == 1) & (rows["a"] < NEVER_S)
     answer: NDArray[np.bool_] = is_well & is_free & (rows["flags"] & _APART == 0) & ~is_new
     return answer
-
-
-def counted_failures(row: Row) -> int:
-    """Return by how many failures in a row a page waits: one that may not be fetched is left alone for long."""
-    return row.failures + BEFORE_REFUSED if row.cause in REFUSED_CAUSES else row.failures
 
 
 def shortest_wait(row: Row) -> float:

@@ -464,7 +464,8 @@ def test_start_pages_take_a_few_round_trips_however_many_they_are(store, monkeyp
     assert all(store.row(name).flags & UNCONDITIONAL for name in known)
 
 
-def test_a_page_that_is_wanted_while_it_is_under_way_is_visited_again_after_that(store, clock):
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_page_that_is_wanted_while_it_is_under_way_is_visited_again_after_that(store, clock, is_own):
     """It was handed out before, by its deadline: the answer may go without a body, and to no callback."""
     store.visit("h/1")
     store.advance(2000.0)
@@ -474,11 +475,15 @@ def test_a_page_that_is_wanted_while_it_is_under_way_is_visited_again_after_that
     clock[0] += module.LOOK_S
     dispatcher.exchange(Exchange())
     assert not store.row("h/1").flags & UNCONDITIONAL
-    assert store.end(handout, wait=1000.0)
-    dispatcher.exchange(Exchange())
-    assert not store.row("h/1").flags & UNCONDITIONAL
-    clock[0] += module.LOOK_S
-    dispatcher.exchange(Exchange())
+    if is_own:
+        seen = store.seen(handout, KEEP, wait=1000.0)
+        dispatcher.exchange(Exchange(ended=[(seen, Lease.of(handout))]))
+    else:  # of another crawler: this one looks once a second
+        assert store.end(handout, wait=1000.0)
+        dispatcher.exchange(Exchange())
+        assert not store.row("h/1").flags & UNCONDITIONAL
+        clock[0] += module.LOOK_S
+        dispatcher.exchange(Exchange())
     (again,) = store.dispatch(1)
     assert (again.page, again.row.flags & UNCONDITIONAL) == (handout.page, UNCONDITIONAL)
 

@@ -16,6 +16,7 @@ from optimal_frontier.frontier.judging.outcomes import (
     error_of_response,
     outcome_of,
 )
+from optimal_frontier.state.rows import Row
 
 
 @pytest.mark.parametrize(
@@ -67,15 +68,18 @@ def test_a_failure_gives_no_bit_and_says_why(error):
 
 def test_a_page_that_fails_again_and_again_is_no_more_urgent_than_its_interval_says():
     """One that is visited every ten hours, or more seldom, is tried again in seconds once, then in an hour, two hours, four."""
-    page = b"page at an h"
-    waits = [wait_after_failures(page, failures, 1.0, 0, 400_000.0) for failures in range(1, 30)]
+    page, row = b"page at an h", Row(visits=3, cause=CAUSES.index("server"))
+    waits = [wait_after_failures(page, row._replace(failures=failures), 1.0, 400_000.0) for failures in range(1, 30)]
     assert waits[0] == backoff_s(page, 1)
     for wait, longest in zip(waits[1:], [3600.0 * 2**n for n in range(6)], strict=False):
         assert 0.5 * longest <= wait <= longest
     assert sum(np.cumsum(waits) < 400_000.0) <= 9
     assert max(waits) <= 400_000.0
     assert waits[-1] >= 200_000.0  # and takes no more of the budget than it would if it were there
-    assert wait_after_failures(page, 3, 1.0, 0, None) == backoff_s(page, 3)
+    assert wait_after_failures(page, row._replace(failures=3), 1.0, None) == backoff_s(page, 3)
+    # One that may not be fetched has waited for long from the first time on: its next ones double from there.
+    refused = [row._replace(failures=failures, cause=CAUSES.index("refused")) for failures in (1, 2)]
+    assert [wait_after_failures(page, one, 1.0, 3600.0) for one in refused] == [backoff_s(page, 12), backoff_s(page, 13)]
 
 
 def test_failures_double_the_wait():
