@@ -3,9 +3,11 @@
 Notes
 -----
 Each host with gone pages has two counts: of pages that were seen, and of pages that were found gone (the first of a row counts). They fade
-by a tenth with every one; a host that had only good ones begins with five of these. It is held from three gone pages on (`LEAST_GONE`) that
-are half of all: four in a row of a new host, seven of one well known. Pages of a held host are asked for a few times an hour, and less and
-less often, and retired after five days of nothing else (`GONE_FOR_GOOD`). Pages that were never seen say nothing of the others.
+by a tenth with every one, and a page that is seen halves the count of gone ones; a host that had only good ones begins with five of these.
+It is held from three gone pages on (`LEAST_GONE`) that are half of all: four or five in a row. Where half of what is visited is gone for good,
+as adverts are, it is held an eighth of the time: each page of a held host takes thirteen visits from the others. Pages of a held host are
+asked for a few times an hour, and less and less often, and retired after five days of nothing else (`GONE_FOR_GOOD`). Pages that were never
+seen say nothing of the others.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from optimal_frontier.state.host_words import HostWords
 
 #: What is left of a host's counts at every one more.
 FADING: Final = 0.9
+#: What is left of the count of gone pages at a good one.
+FADING_AT_GOOD: Final = 0.5
 #: Good pages that a host begins with.
 CREDIT: Final = 5.0
 #: A host is held from so many gone pages on, if they are at least this share of the pages that were looked at.
@@ -70,7 +74,7 @@ def is_held(good: float, missing: float) -> bool:
 
 def after_good(words: HostWords) -> HostWords:
     """Return what is known of a host after a page of it was seen; only hosts with gone pages have counts."""
-    return words if words.missing <= 0.0 else _counted(words, 1.0, 0.0)
+    return words if words.missing <= 0.0 else _counted(words, words.good * FADING + 1.0, words.missing * FADING_AT_GOOD)
 
 
 def judge_gone(words: HostWords, visits: int, gone: int, failures: int) -> Verdict:
@@ -88,13 +92,12 @@ def judge_gone(words: HostWords, visits: int, gone: int, failures: int) -> Verdi
     if visits > 0:
         was_held = is_held(words.good, words.missing)
         if gone == 1:
-            words = _counted(words, 0.0, 1.0)
+            good = words.good if words.missing > 0.0 or words.good > 0.0 else CREDIT
+            words = _counted(words, good * FADING, words.missing * FADING + 1.0)
         if is_held(words.good, words.missing) and failures < GONE_FOR_GOOD:
             return Verdict(words, max(failures, HELD_FAILURES), False, True, not was_held)
     return Verdict(words, failures, gone >= _RETIRED_AT, False, False)
 
 
 def _counted(words: HostWords, good: float, missing: float) -> HostWords:
-    before = words.good if words.missing > 0.0 or words.good > 0.0 else CREDIT
-    good, missing = before * FADING + good, words.missing * FADING + missing
     return words._replace(good=0.0, missing=0.0) if missing < _NONE else words._replace(good=good, missing=missing)
