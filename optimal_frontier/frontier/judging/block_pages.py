@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from optimal_frontier.state.messages import Handout
 
@@ -14,6 +14,8 @@ SHARED_BY: Final = 3
 #: Of each host the last contents that pages changed to, and hosts, that are remembered.
 _MOST_CONTENTS: Final = 64
 _MOST_HOSTS: Final = 2_000
+
+_T = TypeVar("_T")
 
 
 def name_of(host: str, content: bytes) -> bytes:
@@ -29,22 +31,17 @@ class _Change:
     pages: dict[bytes, bytes] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _Host:
-    """Contents that pages of a host changed to, and the pages that had a content before any changed to it."""
+class _Owners(dict[bytes, tuple[bytes, ...]]):
+    """Of each content that pages of a host had, last noted last, those that had it before any changed to it. Most have one page."""
 
-    changes: OrderedDict[bytes, _Change] = field(default_factory=OrderedDict)
-    #: Last noted, last. Most have one page.
-    owners: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
-
-    def note_owner(self, content: bytes, page: bytes, since: float) -> None:
-        """Note that a page had a content at a time (s), if nobody had changed to it by then."""
-        change, pages = self.changes.get(content), self.owners.pop(content, ())
-        if page not in pages and len(pages) < _MOST_CONTENTS and (change is None or since < change.since):
+    def note(self, content: bytes, page: bytes, is_first: bool) -> None:
+        """Note that a page had a content; ``is_first``: before any changed to it."""
+        pages = self.pop(content, ())
+        if is_first and page not in pages and len(pages) < _MOST_CONTENTS:
             pages = (*pages, page)
-        self.owners[content] = pages
-        if len(self.owners) > _MOST_CONTENTS:
-            del self.owners[next(iter(self.owners))]
+        self[content] = pages
+        if len(self) > _MOST_CONTENTS:
+            del self[next(iter(self))]
 
 
 class BlockPages:
@@ -58,7 +55,9 @@ class BlockPages:
         #: What is stored: True of a content that is flagged, False of one that was for so long that it passes for the pages' own.
         self.stored: Mapping[bytes, bool] = {}
         self._own: set[bytes] = set()
-        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+        #: By host. Each has its own 2,000: hosts on which nothing changes, as most are, take no place from those where pages change.
+        self._changes: OrderedDict[str, OrderedDict[bytes, _Change]] = OrderedDict()
+        self._owners: OrderedDict[str, _Owners] = OrderedDict()
 
     def learn(self, stored: Mapping[bytes, bool]) -> None:
         """Take over what is stored. What this process has found is in it by now, and ends with it."""
@@ -94,26 +93,33 @@ class BlockPages:
             return True, False
         if name_of(host, content) in self.stored:
             return False, False
-        known = self._hosts.setdefault(host, _Host())
-        self._hosts.move_to_end(host)
-        if len(self._hosts) > _MOST_HOSTS:
-            self._hosts.popitem(last=False)
         has_before = row.visits > 0 and row.tag == tag
-        if has_before:
-            known.note_owner(row.content, handout.page, row.b / 1e6)
-        else:
-            known.note_owner(content, handout.page, handout.at)
+        owned, since = (row.content, row.b / 1e6) if has_before else (content, handout.at)
+        known = self._changes.get(host)
+        change = known.get(owned) if known is not None else None
+        owners = _of_host(self._owners, host, _Owners)
+        owners.note(owned, handout.page, change is None or since < change.since)
         if not has_before or row.content == content:
             return False, False
-        change = known.changes.setdefault(content, _Change(handout.at))
-        known.changes.move_to_end(content)
-        if len(known.changes) > _MOST_CONTENTS:
-            known.changes.popitem(last=False)
+        changes: OrderedDict[bytes, _Change] = _of_host(self._changes, host, OrderedDict)
+        change = changes.setdefault(content, _Change(handout.at))
+        changes.move_to_end(content)
+        if len(changes) > _MOST_CONTENTS:
+            changes.popitem(last=False)
         if len(change.pages) < _MOST_CONTENTS:
             change.pages[handout.page] = row.content
         # Pages that all said the same before (in stock, sold out) may well say the same again, and so may many say what others do.
-        if len(set(change.pages.values())) < max(SHARED_BY, len(known.owners.get(content, ())) + 1):
+        if len(set(change.pages.values())) < max(SHARED_BY, len(owners.get(content, ())) + 1):
             return False, False
         self._own.add(name_of(host, content))
-        del known.changes[content]
+        del changes[content]
         return True, True
+
+
+def _of_host(hosts: OrderedDict[str, _T], host: str, make: Callable[[], _T]) -> _T:
+    """Return what is remembered of a host, which is the last to be forgotten now."""
+    known = hosts.setdefault(host, make())
+    hosts.move_to_end(host)
+    if len(hosts) > _MOST_HOSTS:
+        hosts.popitem(last=False)
+    return known

@@ -92,8 +92,18 @@ def test_memory_of_contents_is_bounded():
     for n in range(3000):
         blocks.judge(handout(1, content("own"), f"h{n}"), content("new"), TAG)
         blocks.judge(handout(n, content(f"own {n}")), content(f"new {n}"), TAG)
-    assert len(blocks._hosts) == 2000
-    assert len(blocks._hosts["h"].changes) == len(blocks._hosts["h"].owners) == 64
+    assert len(blocks._changes) == len(blocks._owners) == 2000
+    assert len(blocks._changes["h"]) == len(blocks._owners["h"]) == 64
+
+
+def test_pages_that_stay_as_they_are_do_not_take_the_place_of_those_that_change():
+    """A crawl of many hosts visits more than 2,000 of them between two pages of one."""
+    blocks = BlockPages()
+    for n in range(3):
+        seen = blocks.judge(handout(n, content(f"own {n}")), content("block"), TAG)
+        for host in range(2000):
+            blocks.judge(handout(1, content("own"), f"h{host}"), content("own"), TAG)
+    assert seen == (True, True)
 
 
 def test_a_block_page_is_a_failure_and_what_comes_back_shows_no_change():
