@@ -105,8 +105,9 @@ class FollowUp:
         is_look = bool(self._under_way) and (now >= self._next_look or not ended.isdisjoint(self._under_way))
         if wanted or is_look:
             under_way = force_wanted(self._namespace, self._under_way + wanted if is_look else wanted)
+            if is_look or not self._under_way:  # where others come all the time, those that wait are looked at all the same
+                self._next_look = now + _LOOK_S
             self._under_way = under_way if is_look else self._under_way + under_way
-            self._next_look = now + _LOOK_S
 
     def _follow(self, observation: Observation) -> None:
         """Do what follows from a visit that was counted, or may have been."""

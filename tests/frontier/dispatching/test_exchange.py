@@ -488,6 +488,21 @@ def test_a_page_that_is_wanted_while_it_is_under_way_is_visited_again_after_that
     assert (again.page, again.row.flags & UNCONDITIONAL) == (handout.page, UNCONDITIONAL)
 
 
+def test_a_page_under_way_is_looked_at_while_others_are_wanted_all_the_time(store, clock):
+    """As start requests are that come a few at a time."""
+    store.visit("h/1")
+    store.advance(2000.0)
+    (handout,) = store.dispatch(1)
+    dispatcher = Dispatcher(store, settings_of())
+    dispatcher.exchange(Exchange(pages=[replace(page_of("h/1"), is_wanted=True)]))
+    assert store.end(handout, wait=1000.0)
+    store.visit("h/2")
+    for _ in range(2):
+        clock[0] += 0.6 * module.LOOK_S
+        dispatcher.exchange(Exchange(pages=[replace(page_of("h/2"), is_wanted=True)]))
+    assert store.row("h/1").flags & UNCONDITIONAL
+
+
 def test_a_retired_page_comes_back_when_it_is_wanted(store):
     store.visit("h/1")
     store.advance(2000.0)
