@@ -67,6 +67,29 @@ def test_of_two_links_of_a_page_to_one_page_the_first_counts(crawl: Crawler, sit
     assert site.count("/static/b") == 1  # from memory, as it cannot be stored
 
 
+def test_links_of_a_request_that_is_yielded_again_count_at_each_of_its_fetches(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """As of an API that is asked again and again by one and the same request, from memory."""
+    spider = """
+        class Tester(Base):
+            paths = ["/static/a"]
+            polls = 0
+            def parse(self, response):
+                yield scrapy.Request(response.urljoin("/static/b"), self.poll, method="POST", dont_filter=True)
+            def poll(self, response):
+                self.polls += 1
+                yield scrapy.Request(response.urljoin("/counter/c"), self.item, cb_kwargs={"poll": self.polls})
+                if self.polls < 2:
+                    yield response.request
+            def item(self, response, poll):
+                note(item=poll)
+    """
+    rules = [{"pattern": "/static/a", "interval": 3600}]
+    with crawl(spider, of_RULES=rules) as running:
+        running.until(lambda: _visits(state, site.url("/counter/c")) >= 4)
+        running.stop()
+    assert [line["item"] for line in running.record if "item" in line][-1] == 2
+
+
 ONCE = """
     class Tester(Base):
         def first(self):

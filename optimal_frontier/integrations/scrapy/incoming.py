@@ -103,9 +103,9 @@ class IncomingRequests:
         self._awaited: set[bytes] = set()
         self._awaited_until = 0.0
 
-    def note_parent(self, request: Any, parent: Any) -> None:
-        """Remember the request on whose page ``request`` was found."""
-        self._parents[request] = FoundOn.of(parent, self._pages.setdefault(parent, set()))
+    def note_parent(self, request: Any, parent: Any, response: Any = None) -> None:
+        """Remember the request on whose page ``request`` was found, and its response: a spider may yield one request again and again."""
+        self._parents[request] = FoundOn.of(parent, self._pages.setdefault(parent if response is None else response, set()))
 
     def note_copy(self, request: Any, lease: Lease) -> None:
         """Remember of a request with a copy of a page's meta where it was found; the page may be done long since."""

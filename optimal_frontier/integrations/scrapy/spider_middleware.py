@@ -83,7 +83,7 @@ class FrontierSpiderMiddleware:
         if isinstance(element, Request):
             forget_runtime(element.meta)
             if scheduler is not None:
-                scheduler.incoming.note_parent(element, response.request)
+                scheduler.incoming.note_parent(element, response.request, response)
         elif scheduler is not None and scheduler.settings.item_field is not None:
             if self._items is None:
                 self._items = ItemMarks(scheduler.settings.item_field, self.crawler.stats)
