@@ -137,6 +137,30 @@ def test_what_the_scheduler_lacks_is_named(crawl: Crawler, state: State) -> None
         assert running.log.count(needed) == 1
 
 
+def test_middlewares_of_the_projects_own_making_are_not_missed(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """One that is derived from ours, and a class of another kind that makes ours."""
+    spider = """
+        from optimal_frontier.integrations.scrapy import ChangeDetectionMiddleware, FrontierSpiderMiddleware
+
+        class Maker:
+            from_crawler = ChangeDetectionMiddleware.from_crawler
+
+        class Derived(FrontierSpiderMiddleware):
+            pass
+
+        class Tester(Base):
+            paths = ["/static/a"]
+            custom_settings = {
+                "DOWNLOADER_MIDDLEWARES": {"optimal_frontier.integrations.scrapy.ChangeDetectionMiddleware": None, Maker: 25},
+                "SPIDER_MIDDLEWARES": {"optimal_frontier.integrations.scrapy.FrontierSpiderMiddleware": None, Derived: 25},
+            }
+    """
+    with crawl(spider) as running:
+        running.until(lambda: state.counts.get("visits", 0) >= 1)
+        running.stop()
+    assert "MIDDLEWARES has no" not in running.log
+
+
 def test_no_deprecation_warning_is_ours(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
     """With Scrapy's deprecation warnings made errors a whole crawl goes through: pages, links, revisits, a failure, a clean stop."""
     spider = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from typing import Any, Final, TypeVar
 
@@ -61,9 +61,18 @@ def jitter_of_slot(slot: Any) -> float:
     return float(jitter) if jitter is not None else 0.5 * bool(slot.randomize_delay)
 
 
+def middlewares_of(crawler: Any) -> dict[str, Sequence[Any]]:
+    """Return the middlewares that run, by the setting that names them."""
+    engine = crawler.engine
+    return {
+        "DOWNLOADER_MIDDLEWARES": engine.downloader.middleware.middlewares,
+        "SPIDER_MIDDLEWARES": engine.scraper.spidermw.middlewares,
+    }
+
+
 def http_cache(crawler: Any) -> Any:
     """Return the crawler's HttpCacheMiddleware, or None where it is not enabled."""
-    found = (each for each in crawler.engine.downloader.middleware.middlewares if isinstance(each, HttpCacheMiddleware))
+    found = (each for each in middlewares_of(crawler)["DOWNLOADER_MIDDLEWARES"] if isinstance(each, HttpCacheMiddleware))
     return next(found, None)
 
 

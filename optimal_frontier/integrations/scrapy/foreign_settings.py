@@ -12,6 +12,7 @@ from scrapy.utils.misc import load_object
 from optimal_frontier.errors import ConfigurationError
 from optimal_frontier.integrations.frontera.configuration import given, whole_number_of
 from optimal_frontier.integrations.scrapy.callbacks import Callbacks
+from optimal_frontier.integrations.scrapy.compatibility import middlewares_of
 from optimal_frontier.integrations.scrapy.fingerprinter import CanonicalFingerprinter
 from optimal_frontier.settings import PREFIX
 from optimal_frontier.settings.trust_settings import NO_PLACES
@@ -85,8 +86,10 @@ def check_settings(crawler: Any, schemes: Sequence[str], callbacks: Callbacks) -
         # No warning: several spiders may share the settings of a project.
         names = ", ".join(map(repr, missing))
         logger.info("%sCALLBACKS: the spider %r has no method %s; is it of another spider?", PREFIX, crawler.spider.name, names)
+    running = middlewares_of(crawler)
     for name, middleware, missed in _NEEDED:
-        if not _has(settings.getwithbase(name), load_object(f"optimal_frontier.integrations.scrapy.{middleware}")):
+        needed = load_object(f"optimal_frontier.integrations.scrapy.{middleware}")
+        if not any(isinstance(each, needed) for each in running[name]):
             logger.warning("%s has no %s: %s. ADDONS = {'optimal_frontier.Addon': 500} adds it", name, middleware, missed)
     if settings.get("BACKEND") not in (None, BACKEND):
         logger.warning("BACKEND = %r is not used: %s is", settings["BACKEND"], BACKEND)
@@ -97,11 +100,6 @@ def check_settings(crawler: Any, schemes: Sequence[str], callbacks: Callbacks) -
     for name in ("IGNORED_PARAMETERS", "FOLD_URLS"):
         if settings.get(PREFIX + name):
             logger.warning("%s%s counts with REQUEST_FINGERPRINTER_CLASS = %r only", PREFIX, name, CANONICAL)
-
-
-def _has(configured: Any, component: type) -> bool:
-    """Tell whether a component, or one derived from it, is configured and not switched off."""
-    return any(component in getattr(load_object(entry), "__mro__", ()) for entry, order in configured.items() if order is not None)
 
 
 def is_cached_blindly(settings: Any) -> bool:
