@@ -71,5 +71,6 @@ def wait_after_failures(page: bytes, row: Row, shortest: float, interval: float 
     soon = min(LONGEST_GONE_S, GONE_SHARE * interval)
     if row.gone:
         return max(wait, soon)
-    later = soon * 2.0 ** min(row.failures - 2, _MOST_DOUBLINGS) if row.failures > 1 else 0.0
-    return max(wait, min(later, max(LONGEST_BACKOFF_S, interval)) * _part(page, row.failures))
+    part = _part(page, row.failures)
+    later = soon * 2.0 ** min(row.failures - 2, _MOST_DOUBLINGS) * part if row.failures > 1 else 0.0
+    return max(wait, min(later, max(LONGEST_BACKOFF_S * part, interval)))
