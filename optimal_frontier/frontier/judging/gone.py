@@ -4,10 +4,11 @@ Notes
 -----
 Each host with gone pages has two counts: of pages that were seen, and of pages that were found gone (the first of a row counts). They fade
 by a tenth with every one, and a page that is seen halves the count of gone ones; a host that had only good ones begins with five of these.
-It is held from three gone pages on (`LEAST_GONE`) that are half of all: four or five in a row. Where half of what is visited is gone for good,
-as adverts are, it is held an eighth of the time: each page of a held host takes thirteen visits from the others. Pages of a held host are
-asked for a few times an hour, and less and less often, and retired after five days of nothing else (`GONE_FOR_GOOD`). Pages that were never
-seen say nothing of the others.
+It is held from three gone pages on (`LEAST_GONE`) that are half of all: four or five in a row. Where half of what is visited, at random, is
+gone for good, as adverts are, it is held 9% of the time: each page of a held host takes thirteen visits from the others. Where two thirds
+are it is held 38% of the time, three quarters 60%, nine tenths 94%; at each time that a hold begins pages come back that were retired in
+between. Pages of a held host are asked for a few times an hour, and less and less often, and retired after five days of nothing else
+(`GONE_FOR_GOOD`). Pages that were never seen say nothing of the others.
 """
 
 from __future__ import annotations
