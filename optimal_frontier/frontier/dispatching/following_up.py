@@ -23,7 +23,7 @@ from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import Handout, Observation
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import revise_calls
-from optimal_frontier.state.rows import Row
+from optimal_frontier.state.rows import UNCONDITIONAL, Row
 from optimal_frontier.state.source_records import learn_calls, read_sources
 
 #: Seconds between two looks at pages that are wanted and under way.
@@ -85,7 +85,9 @@ class FollowUp:
             outcome.told_again = take_in(
                 self._namespace, grouped(told, lambda new: self._namespace.partition_of(new.host)), self._terms_of
             ).again
-        wanted = [(self._namespace.partition_of(new.host), new.page) for new in work.pages if new.is_wanted]
+        wanted = _not_handed_out(
+            [(self._namespace.partition_of(new.host), new.page) for new in work.pages if new.is_wanted], outcome.handouts
+        )
         self._force(wanted, {(seen.handout.partition, seen.handout.page) for seen, _ in work.ended} if self._under_way else set())
         while work.counted:  # where this fails, the exchange is repeated with those that are left: no visit counts twice
             self._follow(work.counted[0])
@@ -140,6 +142,19 @@ class FollowUp:
         stale = sources.stale(wanted) if wanted else []
         if stale:
             sources.learn(read_sources(self._namespace, stale))
+
+
+def _not_handed_out(wanted: list[tuple[int, bytes]], handouts: Sequence[Handout]) -> list[tuple[int, bytes]]:
+    """Return the pages that are wanted but for those that were handed out after they were: these visits are what is wanted, in full.
+
+    As many start pages are that were due while no crawler ran.
+    """
+    handed = {(handout.partition, handout.page): handout for handout in handouts} if wanted else {}
+    for place in wanted:
+        if place in handed:
+            handout = handed[place]
+            handout.row = handout.row._replace(flags=handout.row.flags | UNCONDITIONAL)
+    return [place for place in wanted if place not in handed]
 
 
 def is_in_doubt(observation: Observation, counted: Sequence[Observation]) -> bool:

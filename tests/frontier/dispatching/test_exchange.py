@@ -488,6 +488,19 @@ def test_a_page_that_is_wanted_while_it_is_under_way_is_visited_again_after_that
     assert (again.page, again.row.flags & UNCONDITIONAL) == (handout.page, UNCONDITIONAL)
 
 
+def test_a_page_that_is_handed_out_when_it_is_wanted_is_visited_once(store, clock):
+    """It was due: a crawl that begins anew would fetch each of its start pages twice."""
+    store.visit("h/1")
+    store.advance(2000.0)
+    dispatcher = Dispatcher(store, settings_of())
+    (handout,) = dispatcher.exchange(Exchange(pages=[replace(page_of("h/1"), is_wanted=True)], want=1)).handouts
+    assert handout.row.flags & UNCONDITIONAL
+    dispatcher.exchange(Exchange(ended=[(store.seen(handout, KEEP, wait=1000.0), Lease.of(handout))]))
+    clock[0] += 2 * module.LOOK_S
+    dispatcher.exchange(Exchange())
+    assert store.dispatch(1) == []
+
+
 def test_a_page_under_way_is_looked_at_while_others_are_wanted_all_the_time(store, clock):
     """As start requests are that come a few at a time."""
     store.visit("h/1")
