@@ -207,7 +207,7 @@ class Planner:
         sets = {k: price.is_unset or switched or previous.get("explores", "0") != str(int(is_even)) for k, price in live.items()}
         # First visits leave the price alone, so that of a crawl that grows is found by nobody else. Where fewer or more visits come than
         # were planned, the price that they have found keeps its distance from the plan's.
-        grown = crawl.counts.get("fetched", 0) > _GROWTH * int(previous.get("fetched", 0))
+        grown = crawl.counts.get("fetched", 0) > int(previous.get("fetched", 0))
         keeps = float(previous.get("multiplier", 0.0)) > 0 and solved.multiplier > 0
         moved = {k: solved.log_price - (p.published.log_price if keeps else p.log_price) for k, p in live.items()} if grown else {}
         made = self._terms(live, (solved, moved), sets, now)

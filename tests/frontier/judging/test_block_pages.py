@@ -106,6 +106,23 @@ def test_pages_that_stay_as_they_are_do_not_take_the_place_of_those_that_change(
     assert seen == (True, True)
 
 
+def test_a_wall_that_stood_when_pages_were_found_is_told_in_the_end():
+    blocks = BlockPages()
+    for n in range(200):
+        assert blocks.judge(handout(n, b"", visits=0), content("wall"), TAG) == (False, False)
+    seen = [blocks.judge(handout(1000 + n, content(f"own {n}")), content("wall"), TAG) for n in range(33)]
+    assert seen == [(False, False)] * 32 + [(True, True)]
+
+
+def test_what_several_pages_have_is_remembered_on_a_host_of_many_pages():
+    """A few of them are sold out from the start; so are others, now and then."""
+    blocks = BlockPages()
+    for n in range(1000):
+        blocks.judge(handout(n, b"", visits=0), content("sold out") if n % 100 < 2 else content(f"own {n}"), TAG)
+    seen = [blocks.judge(handout(n, content(f"own {n}")), content("sold out"), TAG) for n in range(2, 22)]
+    assert seen == [(False, False)] * 20
+
+
 def test_a_block_page_is_a_failure_and_what_comes_back_shows_no_change():
     """But for the two that it takes to know it for what it is; the flag goes to all crawlers."""
     within = context()

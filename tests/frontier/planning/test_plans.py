@@ -137,15 +137,19 @@ def test_a_price_that_answers_to_nothing_is_set_anew(crawl):
         assert crawl.log_price() == pytest.approx(math.log(first.multiplier), abs=1e-4)
 
 
-def test_the_price_of_a_crawl_that_has_grown_moves_as_that_of_its_plan_does(crawl):
-    """First visits do not move it. What visits have found stays where it has not grown, and their distance from the plan if it has."""
+@pytest.mark.parametrize("new", [10, 1])
+def test_the_price_of_a_crawl_that_has_grown_moves_as_that_of_its_plan_does(crawl, new):
+    """First visits do not move it. What visits have found stays where it has not grown, and their distance from the plan if it has.
+
+    However little it was at a time: a first pass of weeks is many plans.
+    """
     crawl.crawled(50)
     planner, first = planned(crawl, CRAWL_RATE=5)
     moved = crawl.log_price() + 0.3
     crawl.namespace.command("SET", crawl.namespace.key("d"), _with_price(crawl, moved))
     planner.plan()
     assert crawl.log_price() == moved
-    crawl.add(*(new_page(f"grown/{i}", importance=1.0) for i in range(10)))
+    crawl.add(*(new_page(f"grown/{i}", importance=1.0) for i in range(new)))
     crawl.observe_many([(handout, {"shape": 2.0, "time": 50.0}) for handout in crawl.firsts()])
     crawl.namespace.command("SET", crawl.namespace.key("d"), _with_price(crawl, moved))
     grown = planner.plan()
