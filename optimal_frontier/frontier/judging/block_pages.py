@@ -13,9 +13,6 @@ from optimal_frontier.state.messages import Handout
 SHARED_BY: Final = 3
 #: Of each host the last contents that pages changed to, and hosts, that are remembered.
 _MOST_CONTENTS: Final = 64
-#: Pages that are known to have had a content before others changed to it: half of those that are remembered to have changed to it, so that
-#: a wall that stood when pages were found is told in the end.
-_MOST_OWNERS: Final = 32
 _MOST_HOSTS: Final = 2_000
 
 _T = TypeVar("_T")
@@ -40,7 +37,7 @@ class _Owners(dict[bytes, tuple[bytes, ...]]):
     def note(self, content: bytes, page: bytes, is_first: bool) -> None:
         """Note that a page had a content; ``is_first``: before any changed to it."""
         pages = self.pop(content, ())
-        if is_first and page not in pages and len(pages) < _MOST_OWNERS:
+        if is_first and page not in pages and len(pages) < _MOST_CONTENTS:
             pages = (*pages, page)
         self[content] = pages
         if len(self) > _MOST_CONTENTS:

@@ -106,12 +106,13 @@ def test_pages_that_stay_as_they_are_do_not_take_the_place_of_those_that_change(
     assert seen == (True, True)
 
 
-def test_a_wall_that_stood_when_pages_were_found_is_told_in_the_end():
+def test_what_many_pages_had_when_they_were_found_is_never_flagged():
+    """In stock: a page that failed for nothing would be worse than a wall that is not told from it."""
     blocks = BlockPages()
-    for n in range(200):
-        assert blocks.judge(handout(n, b"", visits=0), content("wall"), TAG) == (False, False)
-    seen = [blocks.judge(handout(1000 + n, content(f"own {n}")), content("wall"), TAG) for n in range(33)]
-    assert seen == [(False, False)] * 32 + [(True, True)]
+    for n in range(64):
+        assert blocks.judge(handout(n, b"", visits=0), content("in stock"), TAG) == (False, False)
+    seen = [blocks.judge(handout(1000 + n, content(f"{n} left")), content("in stock"), TAG) for n in range(100)]
+    assert seen == [(False, False)] * 100
 
 
 def test_what_several_pages_have_is_remembered_on_a_host_of_many_pages():
