@@ -205,9 +205,11 @@ class Planner:
         switched = any(previous.get(name) != value for name, value in self.ways.fields.items() if name not in _OTHER_WAYS)
         is_even = crawl.progress.is_exploring
         sets = {k: price.is_unset or switched or previous.get("explores", "0") != str(int(is_even)) for k, price in live.items()}
-        # First visits leave the price alone, so that of a crawl that grows is found by nobody else. Where fewer or more visits come than
+        # First visits leave the price alone, so that of a crawl that grows is found by nobody else: one that has grown much, or in which
+        # hardly anything but first visits came, little as a plan of a long first pass may see of it. Where fewer or more visits come than
         # were planned, the price that they have found keeps its distance from the plan's.
-        grown = crawl.counts.get("fetched", 0) > int(previous.get("fetched", 0))
+        firsts, revisits = self._fetches_since(previous)
+        grown = crawl.counts.get("fetched", 0) > _GROWTH * int(previous.get("fetched", 0)) or firsts >= max(revisits, 1)
         keeps = float(previous.get("multiplier", 0.0)) > 0 and solved.multiplier > 0
         moved = {k: solved.log_price - (p.published.log_price if keeps else p.log_price) for k, p in live.items()} if grown else {}
         made = self._terms(live, (solved, moved), sets, now)
@@ -304,11 +306,14 @@ class Planner:
         """Tell whether revisits came at the rate that the last plan counted with, see `price_law.is_as_planned`."""
         if "time" not in previous or now <= float(previous["time"]):
             return False
-        budget, counts = self.crawl.budget, self.crawl.counts
-        firsts = counts.get("fetched", 0) - int(previous.get("fetched", 0))
+        return is_as_planned(self._fetches_since(previous)[1] / (now - float(previous["time"])), self.crawl.budget.revisits)
+
+    def _fetches_since(self, previous: Mapping[str, str]) -> tuple[int, int]:
+        """Return the first visits and the revisits since the last plan."""
+        budget = self.crawl.budget
+        firsts = self.crawl.counts.get("fetched", 0) - int(previous.get("fetched", 0))
         extra = budget.extra - int(previous.get("extra_fetches", 0))
-        revisits = budget.fetches - int(previous.get("measured_fetches", 0)) - firsts - extra
-        return is_as_planned(revisits / (now - float(previous["time"])), budget.revisits)
+        return firsts, budget.fetches - int(previous.get("measured_fetches", 0)) - firsts - extra
 
     def _terms(
         self, live: dict[int, LivePrice], found: tuple[Solved, dict[int, float]], sets: dict[int, bool], now: float
