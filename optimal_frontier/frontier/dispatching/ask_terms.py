@@ -12,6 +12,7 @@ from typing import Final
 from optimal_frontier.frontier.dispatching.server_watch import ServerWatch
 from optimal_frontier.frontier.dispatching.work import Exchange
 from optimal_frontier.frontier.judging.silent_hosts import SilentHosts
+from optimal_frontier.frontier.planning.budget import SOON_PLANS, is_soon_done
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.messages import Handout
 from optimal_frontier.state.namespace import Namespace
@@ -21,8 +22,6 @@ from optimal_frontier.state.rows import HUB, Row
 
 #: Seconds between two looks at how many pages wait for their first visit.
 PENDING_S: Final = 5.0
-#: First visits come first while those that wait could be finished within so many plan intervals.
-SOON_PLANS: Final = 3.0
 #: Least share of first visits beside pinned pages that are due, in a crawl that is to end.
 _CLOSING_SHARE: Final = 0.5
 #: Share of revisits in a pass of first visits that lasts for longer than that, however few wait at a time. Where each page has a link to a
@@ -210,7 +209,7 @@ class AskTerms:
                 known.is_long_pass or now - known.pass_since > SOON_PLANS * settings.resolve_interval
             )
         speed = min(budget or known.published.budget, known.published.first_visit_rate)
-        is_soon = speed <= 0 or known.pending <= SOON_PLANS * settings.resolve_interval * speed
+        is_soon = is_soon_done(known.pending, settings, speed)
         if is_soon and known.owed >= 1.0:
             return 0.0
         return (1.0 if is_soon else 0.0) + settings.discovery_share

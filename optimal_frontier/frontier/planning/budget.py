@@ -12,6 +12,8 @@ from optimal_frontier.settings import FrontierSettings
 _NEWEST: Final = 0.5
 #: A gap of more than so many RESOLVE_INTERVALs is downtime.
 _DOWNTIME: Final = 3.0
+#: First visits come first while those that wait could be finished within so many plan intervals.
+SOON_PLANS: Final = 3.0
 #: Revisits keep at least this share of the budget, and of the limit of a host.
 LEAST_REVISITS: Final = 0.05
 
@@ -74,6 +76,11 @@ class Budget:
             measured = _measured(settings, fetches, previous, opened, now)
             total = max(measured, asked, 1e-6)
         return cls(total, revisit_budget(settings, total, counts, previous, now), measured, fetches, extra)
+
+
+def is_soon_done(pending: int, settings: FrontierSettings, speed: float) -> bool:
+    """Tell whether the first visits that wait could be finished within `SOON_PLANS`, at a speed in fetches per second (0: not known)."""
+    return speed <= 0 or pending <= SOON_PLANS * settings.resolve_interval * speed
 
 
 def revisit_budget(settings: FrontierSettings, total: float, counts: Mapping[str, float], previous: Mapping[str, str], now: float) -> float:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from optimal_frontier.errors import StateUnavailableError
 from optimal_frontier.frontier.judging.waits import Terms
 from optimal_frontier.frontier.planning.bounds import BoundsRevision
+from optimal_frontier.frontier.planning.budget import is_soon_done
 from optimal_frontier.frontier.planning.clock_keeper import ClockKeeper, forget_clocks
 from optimal_frontier.frontier.planning.crawl_pages import BLOCK, CrawlPages
 from optimal_frontier.frontier.planning.crawl_solving import solve_crawl
@@ -205,11 +206,9 @@ class Planner:
         switched = any(previous.get(name) != value for name, value in self.ways.fields.items() if name not in _OTHER_WAYS)
         is_even = crawl.progress.is_exploring
         sets = {k: price.is_unset or switched or previous.get("explores", "0") != str(int(is_even)) for k, price in live.items()}
-        # First visits leave the price alone, so that of a crawl that grows is found by nobody else: one that has grown much, or in which
-        # hardly anything but first visits came, little as a plan of a long first pass may see of it. Where fewer or more visits come than
+        # First visits leave the price alone, so that of a crawl that grows is found by nobody else. Where fewer or more visits come than
         # were planned, the price that they have found keeps its distance from the plan's.
-        firsts, revisits = self._fetches_since(previous)
-        grown = crawl.counts.get("fetched", 0) > _GROWTH * int(previous.get("fetched", 0)) or firsts >= max(revisits, 1)
+        grown = self._has_grown(previous)
         keeps = float(previous.get("multiplier", 0.0)) > 0 and solved.multiplier > 0
         moved = {k: solved.log_price - (p.published.log_price if keeps else p.log_price) for k, p in live.items()} if grown else {}
         made = self._terms(live, (solved, moved), sets, now)
@@ -307,6 +306,12 @@ class Planner:
         if "time" not in previous or now <= float(previous["time"]):
             return False
         return is_as_planned(self._fetches_since(previous)[1] / (now - float(previous["time"])), self.crawl.budget.revisits)
+
+    def _has_grown(self, previous: Mapping[str, str]) -> bool:
+        """Tell whether pages that are new have moved the price: by many since the last plan, or by a first pass that takes many plans."""
+        crawl, (firsts, revisits) = self.crawl, self._fetches_since(previous)
+        is_in_pass = not is_soon_done(crawl.counts.get("pending", 0), self.settings, crawl.budget.total)
+        return crawl.counts.get("fetched", 0) > _GROWTH * int(previous.get("fetched", 0)) or (is_in_pass and firsts >= max(revisits, 1))
 
     def _fetches_since(self, previous: Mapping[str, str]) -> tuple[int, int]:
         """Return the first visits and the revisits since the last plan."""

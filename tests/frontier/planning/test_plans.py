@@ -137,24 +137,26 @@ def test_a_price_that_answers_to_nothing_is_set_anew(crawl):
         assert crawl.log_price() == pytest.approx(math.log(first.multiplier), abs=1e-4)
 
 
-@pytest.mark.parametrize("new", [10, 1])
-def test_the_price_of_a_crawl_that_has_grown_moves_as_that_of_its_plan_does(crawl, new):
+@pytest.mark.parametrize(("new", "waiting", "moves"), [(10, 0, True), (1, 20, True), (1, 0, False)])
+def test_the_price_of_a_crawl_that_has_grown_moves_as_that_of_its_plan_does(crawl, new, waiting, moves):
     """First visits do not move it. What visits have found stays where it has not grown, and their distance from the plan if it has.
 
-    However little it was at a time: a first pass of weeks is many plans.
+    However little it was at a time in a first pass of many plans (more wait than three of these hold).
     """
     crawl.crawled(50)
-    planner, first = planned(crawl, CRAWL_RATE=5)
+    planner, first = planned(crawl, CRAWL_RATE=5, RESOLVE_INTERVAL=1)
     moved = crawl.log_price() + 0.3
     crawl.namespace.command("SET", crawl.namespace.key("d"), _with_price(crawl, moved))
     planner.plan()
     assert crawl.log_price() == moved
     crawl.add(*(new_page(f"grown/{i}", importance=1.0) for i in range(new)))
     crawl.observe_many([(handout, {"shape": 2.0, "time": 50.0}) for handout in crawl.firsts()])
+    crawl.add(*(new_page(f"waiting/{i}") for i in range(waiting)))
     crawl.namespace.command("SET", crawl.namespace.key("d"), _with_price(crawl, moved))
     grown = planner.plan()
-    assert crawl.log_price() == pytest.approx(math.log(grown.multiplier) + moved - math.log(first.multiplier), abs=1e-4)
     assert grown.multiplier > first.multiplier
+    by = math.log(grown.multiplier) - math.log(first.multiplier) if moves else 0.0
+    assert crawl.log_price() == pytest.approx(moved + by, abs=1e-4)
 
 
 def test_the_step_of_the_price_is_one_over_its_response(crawl):
