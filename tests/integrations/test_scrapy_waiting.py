@@ -33,7 +33,8 @@ def test_waiting_spiders_are_idle(tmp_path: Path, site: MisbehavingSite, redis_s
     """With the next deadline 60 s away a spider takes at most 0.5% of a core, though it looks for what others do each second.
 
     So does one of four partitions that listens for keys: both wait at once, each with a state of its own, and are measured one by one.
-    Between two plans, which take 10 to 40 ms each: 16.5 s after the first fetch one is made, and after 24 s the next.
+    Between plans, which take 10 to 40 ms each: they are made 16.5 s after the first fetch, after 24 s, and after 36 s. The lower of two
+    spans of 6 s counts: what else the machine does only adds.
     """
     spider = """
         class Tester(Base):
@@ -52,12 +53,12 @@ def test_waiting_spiders_are_idle(tmp_path: Path, site: MisbehavingSite, redis_s
             path = f"/static/{number}"
             settled.append(running.until(lambda path=path: site.of(path))[0].at + 17.6)
             running.until(lambda state=state, path=path: state.at(site.url(path)).get("visits") and state.plan)
-        moments = sorted((moment + more, number) for number, moment in enumerate(settled) for more in (0, 6))
+        moments = sorted((moment + more, number) for number, moment in enumerate(settled) for more in (0.0, 6.0, 7.6, 13.6))
         used: list[list[tuple[float, float]]] = [[], []]
         for moment, number in moments:
             used[number].append(_cpu_at(crawls[number], moment))
         assert sorted(fetch.path for fetch in site.fetches) == ["/static/0", "/static/1"]
-    shares = [(after - before) / (end - began) for (before, began), (after, end) in used]
+    shares = [min((after - before) / (end - began) for (before, began), (after, end) in (of[:2], of[2:])) for of in used]
     assert max(shares) <= 0.005, shares
 
 
