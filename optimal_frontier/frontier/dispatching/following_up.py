@@ -85,10 +85,10 @@ class FollowUp:
             outcome.told_again = take_in(
                 self._namespace, grouped(told, lambda new: self._namespace.partition_of(new.host)), self._terms_of
             ).again
-        wanted = _not_handed_out(
-            [(self._namespace.partition_of(new.host), new.page) for new in work.pages if new.is_wanted], outcome.handouts
-        )
-        self._force(wanted, {(seen.handout.partition, seen.handout.page) for seen, _ in work.ended} if self._under_way else set())
+        wanted = [(self._namespace.partition_of(new.host), new.page) for new in work.pages if new.is_wanted]
+        full = _made_full(outcome.handouts, set(wanted))
+        ended = {(seen.handout.partition, seen.handout.page) for seen, _ in work.ended} if self._under_way else set()
+        self._force([place for place in wanted if place not in full], ended)
         while work.counted:  # where this fails, the exchange is repeated with those that are left: no visit counts twice
             self._follow(work.counted[0])
             del work.counted[0]
@@ -144,17 +144,14 @@ class FollowUp:
             sources.learn(read_sources(self._namespace, stale))
 
 
-def _not_handed_out(wanted: list[tuple[int, bytes]], handouts: Sequence[Handout]) -> list[tuple[int, bytes]]:
-    """Return the pages that are wanted but for those that were handed out after they were: these visits are what is wanted, in full.
-
-    As many start pages are that were due while no crawler ran.
-    """
-    handed = {(handout.partition, handout.page): handout for handout in handouts} if wanted else {}
-    for place in wanted:
-        if place in handed:
-            handout = handed[place]
+def _made_full(handouts: Sequence[Handout], wanted: set[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
+    """Make visits full that are handed out just as their pages are wanted, as many start pages are that were due; return these pages."""
+    full = set()
+    for handout in handouts if wanted else ():
+        if (handout.partition, handout.page) in wanted:
             handout.row = handout.row._replace(flags=handout.row.flags | UNCONDITIONAL)
-    return [place for place in wanted if place not in handed]
+            full.add((handout.partition, handout.page))
+    return full
 
 
 def is_in_doubt(observation: Observation, counted: Sequence[Observation]) -> bool:
