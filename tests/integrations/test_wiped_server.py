@@ -93,6 +93,7 @@ def test_a_crawl_that_is_complete_is_not_so_on_an_empty_server(crawl: Crawler, s
     assert state.counts["fetched"] >= 6
 
 
+@pytest.mark.timing
 def test_redirects_and_retries_keep_the_delay_of_a_host(crawl: Crawler, site: MisbehavingSite) -> None:
     spider = """
         class Tester(Base):
