@@ -197,3 +197,20 @@ def test_a_host_that_redirects_to_one_that_is_away_is_no_silent_one(crawl: Crawl
         running.until(lambda: state.counts.get("failures_connection", 0) >= 8)
         running.stop()
         assert [seen["silent"] for seen in running.record] == [[]]
+
+
+def test_a_page_whose_host_asks_for_fewer_requests_comes_again_when_it_may_and_not_at_once(crawl: Crawler, site: MisbehavingSite) -> None:
+    """Scrapy would send it again twice in the same moment. What is to end waits for it, as nobody has seen it."""
+    site.answers["/static/0"] = (429, "later", {"Retry-After": "2"})
+    spider = """
+        class Tester(Base):
+            paths = ["/static/0"]
+    """
+    with crawl(spider, RETRY_TIMES=2, of_CLOSE_AFTER=1, of_MIN_INTERVAL=600) as running:
+        running.until(lambda: site.count("/static/0") == 1)
+        time.sleep(0.5)
+        site.answers.pop("/static/0")
+        assert running.wait() == 0
+    first, second, *_ = site.of("/static/0")
+    assert second.at - first.at > 1.8
+    assert "retry/count" not in running.stats

@@ -6,12 +6,15 @@ import threading
 from typing import Final
 
 from optimal_frontier.frontier.judging.outcomes import REFUSED_CAUSES
+from optimal_frontier.frontier.judging.retry_after import is_put_off
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, HELD, Row
 
 #: Rows that are read at once, and reads of one look.
 _COUNT: Final = 500
 _READS: Final = 20
+#: Attempts at a page whose host has asked for fewer requests each time, and that nobody has seen yet: as many as Scrapy would make at once.
+_TRIES: Final = 3
 
 
 class Completion:
@@ -26,6 +29,7 @@ class Completion:
         Opened.
     wanted : int
         CLOSE_AFTER: attempts of each page that is revisited. Others are fetched once, and those that may not be fetched are asked once.
+        Where a host has asked for fewer requests (429), a page that was never seen is tried three times at least.
     """
 
     def __init__(self, namespace: Namespace, wanted: int) -> None:
@@ -49,14 +53,16 @@ class Completion:
             return self._look()
 
     def _look(self) -> bool:
-        arrivals = ""
+        arrivals, wanted = "", self._wanted
+        fields = ("pending", "failures_throttled", "arrivals", "moved", "retired")
         for partition in range(self._namespace.partitions):
             stats = self._namespace.key("stats", partition)
-            pending, *arrived = self._namespace.command("HMGET", stats, "pending", "arrivals", "moved", "retired", partition=partition)
+            pending, throttled, *arrived = self._namespace.command("HMGET", stats, *fields, partition=partition)
             if int(pending or 0) > 0:
                 return False
+            wanted += int(throttled or 0)
             arrivals += f"{arrived} "
-        if self._wanted == 1:
+        if wanted == 1:
             return True
         if arrivals != self._arrivals:
             self._arrivals, self._partition, self._cursor, self._lacking = arrivals, 0, b"0", None
@@ -92,4 +98,5 @@ class Completion:
             return False  # it is damaged
         row = Row.unpack(value)
         is_refused = row.failures > 0 and row.cause in REFUSED_CAUSES
-        return row.state == ACTIVE and row.attempts < self._wanted and not row.flags & HELD and not is_refused
+        wanted = max(self._wanted, _TRIES) if is_put_off(row) else self._wanted
+        return row.state == ACTIVE and row.attempts < wanted and not row.flags & HELD and not is_refused

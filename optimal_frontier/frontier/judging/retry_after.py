@@ -8,11 +8,17 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 from optimal_frontier.detection.modified import http_date
+from optimal_frontier.frontier.judging.outcomes import CAUSES
+from optimal_frontier.state.rows import ACTIVE, Row
 
+_TOO_MANY: Final = 429
 #: Statuses with which a host asks for fewer requests.
-SLOW_DOWN: Final = frozenset({429, 503})
+SLOW_DOWN: Final = frozenset({_TOO_MANY, 503})
+_THROTTLED: Final = CAUSES.index("throttled")
 #: Seconds for which a host is left alone that asks for it without saying how long.
 DEFAULT_HOLD_S: Final = 5.0
+#: Seconds from which on nobody sends a request again that a 503 has answered: it would have to wait for its host as long.
+_FAR_S: Final = 60.0
 #: Longest hold that a host can ask for, seconds.
 LONGEST_HOLD_S: Final = 3600.0
 
@@ -43,6 +49,29 @@ def hold_s(status: int, retry_after: bytes | None, date: bytes | None = None, no
         told = time.time() if now is None else now
     seconds = _seconds(retry_after, told) if retry_after else None
     return DEFAULT_HOLD_S if seconds is None else min(max(0.0, seconds), LONGEST_HOLD_S)
+
+
+def is_back_later(row: Row, status: int, hold: float) -> bool:
+    """Tell whether a page comes again when its host takes requests, so that nobody needs to send this one again at once.
+
+    A 503 is often the answer of one server of several, unless it tells to come in a minute or later. What is fetched once does not come
+    again.
+
+    Parameters
+    ----------
+    row : Row
+        Of the page.
+    status : int
+        HTTP status.
+    hold : float
+        Of `hold_s`, seconds.
+    """
+    return row.state == ACTIVE and hold > (0.0 if status == _TOO_MANY else _FAR_S)
+
+
+def is_put_off(row: Row) -> bool:
+    """Tell whether nobody has seen a page yet as its host asked for fewer requests: then it comes as soon as the host takes them."""
+    return row.cause == _THROTTLED and row.failures > 0 and row.visits == 0
 
 
 def _seconds(value: bytes, now: float) -> float | None:

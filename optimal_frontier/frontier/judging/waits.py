@@ -19,6 +19,7 @@ from optimal_frontier.estimation.quantile import median_one
 from optimal_frontier.frontier.judging.backoff import wait_after_failures
 from optimal_frontier.frontier.judging.heard import SILENCE, Heard
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, CAUSES, ITEM
+from optimal_frontier.frontier.judging.retry_after import is_put_off
 from optimal_frontier.scheduling.discovery import discovery_rate, wait_with_discovery, waits_with_discovery
 from optimal_frontier.scheduling.exploration import NEVER_S
 from optimal_frontier.scheduling.numbers import (
@@ -206,7 +207,12 @@ def goes_by_price(rows: Rows) -> NDArray[np.bool_]:
 
 
 def shortest_wait(row: Row) -> float:
-    """Return the least seconds from one visit to the next: half the interval of a pinned page, else the least interval."""
+    """Return the least seconds from one visit to the next: half the interval of a pinned page, else the least interval.
+
+    None before the first, where the host has put that off.
+    """
+    if is_put_off(row):
+        return 0.0
     return row.min_interval * (PINNED_SLACK if row.is_pinned else 1.0)
 
 

@@ -14,7 +14,7 @@ from optimal_frontier.frontier.judging.fetched_once import is_page
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint, Fingerprinting
 from optimal_frontier.frontier.judging.judge import NOTHING_KNOWN, conditions_of, is_last_content, is_news, told
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM, REDIRECTS, error_of_dropped, error_of_exception, error_of_response
-from optimal_frontier.frontier.judging.retry_after import SLOW_DOWN, hold_s
+from optimal_frontier.frontier.judging.retry_after import SLOW_DOWN, hold_s, is_back_later
 from optimal_frontier.frontier.judging.safely import judged_safely
 from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validators
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, is_cut_off, not_modified_visit, visit_of
@@ -121,6 +121,8 @@ class ChangeDetectionMiddleware:
         lease.responded = time.monotonic()
         lease.status, lease.size = response.status, len(response.body)
         lease.packed = response.body if (headers.get("Content-Encoding") or b"").lower() in _GZIP else b""
+        if hold is not None and is_back_later(lease.handout.row, response.status, hold):
+            lease.leave_to_plans()
 
     # The spider argument is needed up to Scrapy 2.13.
     def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:

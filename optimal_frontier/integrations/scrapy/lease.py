@@ -132,6 +132,12 @@ class Lease(Companion):
     anew: int = 0
     next_copy: Any = None
 
+    def leave_to_plans(self) -> None:
+        """Have nobody send its request again at once."""
+        if "dont_retry" not in self.request.meta:
+            self.request.meta["dont_retry"] = True
+            self.added |= {"dont_retry"}
+
     def note_start(self) -> None:
         """Note that a download begins."""
         self.began = time.monotonic()

@@ -85,6 +85,25 @@ def test_a_page_that_may_not_be_fetched_is_not_waited_for(pages, cause, is_compl
     assert any(complete.look() for _ in range(9)) is is_complete
 
 
+@pytest.mark.parametrize("wanted", [1, 2])
+def test_a_page_that_nobody_has_seen_is_tried_three_times_where_its_host_asks_for_fewer_requests(pages, wanted):
+    """Nobody sends it again at once then."""
+    pages.add(page_of("h1/1"), page_of("h2/busy"))
+    complete, busy = Completion(pages, wanted), fingerprint("h2/busy")[:12]
+    answers = []
+    for number in range(1, 4):
+        for k in range(pages.partitions):
+            for handout in pages.dispatch(1000, k):
+                if handout.page == busy:
+                    told = {"pending": -1 if number == 1 else 0, "failures_throttled": 1}
+                    pages.end(handout, visits=0, failed=number, failures=number, cause=CAUSES.index("throttled"), counters=told)
+                else:
+                    pages.end(handout)
+        answers.append(any(complete.look() for _ in range(9)))
+        pages.advance(2000.0)
+    assert answers == [False, False, True]
+
+
 def test_a_page_that_arrives_meanwhile_is_waited_for(pages, monkeypatch):
     monkeypatch.setattr(module, "_COUNT", 1)
     monkeypatch.setattr(module, "_READS", 1)

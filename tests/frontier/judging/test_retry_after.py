@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimal_frontier.frontier.judging.retry_after import DEFAULT_HOLD_S, LONGEST_HOLD_S, hold_s
+from optimal_frontier.frontier.judging.retry_after import DEFAULT_HOLD_S, LONGEST_HOLD_S, hold_s, is_back_later
+from optimal_frontier.state.rows import ACTIVE, ONCE, Row
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,11 @@ def test_absurd_holds_are_bounded(value):
 @pytest.mark.parametrize("value", [b"-1", b"soon", b"1e9", b"", b"\xff", b"Fri, 31 Dec 99999 23:59:59 GMT"])
 def test_what_is_no_time_counts_as_none(value):
     assert hold_s(503, value, now=2e9) == DEFAULT_HOLD_S
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "hold", "expected"),
+    [(ACTIVE, 429, 5.0, True), (ACTIVE, 429, 0.0, False), (ACTIVE, 503, 5.0, False), (ACTIVE, 503, 600.0, True), (ONCE, 429, 5.0, False)],
+)
+def test_what_comes_again_by_itself_is_not_sent_again_at_once(state: int, status: int, hold: float, expected: bool) -> None:
+    assert is_back_later(Row(state=state), status, hold) is expected
