@@ -36,12 +36,12 @@ def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: Frontie
     if facts["lost_items"] and facts["visits"]:
         return _why_again(facts)
     if facts["state"] in ("once", "transient", "done"):
-        return "Fetched once and not revisited, as its request or RULES say." + (" That is done." if facts["state"] == "done" else "")
+        so_far = "That is done." if facts["state"] == "done" else _why_not_yet(facts["failures"])
+        return f"Fetched once and not revisited, as its request or RULES say. {so_far}".rstrip()
     if facts["attempts"] == 0:
         return "Not visited yet; first visits go by priority, then importance, then arrival."
     if facts["visits"] == 0:
-        n = facts["failures"]
-        return f"Never fetched: {n} attempt{'' if n == 1 else 's'} failed; tried again at growing intervals."
+        return _why_not_yet(facts["failures"])
     if facts["failures"]:
         return f"It fails ({facts['failures']} in a row), so it is tried at growing intervals."
     if facts["model"]["name"] == "quasi-deterministic":
@@ -57,6 +57,17 @@ def _why_so_often(reading: PageReading, facts: dict[str, Any], settings: Frontie
     if facts["model"]["is_bursty"]:
         said.append("Its changes come in bursts; the Poisson model makes a mean of them.")
     return " ".join(filter(None, said))
+
+
+def _why_not_yet(failures: int) -> str:
+    """Say what becomes of a page that was never seen.
+
+    Examples
+    --------
+    >>> _why_not_yet(1), _why_not_yet(0)
+    ('Never fetched: 1 attempt failed; tried again at growing intervals.', '')
+    """
+    return f"Never fetched: {failures} attempt{'' if failures == 1 else 's'} failed; tried again at growing intervals." if failures else ""
 
 
 def _why_young(young: dict[str, Any]) -> str:
@@ -193,7 +204,7 @@ def moment_of(seconds: float, period: float) -> str:
 def _why_failing(facts: dict[str, Any]) -> str:
     """Say why a page that fails waits; empty for one that does not, or whose last failure is not known."""
     cause = facts["failed_by"]
-    if facts["state"] != "active" or cause in (None, CALLBACK, ITEM):
+    if facts["state"] in ("retired", "transient") or cause in (None, CALLBACK, ITEM):
         return ""
     if facts["gone"]:
         if facts["host_held"]:

@@ -13,7 +13,7 @@ from optimal_frontier.frontier.judging.waits import Terms, change_rate_of, inter
 from optimal_frontier.scheduling.exploration import LEARNING_SHARE
 from optimal_frontier.scheduling.numbers import wait_at_price
 from optimal_frontier.state.published import Published
-from optimal_frontier.state.rows import LAYOUT, Row
+from optimal_frontier.state.rows import LAYOUT, ONCE, Row
 
 from .explained import explained, settings_of
 from .stored_crawl import HOT, LOG_PRICE, UNSEEN, WARM, WORTHLESS
@@ -211,6 +211,21 @@ def test_a_request_under_way_and_a_failing_page_say_so(ask, crawl):
     crawl.add("http://c.example/never")
     crawl.fail(crawl.lease("http://c.example/never"))
     assert "Never fetched: 1 attempt failed" in ask("page", "http://c.example/never")["why"]
+
+
+def test_what_is_fetched_once_says_how_that_goes(ask, crawl):
+    url, asked = "http://c.example/once", "Fetched once and not revisited, as its request or RULES say."
+    crawl.add(url, state=ONCE, meta={b"scrapy_meta": {"revisit": False}})
+    assert ask("page", url)["why"].startswith(asked)
+    crawl.fail(crawl.lease(url), "503")
+    assert (
+        f"{asked} Never fetched: 1 attempt failed; tried again at growing intervals. At its last attempt the server"
+        in ask("page", url)["why"]
+    )
+    assert ask("check")["ok"] is True
+    crawl.fail_at(url, "403")
+    assert f"{asked} That is done. At its last attempt" in ask("page", url)["why"]
+    assert ask("check")["ok"] is True
 
 
 def test_a_lease_that_ran_out_is_queued_again(ask, crawl):

@@ -19,7 +19,7 @@ from optimal_frontier.frontier.judging.backoff import backoff_s
 from optimal_frontier.frontier.judging.outcomes import CAUSES
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.records import url_of_record
-from optimal_frontier.state.rows import ACTIVE, RETIRED, split_tail
+from optimal_frontier.state.rows import ACTIVE, DONE, RETIRED, split_tail
 
 #: Failures, and the counter of each.
 FAILURES = {
@@ -214,3 +214,21 @@ def test_a_page_whose_host_asks_for_fewer_requests_comes_again_when_it_may_and_n
     first, second, *_ = site.of("/static/0")
     assert second.at - first.at > 1.8
     assert "retry/count" not in running.stats
+
+
+def test_what_is_fetched_once_is_tried_again_where_it_fails(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """A link that is found again leads nobody there."""
+    spider = """
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/static/document", meta={"revisit": False})
+                yield Request(SITE + "/static/forbidden", meta={"revisit": False})
+    """
+    site.answers["/static/document"], site.answers["/static/forbidden"] = (500, "", {}), (403, "", {})
+    with crawl(spider, RETRY_TIMES=0, of_MIN_INTERVAL=0.1) as running:
+        running.until(lambda: site.count("/static/document") == 2)
+        site.answers.pop("/static/document")
+        running.until(lambda: state.at(site.url("/static/document"))["state"] == DONE)
+        running.stop()
+    assert [line["url"] for line in running.record if "url" in line] == [site.url("/static/document")]
+    assert (site.count("/static/document"), site.count("/static/forbidden")) == (3, 1)

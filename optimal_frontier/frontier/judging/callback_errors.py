@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from optimal_frontier.frontier.judging import fetched_once
 from optimal_frontier.frontier.judging.backoff import wait_after_failures
 from optimal_frontier.frontier.judging.judgement import Judgement
 from optimal_frontier.frontier.judging.outcomes import CAUSES
@@ -18,7 +19,7 @@ from optimal_frontier.frontier.judging.waits import shortest_wait
 from optimal_frontier.scheduling.numbers import Numbers, at_latest, fixed
 from optimal_frontier.state.memory import MISSED_CHANGE, MISSED_FIRST, Lost
 from optimal_frontier.state.messages import KEEP, Handout, Observation
-from optimal_frontier.state.rows import DONE, HELD, MOST_IN_A_ROW, ONCE, UNCONDITIONAL, Row
+from optimal_frontier.state.rows import DONE, MOST_IN_A_ROW, ONCE, UNCONDITIONAL, Row
 
 #: Longest description of an exception that is kept, characters.
 MOST_CHARACTERS: Final = 200
@@ -89,13 +90,12 @@ def fetched_once_more(observation: Observation) -> Observation:
 
     While it fails it is tried again; one that is gone is given up.
     """
-    handout, row, lost = observation.handout, observation.row, observation.handout.memory.lost
+    handout, lost = observation.handout, observation.handout.memory.lost
     assert lost is not None  # the caller looked
     if observation.outcome in ("ok", "gone"):
         counters = _counted(observation.counters, {f"lost_{lost.cause}": -1})
         return replace(observation, memory=handout.memory._replace(lost=None), counters=counters)
-    row = row._replace(state=ONCE, flags=handout.row.flags & ~HELD, failures=min(row.failures + 1, MOST_IN_A_ROW))
-    return replace(observation, op=KEEP, row=row._replace(**fixed(_wait(handout, row))._asdict()))
+    return fetched_once.tried_again(observation)
 
 
 def settle(judgement: Judgement) -> None:

@@ -15,7 +15,7 @@ from optimal_frontier.frontier.judging import callback_errors, update_times, val
 from optimal_frontier.frontier.judging.ages import Note, after_checks, learn_at_first, words_of
 from optimal_frontier.frontier.judging.block_pages import name_of
 from optimal_frontier.frontier.judging.canonical import refusal_of
-from optimal_frontier.frontier.judging.fetched_once import is_page
+from optimal_frontier.frontier.judging.fetched_once import is_page, is_tried_again, tried_again
 from optimal_frontier.frontier.judging.fingerprinting import Fingerprint
 from optimal_frontier.frontier.judging.gone import after_good, judge_gone
 from optimal_frontier.frontier.judging.hubs import worth_of
@@ -145,7 +145,7 @@ def told(handout: Handout, observation: Observation | None, context: Context) ->
 
 
 def _request(handout: Handout, visit: Visit) -> Observation:
-    """End a request that is fetched once: afterwards it is known, or forgotten."""
+    """End a request that is fetched once: afterwards it is known, or forgotten. One that fails may be tried again."""
     row, error = handout.row, visit.error
     counters = counters_of(error)
     if row.attempts == 0:
@@ -156,10 +156,12 @@ def _request(handout: Handout, visit: Visit) -> Observation:
         return Observation(handout, DROP, row, counters=counters, outcome=outcome_of(error))
     b = max(float(round(handout.server_time(visit.responded) * 1e6)), row.b + 1.0)
     visits, failed = row.visits + (not error), min(row.failed + bool(error), MOST_FAILED)
-    failures, cause = row.failures if error else 0, CAUSES.index(cause_of(error))
+    failures, cause = min(row.failures + 1, MOST_IN_A_ROW) if error else 0, CAUSES.index(cause_of(error))
     ended = row._replace(state=DONE, flags=0, b=b, visits=visits, failed=failed, failures=failures, cause=cause)
     observation = Observation(handout, REST, ended, counters=counters, outcome=outcome_of(error))
-    return observation if handout.memory.lost is None else callback_errors.fetched_once_more(observation)
+    if handout.memory.lost is not None:
+        return callback_errors.fetched_once_more(observation)
+    return tried_again(observation) if error and is_tried_again(observation) else observation
 
 
 def _disguise(judgement: Judgement) -> str:

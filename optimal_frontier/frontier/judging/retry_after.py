@@ -9,7 +9,7 @@ from typing import Final
 
 from optimal_frontier.detection.modified import http_date
 from optimal_frontier.frontier.judging.outcomes import CAUSES
-from optimal_frontier.state.rows import ACTIVE, Row
+from optimal_frontier.state.rows import ACTIVE, ONCE, Row
 
 _TOO_MANY: Final = 429
 #: Statuses with which a host asks for fewer requests.
@@ -54,8 +54,8 @@ def hold_s(status: int, retry_after: bytes | None, date: bytes | None = None, no
 def is_back_later(row: Row, status: int, hold: float) -> bool:
     """Tell whether a page comes again when its host takes requests, so that nobody needs to send this one again at once.
 
-    A 503 is often the answer of one server of several, unless it tells to come in a minute or later. What is fetched once does not come
-    again.
+    A 503 is often the answer of one server of several, unless it tells to come in a minute or later. What is forgotten after its fetch does
+    not come again.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def is_back_later(row: Row, status: int, hold: float) -> bool:
     hold : float
         Of `hold_s`, seconds.
     """
-    return row.state == ACTIVE and hold > (0.0 if status == _TOO_MANY else _FAR_S)
+    return row.state in (ACTIVE, ONCE) and hold > (0.0 if status == _TOO_MANY else _FAR_S)
 
 
 def is_put_off(row: Row) -> bool:

@@ -108,14 +108,35 @@ def test_the_first_bit_starts_from_what_is_published():
 
 def test_what_is_no_page_has_no_history():
     """It is known from then on, whatever came; a transient one is forgotten."""
-    for came, outcome in ((NEW, "ok"), ("404", "gone"), ("500", "failed")):
+    for came, outcome, cause in (
+        (NEW, "ok", ""),
+        ("404", "gone", "gone"),
+        ("403", "failed", "client"),
+        ("IgnoreRequest", "refused", "refused"),
+    ):
         once = judged(handed(visits=0, state=ONCE), came)
         assert (once.op, once.row.state, once.outcome, once.bit, once.change) == (REST, DONE, outcome, -1, None)
-        assert once.row.attempts == 1
-        assert once.row.cause == {"ok": 0, "gone": CAUSES.index("gone"), "failed": CAUSES.index("server")}[outcome]
+        assert (once.row.attempts, once.row.cause) == (1, CAUSES.index(cause))
         transient = judged(handed(visits=0, state=TRANSIENT), came)
         assert (transient.op, transient.outcome) == (DROP, outcome)
-        assert once.counters == transient.counters == ({"pending": -1} | ({"failures_server": 1} if came == "500" else {}))
+        assert once.counters == transient.counters == ({"pending": -1} | ({"failures_client": 1} if came == "403" else {}))
+    assert judged(handed(visits=0, state=TRANSIENT), "500").op == DROP
+
+
+@pytest.mark.parametrize("came", ["500", "429", "TimeoutError", "DNSLookupError", "truncated", "an unknown one"])
+def test_what_is_fetched_once_is_tried_again_for_a_day_where_it_fails(came):
+    """What it is to bring would be lost for good: nobody's link leads to it a second time."""
+    observation, waited = judged(handed(visits=0, state=ONCE), came), 0.0
+    assert observation.counters["pending"] == -1
+    while observation.op == KEEP:
+        row = observation.row
+        assert (row.state, row.visits, row.failures, row.a, row.l) == (ONCE, 0, row.failed, row.e, row.e)
+        waited += row.a
+        assert judged(again(observation), NEW).row.state == DONE
+        observation = judged(again(observation), came)
+        assert "pending" not in observation.counters
+    assert (observation.op, observation.row.state, observation.row.attempts) == (REST, DONE, 17)
+    assert 43_200 < waited < 172_800
 
 
 def test_a_released_request_was_no_attempt():

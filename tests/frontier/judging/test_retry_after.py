@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimal_frontier.frontier.judging.retry_after import DEFAULT_HOLD_S, LONGEST_HOLD_S, hold_s, is_back_later
-from optimal_frontier.state.rows import ACTIVE, ONCE, Row
+from optimal_frontier.state.rows import ACTIVE, ONCE, TRANSIENT, Row
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,14 @@ def test_what_is_no_time_counts_as_none(value):
 
 @pytest.mark.parametrize(
     ("state", "status", "hold", "expected"),
-    [(ACTIVE, 429, 5.0, True), (ACTIVE, 429, 0.0, False), (ACTIVE, 503, 5.0, False), (ACTIVE, 503, 600.0, True), (ONCE, 429, 5.0, False)],
+    [
+        (ACTIVE, 429, 5.0, True),
+        (ACTIVE, 429, 0.0, False),
+        (ACTIVE, 503, 5.0, False),
+        (ACTIVE, 503, 600.0, True),
+        (ONCE, 429, 5.0, True),
+        (TRANSIENT, 429, 5.0, False),
+    ],
 )
 def test_what_comes_again_by_itself_is_not_sent_again_at_once(state: int, status: int, hold: float, expected: bool) -> None:
     assert is_back_later(Row(state=state), status, hold) is expected
