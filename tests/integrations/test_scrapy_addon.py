@@ -203,3 +203,11 @@ def test_commands_that_look_at_one_page_do_not_crawl(command: str, site: Misbeha
     assert "Traceback" not in done.stderr
     assert set(site.paths()) == {"/static/looked-at"}
     assert not (tmp_path / ".scrapy" / "optimal_frontier").exists()
+
+
+def test_a_crawl_with_a_redis_of_its_own_writes_nothing_into_the_project(crawl: Crawler, site: MisbehavingSite) -> None:
+    """The project may lie where nobody can write, as in an image: Scrapy makes ``.scrapy`` only when something is to be kept there."""
+    with crawl("class Tester(Base):\n    paths = ['/static/0']") as running:
+        running.until(lambda: site.fetches)
+        assert running.stop() == 0
+    assert not (running.folder / ".scrapy").exists()

@@ -7,6 +7,7 @@ import inspect
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from scrapy import signals
@@ -14,6 +15,7 @@ from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.extensions.httpcache import DummyPolicy
 from scrapy.resolver import dnscache
 from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.utils.conf import closest_scrapy_cfg, get_config
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import CancelledError, Deferred
@@ -80,6 +82,20 @@ def dummy_cache(crawler: Any) -> Any:
     """Return the crawler's HttpCacheMiddleware if it never validates what it holds (DummyPolicy), or None."""
     cache = http_cache(crawler)
     return cache if cache is not None and isinstance(cache.policy, DummyPolicy) else None
+
+
+def project_dir() -> Path:
+    """Return the directory that holds ``.scrapy``: that of scrapy.cfg, or where the process stands.
+
+    As `scrapy.utils.project.data_path` has it, which makes ``.scrapy``: a project may lie where nobody can write, with its state in Redis.
+    """
+    scrapy_cfg = closest_scrapy_cfg()
+    if not scrapy_cfg:
+        return Path.cwd()
+    config = get_config()
+    if config.has_option("datadir", "default"):
+        return Path(config.get("datadir", "default")).absolute().parent
+    return Path(scrapy_cfg).parent
 
 
 def forget_addresses() -> None:

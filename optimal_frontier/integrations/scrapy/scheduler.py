@@ -11,13 +11,10 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 from scrapy.core.scheduler import BaseScheduler, Scheduler
-from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.misc import load_object
-from scrapy.utils.project import data_path
 
 from optimal_frontier.errors import OptimalFrontierError
 from optimal_frontier.frontier.admitting.addresses import shown
@@ -42,6 +39,7 @@ from optimal_frontier.integrations.scrapy.compatibility import (
     in_progress,
     look_before_downloads,
     looks_at_one_page,
+    project_dir,
     schedule_next_call,
     thread_safe_caller,
 )
@@ -73,8 +71,6 @@ from optimal_frontier.state.messages import Handout, Observation
 
 logger = logging.getLogger(__name__)
 
-#: Used when a crawler has no Scrapy project around it.
-_DATA_DIR: Final = "optimal_frontier"
 #: Counters of observations that are Scrapy's stats too.
 _COUNTED: Final = (
     "ages",
@@ -167,8 +163,6 @@ class OptimalScheduler(BaseScheduler):
             self._log_in = LogIn(self.crawler, self.gate, self.local, self._leases, self._look)
             self.sources = Sources(spider, self.settings, lambda *of: self.backend.session.courier.trap(*of))
             self._http_cache = is_cached_blindly(self.crawler.settings)
-            # .scrapy beside scrapy.cfg, or where the process stands.
-            project_dir = Path(data_path(_DATA_DIR)).absolute().parent.parent if closest_scrapy_cfg() else Path.cwd()
             identity = describe(self.crawler.request_fingerprinter)
             # before the session: it refuses what counts as content, if that cannot be imported
             quieten_frontera()
@@ -178,7 +172,7 @@ class OptimalScheduler(BaseScheduler):
             check_settings(self.crawler, self.settings.schemes, callbacks)
             self._requests = OptimalRequestConverter(spider, self.crawler.request_fingerprinter.fingerprint, callbacks)
             self._held = HeldPages(self.stats)
-            self._session = Session(self.settings, project_dir, spider.name, self._wake, identity, self._requests.has)
+            self._session = Session(self.settings, project_dir(), spider.name, self._wake, identity, self._requests.has)
             self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self.local, self._http_cache)
             self._idling = Idling(self.crawler, self._session.courier, self.incoming, self._manager)
             self._responses = OptimalResponseConverter(spider, self._requests)
