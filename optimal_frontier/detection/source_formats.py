@@ -104,6 +104,8 @@ def _xml_entry(element: Any, base: str) -> Entry | None:
             continue
         elif child.text and name not in values:
             values[name] = child.text.strip()
+    if href:
+        base = _absolute(element.base or "", base) or base  # xml:base, see RFC 4287, section 2
     return _entry(values.get("loc") or values.get("link") or href or values.get("guid", ""), base, values)
 
 

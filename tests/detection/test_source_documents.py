@@ -91,6 +91,14 @@ def test_feeds(body: bytes) -> None:
     assert source.entries == TWO
 
 
+def test_links_of_atom_begin_at_their_xml_base() -> None:
+    """It may be relative itself, and an entry may have another one than the feed; one that is no address counts for nothing."""
+    bases = ("", " xml:base='x/'", " xml:base='http://b.org/'", " xml:base='http://[/'", " xml:base='file:///etc/'")
+    entries = "".join(f"<entry{base}><link href='1'/></entry>" for base in bases)
+    body = f"<feed xmlns='http://www.w3.org/2005/Atom' xml:base='/blog/'>{entries}</feed>".encode()
+    assert [entry.url for entry in entries_of(body)] == [f"http://{path}/1" for path in ("a.org/blog", "a.org/blog/x", "b.org", "a.org")]
+
+
 def test_an_rss_1_feed() -> None:
     assert entries_of(RDF) == [Entry("http://a.org/1")]
 
