@@ -112,3 +112,42 @@ def test_what_is_asked_in_place_of_a_bypass_is_no_page(crawl: Crawler, site: Mis
         running.stop()
     assert running.record == [{"solved": True}]
     assert state.counts.get("pages", 0) == 0
+
+
+@pytest.mark.parametrize("order", [10, 543])
+def test_a_middleware_has_the_last_word_wherever_it_stands(order: int, crawl: Crawler, site: MisbehavingSite, state: State) -> None:
+    """Nearer to the engine than ours, too: what it asks for again is the visit, and what it raises at has failed."""
+    spider = """
+        class Guard:
+            times = 0
+
+            def process_response(self, request, response, spider=None):
+                if request.url.endswith("/raised"):
+                    self.times += 1
+                    if self.times < 3:
+                        raise ValueError("no page")
+                elif "X-Token" not in request.headers:
+                    return request.replace(headers={"X-Token": "1"}, dont_filter=True)
+                return response
+
+            def process_exception(self, request, exception, spider=None):
+                return request.replace(url=SITE + "/static/found") if ".invalid" in request.url else None
+
+        class Tester(Base):
+            def first(self):
+                yield Request(SITE + "/static/asked", self.page)
+                yield Request(SITE + "/static/posted", self.page, method="POST")
+                yield Request(SITE + "/static/raised", self.page)
+                yield Request("http://nowhere.invalid/", self.page)
+
+            def page(self, response):
+                note(path=response.url[len(SITE):])
+    """
+    with crawl(spider, DOWNLOADER_MIDDLEWARES={"Guard": order}, RETRY_ENABLED=False) as running:
+        addresses = [*map(site.url, ("/static/asked", "/static/raised")), "http://nowhere.invalid/"]
+        running.until(lambda: all(state.at(address).get("visits", 0) >= 2 for address in addresses))
+        running.stop()
+    rows = {address.rpartition("/")[2]: state.at(address) for address in addresses}
+    assert {name: row["attempts"] - row["visits"] for name, row in rows.items()} == {"asked": 0, "raised": 2, "": 0}
+    assert {line["path"] for line in running.record} == {"/static/asked", "/static/posted", "/static/raised", "/static/found"}
+    assert site.count("/static/posted") == 2

@@ -273,9 +273,14 @@ class ChangeDetectionMiddleware:
 
     def fetched(self, request: Any, result: Any) -> None:
         """Take note of what a middleware asks for instead of a request, and of what one raises at a response."""
+        lease: Lease | None = request.meta.get(LEASE)
+        local: Local | None = request.meta.get(LOCAL)
+        companion = lease if local is None else local
+        if companion is not None and companion.request is request:
+            is_raised = isinstance(result, Failure) and companion.response is not None and request.errback is not _unchanged
+            if is_raised or isinstance(result, Request):
+                companion.forget_answer()  # a middleware nearer to the engine keeps from it what was judged
         if isinstance(result, Failure):
-            lease: Lease | None = request.meta.get(LEASE)
-            local: Local | None = request.meta.get(LOCAL)
             is_known = lease.is_judged if lease is not None else local is not None and local.is_answered
             # Scrapy's redirects raise the same when they give up.
             is_redirected = error_of_dropped(request.meta, self.crawler.settings.getint("REDIRECT_MAX_TIMES")) == REDIRECTS
@@ -283,8 +288,8 @@ class ChangeDetectionMiddleware:
                 self.process_exception(request, result.value)
         elif self.scheduler is not None and isinstance(result, Request):
             self.scheduler.incoming.note_instead(request, result)
-            lease = request.meta.get(LEASE)
-            if lease is not None and lease.request is request and result.meta.get(LEASE) is lease:
+            is_copy = result.meta.get(LEASE) is lease
+            if lease is not None and lease.request is request and is_copy:
                 lease.next_copy = result
 
     def callback_failed(self, failure: Any, response: Any) -> None:

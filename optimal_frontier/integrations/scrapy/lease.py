@@ -144,6 +144,11 @@ class Lease(Companion):
         if self.lateness is None and self.handout.lateness is not None:
             self.lateness = self.handout.lateness + self.began - self.handout.received
 
+    def forget_answer(self) -> None:
+        """Be as it was before the answer: the engine does not get it."""
+        self.response = self.visit = self.observation = None
+        self.error = ""
+
     @property
     def is_turned_away(self) -> bool:
         """A handler of ``request_scheduled`` has refused its next copy, as Scrapy's does with redirects out of ``allowed_domains``."""

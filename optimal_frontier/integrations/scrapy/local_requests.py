@@ -88,6 +88,10 @@ class Local(Companion):
         """Note what came: nothing is wrong with it if ``error`` is empty."""
         self.is_answered, self.error = True, error
 
+    def forget_answer(self) -> None:
+        """Be as it was before the answer: the engine does not get it."""
+        self.is_answered, self.response = False, None
+
 
 class LocalRequests:
     """Waiting ones go by priority, at most `rate` of them a second; gated ones and copies at once.
