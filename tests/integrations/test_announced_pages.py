@@ -147,3 +147,26 @@ def test_a_rule_that_cannot_be_kept_is_named(rule: Any) -> None:
     spider.source_rules = [rule]
     with pytest.raises(ConfigurationError, match="source_rules of spider 'pages'"):
         sources_of(spider)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("source_urls", ["http://a.org/feed", "feed"], r"source_urls of spider 'pages'\[1\] = 'feed': expected a URL"),
+        ("source_urls", None, "source_urls of spider 'pages' = None: expected a list"),
+        ("source_importance", "high", "source_importance of spider 'pages' = 'high': expected a number above 0"),
+        ("source_rules", ("/news/", "parse"), r"source_rules of spider 'pages' = \('/news/', 'parse'\): expected a list of pairs"),
+    ],
+)
+def test_what_a_spider_says_and_cannot_be_used_is_named(name: str, value: Any, said: str) -> None:
+    """In one line: a URL that is none ended `start()` with all the requests behind it, the others were tracebacks."""
+    spider = Pages()
+    setattr(spider, name, value)
+    with pytest.raises(ConfigurationError, match=said):
+        sources_of(spider)
+
+
+def test_one_url_is_a_source_too() -> None:
+    spider = Pages()
+    spider.source_urls = URL
+    assert [request.url for request in sources_of(spider).start()] == [URL]

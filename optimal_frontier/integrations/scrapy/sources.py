@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +24,8 @@ from optimal_frontier.frontier.judging.judge import after_entries
 from optimal_frontier.integrations.scrapy.compatibility import in_thread, is_closing, pause
 from optimal_frontier.integrations.scrapy.lease import ANNOUNCED, LEASE, Lease
 from optimal_frontier.settings import FrontierSettings
+from optimal_frontier.settings.parsing import fail, number
+from optimal_frontier.settings.urls import parse_sources
 from optimal_frontier.state.messages import KEEP, Announcement
 
 logger = logging.getLogger(__name__)
@@ -89,7 +92,7 @@ class Sources:
     Raises
     ------
     ConfigurationError
-        A rule names no method of the spider, or an expression cannot be read.
+        What the spider says cannot be used: a rule names no method, an expression cannot be read, a URL is none.
     """
 
     def __init__(self, spider: Any, settings: FrontierSettings, trap: Callable[[str, str, int], None]) -> None:
@@ -100,22 +103,25 @@ class Sources:
         self._small = ThreadPoolExecutor(1, "optimal_frontier-sources")
         #: Sources that a robots.txt names, and the registered domains of those that do.
         self._vouched: dict[str, set[str]] = {}
-        self._urls = (*settings.sources, *_said(spider, "source_urls"))
-        self._importance = float(_said(spider, "source_importance"))
+        of_spider = f"of spider {spider.name!r}"
+        self._urls = (*settings.sources, *parse_sources(f"source_urls {of_spider}", _said(spider, "source_urls")))
+        importance = _said(spider, "source_importance")
+        self._importance = number(f"source_importance {of_spider}", importance, "a number above 0", lambda given: 0 < given < math.inf)
         self._has_priorities = bool(_said(spider, "source_priorities"))
         self._filter = getattr(spider, "source_filter", iter)
         self._callbacks: list[tuple[re.Pattern[str], Any]] = []
         self._warned: set[str] = set()
-        for pattern, name in _said(spider, "source_rules"):
+        rules = _said(spider, "source_rules")
+        if not isinstance(rules, list | tuple) or not all(isinstance(rule, list | tuple) and len(rule) == 2 for rule in rules):
+            raise fail(f"source_rules {of_spider}", rules, "a list of pairs, a regular expression and the name of a method")
+        for pattern, name in rules:
             callback = getattr(spider, name, None) if isinstance(name, str) else None
             if not callable(callback):
-                raise ConfigurationError(f"source_rules of spider {spider.name!r}: {name!r} is the name of none of its methods")
+                raise ConfigurationError(f"source_rules {of_spider}: {name!r} is the name of none of its methods")
             try:
                 self._callbacks.append((re.compile(pattern), callback))
             except (re.error, TypeError) as error:
-                raise ConfigurationError(
-                    f"source_rules of spider {spider.name!r}: {pattern!r} is no regular expression ({error})"
-                ) from error
+                raise ConfigurationError(f"source_rules {of_spider}: {pattern!r} is no regular expression ({error})") from error
 
     def start(self) -> Iterator[Request]:
         """Yield the requests of the sources that were named."""
