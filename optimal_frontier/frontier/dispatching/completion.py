@@ -70,7 +70,7 @@ class Completion:
             if self._lacks():
                 return False
             if self._partition == self._namespace.partitions:
-                # What was true of each page once is true of all: attempts only grow. The next look begins anew.
+                # What was true of each page once is true of all: attempts only grow (a 429 that comes meanwhile counts at the next look).
                 self._partition, self._cursor = 0, b"0"
                 return True
         return False

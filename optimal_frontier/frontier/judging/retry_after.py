@@ -17,8 +17,6 @@ SLOW_DOWN: Final = frozenset({_TOO_MANY, 503})
 _THROTTLED: Final = CAUSES.index("throttled")
 #: Seconds for which a host is left alone that asks for it without saying how long.
 DEFAULT_HOLD_S: Final = 5.0
-#: Seconds from which on nobody sends a request again that a 503 has answered: it would have to wait for its host as long.
-_FAR_S: Final = 60.0
 #: Longest hold that a host can ask for, seconds.
 LONGEST_HOLD_S: Final = 3600.0
 
@@ -54,8 +52,7 @@ def hold_s(status: int, retry_after: bytes | None, date: bytes | None = None, no
 def is_back_later(row: Row, status: int, hold: float) -> bool:
     """Tell whether a page comes again when its host takes requests, so that nobody needs to send this one again at once.
 
-    A 503 is often the answer of one server of several, unless it tells to come in a minute or later. What is forgotten after its fetch does
-    not come again.
+    That is so at 429 alone: 503 is often the answer of one server of several. What is forgotten after its fetch does not come again.
 
     Parameters
     ----------
@@ -66,7 +63,7 @@ def is_back_later(row: Row, status: int, hold: float) -> bool:
     hold : float
         Of `hold_s`, seconds.
     """
-    return row.state in (ACTIVE, ONCE) and hold > (0.0 if status == _TOO_MANY else _FAR_S)
+    return status == _TOO_MANY and hold > 0.0 and row.state in (ACTIVE, ONCE)
 
 
 def is_put_off(row: Row) -> bool:

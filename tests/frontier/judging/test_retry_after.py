@@ -61,8 +61,7 @@ def test_what_is_no_time_counts_as_none(value):
     [
         (ACTIVE, 429, 5.0, True),
         (ACTIVE, 429, 0.0, False),
-        (ACTIVE, 503, 5.0, False),
-        (ACTIVE, 503, 600.0, True),
+        (ACTIVE, 503, 600.0, False),
         (ONCE, 429, 5.0, True),
         (TRANSIENT, 429, 5.0, False),
     ],
