@@ -19,6 +19,8 @@ from optimal_frontier.state.visit_log import KEPT_ENTRIES, VISIT
 RIVALS: Final = 4
 #: Pages of the queue that one dispatch looks at, about: it takes no longer than that.
 MOST_LOOKED_AT: Final = 128
+#: First visits are owed their share of the handouts of so many seconds in which their hosts had no turn.
+SAVED_S: Final = 60
 #: Seconds by which a host may catch up with its mean period; after which one is looked at again whose fetch has not begun.
 CATCH_UP_S: Final = 0.02
 AWAITED_S: Final = 0.05
@@ -63,6 +65,7 @@ CONSTANTS: Final = {
     "FEWEST": FEWEST,
     "STARVED": STARVED,
     "RIVALS": RIVALS,
+    "SAVED": SAVED_S,
     "CATCH_UP": CATCH_UP_S,
     "AWAITED": AWAITED_S,
     "MOST_LOOKED_AT": MOST_LOOKED_AT,

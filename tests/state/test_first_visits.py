@@ -180,3 +180,36 @@ def test_a_host_stands_by_its_first_page_whatever_joins_or_is_handed_out(space: 
         assert space.command("ZSCORE", space.key("f"), number) == space.command("ZSCORE", f"{space.key('f:')}{number}", first)
     assert space.names(9) == [f"{host}/{i}" for host in "abc" for i in range(3)]
     assert space.command("EXISTS", space.key("f")) == 0
+
+
+def test_first_visits_of_a_host_that_is_shut_most_of_the_time_save_their_share_up(space: TimedNamespace) -> None:
+    """They have their share of all handouts then, not of what such a host lets through, as far as it lets them."""
+    space.visit(*(f"slow/{i}" for i in range(60)), *(f"quick/{i}" for i in range(60)), wait=1.0)
+    space.add(*(new_page(f"slow/new{i}") for i in range(500)))
+    handed: list[str] = []
+    for _ in range(50):
+        for turn in range(40):
+            space.advance(1.0)
+            handout = space.dispatch(1, share=0.2, budget=1.0)[0]
+            handed.append(name_of(handout))
+            space.observe(handout, 1.0)
+            if turn == 7:
+                space.hold("slow", 32.5)
+    assert 250 < sum("/new" in name for name in handed) <= 401
+
+
+def test_first_visits_that_were_saved_up_pass_over_no_pinned_page(space: TimedNamespace) -> None:
+    space.visit(*(f"a/{i}" for i in range(8)), wait=1.0)
+    space.visit("b/pinned", wait=50.5, e=50.5, longest=50.5, min_interval=50.5, max_interval=50.5)
+    space.add(*(new_page(f"b/new{i}") for i in range(60)))
+    space.hold("b", 50.0)
+    for _ in range(49):
+        space.advance(1.0)
+        space.observe(space.dispatch(1, share=0.2, budget=1.0)[0], 1.0)
+    space.advance(2.0)
+    assert space.names(1, share=0.2, budget=1.0) == ["b/pinned"]
+    handed = []
+    for _ in range(10):
+        space.advance(1.0)
+        handed += space.names(1, share=0.2, budget=1.0)
+    assert 6 <= sum("/new" in name for name in handed) <= 9

@@ -6,8 +6,7 @@
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
 local n, per_host, drawn, lease, budget, bucket, share, delay, period, awaited, expected, within, run = up('<I4I4I4dddddddddd', ARGV[1])
 local d = read_state()
-local pause, now, told = max(delay, period) * 1e6, clock(d, expected, within)
-if d[${D_AT}] == 0 then d[${D_AT}] = now end
+local pause, now, told = max(delay, period) * 1e6, clock(d, expected, within); if d[${D_AT}] == 0 then d[${D_AT}] = now end
 local discovery, ranked_at, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
 -- After a time in which nobody could renew leases, they are spared for as long as one lasts. Live crawlers call every 5 s at least.
 if (run ~= 0 or drawn > 0) and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
@@ -15,7 +14,9 @@ if (run ~= 0 or drawn > 0) and dispatches > 0 and now - d[${D_AT}] > max(lease *
 local is_special = call('EXISTS', P .. 'grace', P .. 'f', P .. (pause > 0 and 'f' or 'opens')) > 0
 local function is_there(key) return is_special and call('EXISTS', P .. key) == 1 end
 local is_spared, has_first = run ~= 0 and is_there('grace'), is_there('f')
-local L, is_first_pass, share = ranked_at, share >= 1 and has_first, share % 1
+local L, is_first_pass, has_kept, share = ranked_at, share >= 1 and has_first, has_first and (share >= 1 or discovery >= 1), share % 1
+-- Where the hosts of first visits had no turn these save their share up. Then each fifth turn or so is for what is due, as in a long pass.
+local most_saved, is_turn_of_due = is_first_pass and 1 or 1 + share * (budget > 0 and ${SAVED} * budget or n), floor(now / 1009) % 5 == 0
 local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) - drawn or n
 local want, awaits = max(0, min(n, floor(tokens + 1e-9))), awaited > 0 and now + awaited * 1e6 or 0
 -- Hosts, by 4 bytes as rows have them: what is kept of the turns of each, when it opens, how many requests it takes, and whether the turns
@@ -80,8 +81,7 @@ while #ready - over < want and looks > 0 and from < 256 do
         -- A page whose update time has come, or that was pinged, goes before pages worth the price times e or less.
         if flags > 0 and late >= 0 and (has(flags, ${TIMED}) or e == l and has(flags, ${SIGNALLED})) then late = late + 1 end
       end
-      -- In a first pass pinned pages and hubs keep their times, and forced pages are not put off.
-      local is_kept = is_first_pass and not held and late >= 0 and (has(flags, ${HUB})
+      local is_kept = has_kept and not held and late >= 0 and (has(flags, ${HUB}) -- beside first visits hubs, pinned and forced pages keep their times
         or e == l and (l == 0 or up('<f', value, ${LEAST_AT}) >= up('<f', value, ${MOST_AT})))
       if host and (host[${OPENS}] > now or host[${ROOM}] <= 0) then put_off(id[i], host, tonumber(score), is_kept)
       elseif first > now then
@@ -137,14 +137,14 @@ while got < want do
   local is_due, own = i and due[i] <= now, i and hosts[key_of[i]]
   if own and (own[${OPENS}] > now or own[${ROOM}] <= 0) then left[#left + 1], r = i, r + 1
   elseif host and not is_open(host) then firsts[#firsts] = nil
-  elseif host and (not is_due or is_first_pass and not keeps[i] or discovery + share >= 1) then
-    if is_due then discovery = max(0, min(1 + share, discovery + share) - 1) end
+  elseif host and (not is_due or is_first_pass and not keeps[i] or share > 0
+      and discovery + share >= (keeps[i] and most_saved or discovery >= 1 and is_turn_of_due and FAR or 1)) then
+    if is_due then discovery = max(0, discovery + share - 1) end
     got, firsts[#firsts], host.n = got + 1, nil, host.n + 1
-    ids[got], fresh[#fresh + 1] = host.id, host.id
-    start(host); line_up(host)
+    ids[got], fresh[#fresh + 1] = host.id, host.id; start(host); line_up(host)
   elseif i then
-    discovery, r, got, expired = discovery + ((host or has_first and most == 0) and share or 0), r + 1, got + 1, expired + (leased[i] or 0)
-    ids[got], values[got] = id[i], row[i]
+    discovery, r, got = discovery + (has_first and discovery + share <= most_saved and share or 0), r + 1, got + 1
+    expired, ids[got], values[got] = expired + (leased[i] or 0), id[i], row[i]
     -- A page that waited for its host says nothing about the price of the others.
     if gain[i] and not (is_paced and gain[i] > 0 and due[i] < own[${T_FREE}]) then L = L + gain[i] end
     if own then start(own) end
