@@ -114,6 +114,19 @@ def test_more_shut_pages_than_are_looked_at_do_not_hide_an_open_one(space: Timed
     assert seen == ["b/1"]
 
 
+def test_what_is_left_of_the_budget_goes_to_pages_behind_those_that_wait_for_a_shut_host(space: TimedNamespace) -> None:
+    """Though none of them is due yet: those that were put off stood before them, more than one dispatch looks at."""
+    space.visit(*(f"a/{i}" for i in range(400)), wait=1.0)
+    space.visit("b/1", wait=150.0)
+    space.advance(2.0)
+    space.hold("a", 50.0)
+    seen: list[str] = []
+    for _ in range(8):
+        seen += space.names(1)
+        space.advance(0.01)
+    assert seen == ["b/1"]
+
+
 def test_who_was_shown_pages_of_shut_hosts_alone_asks_again_at_once(space: TimedNamespace) -> None:
     space.visit(*(f"a/{i}" for i in range(200)), wait=1.0)
     space.visit("b/1", wait=1.5)

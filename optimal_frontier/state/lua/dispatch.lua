@@ -47,17 +47,17 @@ local function start(host)
 end
 -- Pages of the queue, in its order; those in `ready` may go out. Columns, as a table of each page costs more than all the rest.
 local row, id, score_of, key_of, due, gain, leased, keeps, ready = nil, new_list(), new_list(), new_list(), new_list(), {}, {}, {}, new_list()
-local PLACES, wait, queue, kept, over, from, last = 1024, want > 0 and FAR or 0, new_list(), 0, 0, 0, FAR
+local PLACES, wait, queue, kept, over, from, last, since, base, wall = 1024, want > 0 and FAR or 0, new_list(), 0, 0, 0, FAR, '-inf', 0, 0
 local reach = max(want + ${SPARE}, ${FEWEST}); local looks = max(${MOST_LOOKED_AT} + 1 - 2 * want, reach + 1) -- twice what is wanted at least
 local function put(list, name, score) list[#list + 1], list[#list + 2] = format('%d', score), name end
 local function put_off(page, host, score, is_kept)
   local open = max(host[${OPENS}], now + 10000); local at = open + max(host[${T_TURN}] - open, 0) % (${TURNS_END} * 1e6)
   if is_kept and kept < ${RIVALS} then kept = kept + 1; put(queue, page, place(open))
   elseif score <= now then put(queue, page, place(at) + score % 2); host[${T_TURN}], host[${MOVED}] = at + max(pause / ${RIVALS}, 10000), true end
-  if host[${OPENS}] > now then wait = min(wait, open - now) end -- of a full one its caller says when it has room
+  if host[${OPENS}] > now then wait, wall = min(wait, open - now), max(wall, host[${T_TURN}]) end -- of a full one its caller says when it has room
 end
-while #ready - over < want and looks > 0 and from < 256 do
-  local told = call('ZRANGE', P .. 'q', format('%d', from), format('%d', from + reach - 1), 'WITHSCORES')
+while #ready - over < want and (looks > 0 or #ready == 0 and last > now) and from < 256 do
+  local told, before = call('ZRANGEBYSCORE', P .. 'q', since, '+inf', 'WITHSCORES', 'LIMIT', from - base, reach), #ready
   for k = 1, #told, 2 do id[from + (k + 1) / 2] = told[k] end
   local rows = #told > 0 and call('HMGET', P .. 'pages', unpack(id, from + 1)) or {}
   if from == 0 then row = rows else for k = 1, #rows do row[from + k] = rows[k] end end
@@ -98,6 +98,7 @@ while #ready - over < want and looks > 0 and from < 256 do
     end
   end
   from = #rows < reach and FAR or from + reach
+  if #ready == before and last > now and wall > last then since, base = format('%d', wall), from end -- behind what was put off
 end
 if #ready - over < want and looks <= 0 and last <= now then wait = 0 end -- what is due behind those of shut hosts is next
 table.sort(ready)
