@@ -213,3 +213,41 @@ def test_first_visits_that_were_saved_up_pass_over_no_pinned_page(space: TimedNa
         space.advance(1.0)
         handed += space.names(1, share=0.2, budget=1.0)
     assert 6 <= sum("/new" in name for name in handed) <= 9
+
+
+@pytest.mark.parametrize("share", [0.2, 1.2, 1.5])
+def test_a_pinned_page_of_a_host_that_is_shut_most_of_the_time_keeps_its_times(space: TimedNamespace, share: float) -> None:
+    """However much first visits have saved up meanwhile, also in a first pass; and it keeps no other page of its host from its turn."""
+    pinned = {"e": 60.0, "longest": 60.0}
+    space.visit("slow/pinned", wait=60.0, min_interval=60.0, max_interval=60.0, **pinned)
+    space.visit(*(f"slow/{i}" for i in range(20)), *(f"quick/{i}" for i in range(50)), wait=60.0)
+    space.add(*(new_page(f"slow/new{i}") for i in range(1000)))
+    handed: list[str] = []
+    for _ in range(1800):
+        space.advance(1.0)
+        for handout in space.dispatch(1, share=share, budget=1.0):
+            handed.append(name_of(handout))
+            space.observe(handout, 60.0, **(pinned if handed[-1] == "slow/pinned" else {}))
+            if handed[-1].startswith("slow"):
+                space.hold("slow", 10.0)
+    assert 24 <= handed.count("slow/pinned") <= 30
+    assert sum(name.startswith("slow/new") for name in handed) > 100
+    assert share > 1 or any(name.startswith("slow/") and name[5:].isdigit() for name in handed)
+
+
+def test_what_was_saved_up_falls_with_the_budget(space: TimedNamespace) -> None:
+    space.visit(*(f"a/{i}" for i in range(100)), wait=1.0)
+    space.add(*(new_page(f"b/new{i}") for i in range(1000)))
+    space.hold("b", 65.0)
+    for _ in range(60):
+        space.advance(1.0)
+        for handout in space.dispatch(64, share=0.2, budget=1000.0):
+            space.observe(handout, 1.0)
+    space.advance(6.0)
+    firsts = 0
+    for _ in range(300):
+        space.advance(1.0)
+        (handout,) = space.dispatch(1, share=0.2, budget=1.0)
+        firsts += handout.row.visits == 0
+        space.observe(handout, 1.0)
+    assert 60 <= firsts < 90

@@ -127,6 +127,22 @@ def test_what_is_left_of_the_budget_goes_to_pages_behind_those_that_wait_for_a_s
     assert seen == ["b/1"]
 
 
+def test_what_is_due_next_is_not_passed_over_for_what_is_behind_those_that_wait_for_a_shut_host(space: TimedNamespace) -> None:
+    space.visit(*(f"a/{i}" for i in range(400)), wait=1.0)
+    space.visit(*(f"b/{i}" for i in range(20)), wait=60.0)
+    space.visit("c/1", wait=3000.0)
+    space.advance(2.0)
+    space.hold("a", 5.0)
+    seen: list[str] = []
+    for _ in range(8):
+        space.names(1, host_delay=6.0)
+        space.advance(0.01)
+    for _ in range(30):
+        space.advance(1.0)
+        seen += space.names(1, host_delay=6.0)
+    assert sum(name.startswith("b/") for name in seen) == 5
+
+
 def test_who_was_shown_pages_of_shut_hosts_alone_asks_again_at_once(space: TimedNamespace) -> None:
     space.visit(*(f"a/{i}" for i in range(200)), wait=1.0)
     space.visit("b/1", wait=1.5)

@@ -6,7 +6,8 @@
 -- A page of the queue that is looked at goes out, or to where it stands at the present price, or to a turn of its host.
 local n, per_host, drawn, lease, budget, bucket, share, delay, period, awaited, expected, within, run = up('<I4I4I4dddddddddd', ARGV[1])
 local d = read_state()
-local pause, now, told = max(delay, period) * 1e6, clock(d, expected, within); if d[${D_AT}] == 0 then d[${D_AT}] = now end
+local pause, now, told = max(delay, period) * 1e6, clock(d, expected, within)
+if d[${D_AT}] == 0 then d[${D_AT}] = now end
 local discovery, ranked_at, step, found, dispatches = d[${D_DISCOVERY}], d[${D_LOG_PRICE}], d[${D_STEP}], d[${D_RUN}], d[${D_DISPATCHES}]
 -- After a time in which nobody could renew leases, they are spared for as long as one lasts. Live crawlers call every 5 s at least.
 if (run ~= 0 or drawn > 0) and dispatches > 0 and now - d[${D_AT}] > max(lease * 5e5, 6e6) then call('SET', P .. 'grace', 1, 'PX', floor(lease * 1000)) end
@@ -16,11 +17,11 @@ local function is_there(key) return is_special and call('EXISTS', P .. key) == 1
 local is_spared, has_first = run ~= 0 and is_there('grace'), is_there('f')
 local L, is_first_pass, has_kept, share = ranked_at, share >= 1 and has_first, has_first and (share >= 1 or discovery >= 1), share % 1
 -- Where the hosts of first visits had no turn these save their share up. Then each fifth turn or so is for what is due, as in a long pass.
-local most_saved, is_turn_of_due = is_first_pass and 1 or 1 + share * (budget > 0 and ${SAVED} * budget or n), floor(now / 1009) % 5 == 0
+local most_saved, is_turn_of_due = is_first_pass and 0 or 1 + share * (budget > 0 and ${SAVED} * budget or n), floor(now / 1009) % 5 == 0
+discovery = min(discovery, most_saved + 1)
 local tokens = budget > 0 and min(bucket, d[${D_TOKENS}] + budget * (now - d[${D_AT}]) / 1e6) - drawn or n
 local want, awaits = max(0, min(n, floor(tokens + 1e-9))), awaited > 0 and now + awaited * 1e6 or 0
--- Hosts, by 4 bytes as rows have them: what is kept of the turns of each, when it opens, how many requests it takes, and whether the turns
--- have moved. Lists, as a table with names costs more than all the rest.
+-- Hosts, by 4 bytes as rows have them: turns, when each opens, requests that it takes, whether turns have moved. Lists, as names cost most.
 local hosts, learned, rooms, is_paced = {}, new_list(), {}, pause > 0 or is_there('opens')
 local is_bound, most_of_host = is_paced or per_host > 0 or #ARGV[2] > 0, pause > 0 and 1 or per_host > 0 and per_host or FAR
 for i = 1, #ARGV[2], 8 do rooms[sub(ARGV[2], i, i + 3)] = up('<I4', ARGV[2], i + 4) end
@@ -57,7 +58,7 @@ local function put_off(page, host, score, is_kept)
   if host[${OPENS}] > now then wait, wall = min(wait, open - now), max(wall, host[${T_TURN}]) end -- of a full one its caller says when it has room
 end
 while #ready - over < want and (looks > 0 or #ready == 0 and last > now) and from < 256 do
-  local told, before = call('ZRANGEBYSCORE', P .. 'q', since, '+inf', 'WITHSCORES', 'LIMIT', from - base, reach), #ready
+  local told = call('ZRANGEBYSCORE', P .. 'q', since, '+inf', 'WITHSCORES', 'LIMIT', from - base, reach)
   for k = 1, #told, 2 do id[from + (k + 1) / 2] = told[k] end
   local rows = #told > 0 and call('HMGET', P .. 'pages', unpack(id, from + 1)) or {}
   if from == 0 then row = rows else for k = 1, #rows do row[from + k] = rows[k] end end
@@ -98,13 +99,12 @@ while #ready - over < want and (looks > 0 or #ready == 0 and last > now) and fro
     end
   end
   from = #rows < reach and FAR or from + reach
-  if #ready == before and last > now and wall > last then since, base = format('%d', wall), from end -- behind what was put off
+  if #ready == 0 and looks <= 0 and last > now and wall > last then since, base = format('%d', wall), from end -- behind what was put off
 end
 if #ready - over < want and looks <= 0 and last <= now then wait = 0 end -- what is due behind those of shut hosts is next
 table.sort(ready)
 -- First visits: the next page of each open host, by rank, best last; hosts whose pages rank alike take turns. It is read with the one after
--- it, by which the host stands in f then; where hosts are few, four are read at a time. Of no more hosts than can have one: pages that are
--- due now go before first visits, but for the share of these; until that makes one, nobody looks whether a host of theirs is open.
+-- it, by which the host stands in f then (of few hosts four at a time); of no more hosts than can have one beside what is due.
 local firsts, begun, standing, emptied, further, due_now = {}, {}, {}, {}, 1, 0
 while has_first and due_now < #ready and due[ready[due_now + 1] % PLACES] <= now do due_now = due_now + 1 end
 local has_room = has_first and (discovery + share * want >= 1 or #ready < want or due_now == 0)
@@ -139,12 +139,12 @@ while got < want do
   if own and (own[${OPENS}] > now or own[${ROOM}] <= 0) then left[#left + 1], r = i, r + 1
   elseif host and not is_open(host) then firsts[#firsts] = nil
   elseif host and (not is_due or is_first_pass and not keeps[i] or share > 0
-      and discovery + share >= (keeps[i] and most_saved or discovery >= 1 and is_turn_of_due and FAR or 1)) then
+      and discovery + share >= (keeps[i] and most_saved + 1 or discovery >= 1 and is_turn_of_due and FAR or 1)) then
     if is_due then discovery = max(0, discovery + share - 1) end
     got, firsts[#firsts], host.n = got + 1, nil, host.n + 1
     ids[got], fresh[#fresh + 1] = host.id, host.id; start(host); line_up(host)
   elseif i then
-    discovery, r, got = discovery + (has_first and discovery + share <= most_saved and share or 0), r + 1, got + 1
+    discovery, r, got = discovery + (has_first and discovery + share <= most_saved + (keeps[i] and host and 1 or 0) and share or 0), r + 1, got + 1
     expired, ids[got], values[got] = expired + (leased[i] or 0), id[i], row[i]
     -- A page that waited for its host says nothing about the price of the others.
     if gain[i] and not (is_paced and gain[i] > 0 and due[i] < own[${T_FREE}]) then L = L + gain[i] end
