@@ -223,12 +223,14 @@ def test_what_is_fetched_once_is_tried_again_where_it_fails(crawl: Crawler, site
             def first(self):
                 yield Request(SITE + "/static/document", meta={"revisit": False})
                 yield Request(SITE + "/static/forbidden", meta={"revisit": False})
+                yield Request(SITE + "/static/checked", meta={"revisit": False, "handle_httpstatus_list": [500]})
     """
-    site.answers["/static/document"], site.answers["/static/forbidden"] = (500, "", {}), (403, "", {})
+    site.answers["/static/forbidden"] = (403, "", {})
+    site.answers["/static/document"] = site.answers["/static/checked"] = (500, "", {})
     with crawl(spider, RETRY_TIMES=0, of_MIN_INTERVAL=0.1) as running:
         running.until(lambda: site.count("/static/document") == 2)
         site.answers.pop("/static/document")
         running.until(lambda: state.at(site.url("/static/document"))["state"] == DONE)
         running.stop()
-    assert [line["url"] for line in running.record if "url" in line] == [site.url("/static/document")]
-    assert (site.count("/static/document"), site.count("/static/forbidden")) == (3, 1)
+    assert sorted(line["url"] for line in running.record if "url" in line) == [site.url("/static/checked"), site.url("/static/document")]
+    assert [site.count(f"/static/{name}") for name in ("document", "forbidden", "checked")] == [3, 1, 1]

@@ -161,7 +161,7 @@ def _request(handout: Handout, visit: Visit) -> Observation:
     observation = Observation(handout, REST, ended, counters=counters, outcome=outcome_of(error))
     if handout.memory.lost is not None:
         return callback_errors.fetched_once_more(observation)
-    return tried_again(observation) if error and is_tried_again(observation) else observation
+    return tried_again(observation) if error and not visit.is_taken and is_tried_again(observation) else observation
 
 
 def _disguise(judgement: Judgement) -> str:

@@ -63,6 +63,8 @@ class Visit:
         URL of the other page that this one names as its canonical form; empty where it names none, or itself.
     source : str
         Of a source: how it was read.
+    is_taken : bool
+        The spider takes the response, whatever its status says.
     """
 
     responded: float
@@ -82,6 +84,7 @@ class Visit:
     hops: Sequence[object] = ()
     canonical: str = ""
     source: SourceState = ""
+    is_taken: bool = False
 
     @property
     def is_not_modified(self) -> bool:

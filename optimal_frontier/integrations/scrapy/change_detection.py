@@ -20,7 +20,7 @@ from optimal_frontier.frontier.judging.validators import NO_VALIDATORS, Validato
 from optimal_frontier.frontier.judging.visits import NOT_MODIFIED, Visit, is_cut_off, not_modified_visit, visit_of
 from optimal_frontier.integrations.frontera.canonical_links import other_page
 from optimal_frontier.integrations.frontera.requests import FAILED_AT
-from optimal_frontier.integrations.scrapy.compatibility import look_after_fetches
+from optimal_frontier.integrations.scrapy.compatibility import is_taken, look_after_fetches
 from optimal_frontier.integrations.scrapy.conditional import ConditionalRequests
 from optimal_frontier.integrations.scrapy.lease import LEASE, LOCAL, META, Lease, forget_copies
 from optimal_frontier.integrations.scrapy.local_requests import CALLBACK_FAILED, Local
@@ -194,6 +194,7 @@ class ChangeDetectionMiddleware:
             visit = not_modified_visit(response.headers, sent, responded, time.time())
         elif error:
             visit = Visit(responded, error, response.status)
+            visit.is_taken = is_taken(self.crawler, request, response.status)
         else:
             if not is_page(handout, self._scheduler.settings):
                 return Visit(responded, status=response.status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -15,6 +16,7 @@ from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.extensions.httpcache import DummyPolicy
 from scrapy.resolver import dnscache
 from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.spidermiddlewares.httperror import HttpErrorMiddleware
 from scrapy.utils.conf import closest_scrapy_cfg, get_config
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
@@ -70,6 +72,19 @@ def middlewares_of(crawler: Any) -> dict[str, Sequence[Any]]:
         "DOWNLOADER_MIDDLEWARES": engine.downloader.middleware.middlewares,
         "SPIDER_MIDDLEWARES": engine.scraper.spidermw.middlewares,
     }
+
+
+def is_taken(crawler: Any, request: Any, status: int) -> bool:
+    """Tell whether callbacks are given a response of this status, which is no success, as `HttpErrorMiddleware` decides that."""
+    filters = [each for each in middlewares_of(crawler)["SPIDER_MIDDLEWARES"] if isinstance(each, HttpErrorMiddleware)]
+    if not filters or request.meta.get("handle_httpstatus_all"):
+        return True
+    if "handle_httpstatus_list" not in request.meta and filters[0].handle_httpstatus_all:
+        return True
+    allowed = getattr(crawler.spider, "handle_httpstatus_list", filters[0].handle_httpstatus_list)
+    with contextlib.suppress(TypeError):  # a number in place of a list: Scrapy tells of that
+        return status in request.meta.get("handle_httpstatus_list", allowed)
+    return False
 
 
 def http_cache(crawler: Any) -> Any:

@@ -139,6 +139,13 @@ def test_what_is_fetched_once_is_tried_again_for_a_day_where_it_fails(came):
     assert 43_200 < waited < 172_800
 
 
+def test_an_error_that_the_spider_takes_is_the_answer_to_what_is_fetched_once():
+    failed = Visit(RECEIVED, "500", 500)
+    assert judged(handed(visits=0, state=ONCE), failed).row.state == ONCE
+    failed.is_taken = True
+    assert judged(handed(visits=0, state=ONCE), failed).row.state == DONE
+
+
 def test_a_released_request_was_no_attempt():
     for state in (ACTIVE, ONCE, TRANSIENT):
         handout = handed(state=state)
