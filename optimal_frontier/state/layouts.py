@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeGuard
 STATE_FIELDS: Final = (
     ("at", "time of the last call for fetches, microseconds since the epoch; 0: there was none yet"),
     ("tokens", "fetches that the budget allows now; below 0: it is overdrawn"),
-    ("discovery", "part of a fetch that first visits have saved up while pages were due"),
+    ("discovery", "fetches that first visits have saved up while pages were due, or their hosts were shut"),
     ("log_price", "logarithm of what a visit has to be worth now"),
     ("step", "by which a visit moves it"),
     ("plan", "number of the last plan"),

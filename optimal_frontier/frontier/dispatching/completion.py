@@ -53,16 +53,16 @@ class Completion:
             return self._look()
 
     def _look(self) -> bool:
-        arrivals, wanted = "", self._wanted
+        arrivals, is_throttled = "", False
         fields = ("pending", "failures_throttled", "arrivals", "moved", "retired")
         for partition in range(self._namespace.partitions):
             stats = self._namespace.key("stats", partition)
             pending, throttled, *arrived = self._namespace.command("HMGET", stats, *fields, partition=partition)
             if int(pending or 0) > 0:
                 return False
-            wanted += int(throttled or 0)
+            is_throttled |= int(throttled or 0) > 0
             arrivals += f"{arrived} "
-        if wanted == 1:
+        if self._wanted == 1 and not is_throttled:
             return True
         if arrivals != self._arrivals:
             self._arrivals, self._partition, self._cursor, self._lacking = arrivals, 0, b"0", None
