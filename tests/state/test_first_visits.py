@@ -187,7 +187,7 @@ def test_first_visits_of_a_host_that_is_shut_most_of_the_time_save_their_share_u
     space.visit(*(f"slow/{i}" for i in range(60)), *(f"quick/{i}" for i in range(60)), wait=1.0)
     space.add(*(new_page(f"slow/new{i}") for i in range(500)))
     handed: list[str] = []
-    for _ in range(50):
+    for _ in range(20):
         for turn in range(40):
             space.advance(1.0)
             handout = space.dispatch(1, share=0.2, budget=1.0)[0]
@@ -195,7 +195,7 @@ def test_first_visits_of_a_host_that_is_shut_most_of_the_time_save_their_share_u
             space.observe(handout, 1.0)
             if turn == 7:
                 space.hold("slow", 32.5)
-    assert 250 < sum("/new" in name for name in handed) <= 401
+    assert 100 < sum("/new" in name for name in handed) <= 161
 
 
 def test_first_visits_that_were_saved_up_pass_over_no_pinned_page(space: TimedNamespace) -> None:
@@ -223,15 +223,15 @@ def test_a_pinned_page_of_a_host_that_is_shut_most_of_the_time_keeps_its_times(s
     space.visit(*(f"slow/{i}" for i in range(20)), *(f"quick/{i}" for i in range(50)), wait=60.0)
     space.add(*(new_page(f"slow/new{i}") for i in range(1000)))
     handed: list[str] = []
-    for _ in range(1800):
+    for _ in range(620):
         space.advance(1.0)
         for handout in space.dispatch(1, share=share, budget=1.0):
             handed.append(name_of(handout))
             space.observe(handout, 60.0, **(pinned if handed[-1] == "slow/pinned" else {}))
             if handed[-1].startswith("slow"):
                 space.hold("slow", 10.0)
-    assert 24 <= handed.count("slow/pinned") <= 30
-    assert sum(name.startswith("slow/new") for name in handed) > 100
+    assert 9 <= handed.count("slow/pinned") <= 10
+    assert sum(name.startswith("slow/new") for name in handed) > 34
     assert share > 1 or any(name.startswith("slow/") and name[5:].isdigit() for name in handed)
 
 
@@ -241,7 +241,7 @@ def test_what_was_saved_up_falls_with_the_budget(space: TimedNamespace) -> None:
     space.hold("b", 65.0)
     for _ in range(60):
         space.advance(1.0)
-        for handout in space.dispatch(64, share=0.2, budget=1000.0):
+        for handout in space.dispatch(16, share=0.2, budget=100.0):
             space.observe(handout, 1.0)
     space.advance(6.0)
     firsts = 0
