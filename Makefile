@@ -37,10 +37,10 @@ test: install
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m 'not timing'
 	$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m timing $$(grep -rl --include='test_*.py' 'pytest\.mark\.timing' tests)
 
-# The oldest Scrapy that setup.cfg admits, with what pip chooses beside it.
+# The oldest Scrapy that setup.cfg admits, with what pip chooses beside it, and what these tests need.
 .venv-oldest/installed: setup.cfg pyproject.toml
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --editable '.[test]' 'scrapy==2.13.4'
+	.venv-oldest/bin/python -m pip install --quiet --no-compile --editable . 'scrapy==2.13.4' pytest pytest-xdist hypothesis
 	touch $@
 
 test-oldest: .venv-oldest/installed
