@@ -310,7 +310,8 @@ class Courier:
             renewals = [(lease.handout.page, lease.token, lease) for lease in carried.renewals]
             try:
                 outcome = self.dispatcher.exchange(carried)
-                if self._stopping and not self._next.is_any:
+                # One that began before it was told to stop may have put off what only the last one makes at once.
+                if carried.is_last and not self._next.is_any:
                     if self._lost_at:
                         logger.error("stopping without Redis; what was under way will be handed out again")
                     self._leave(carried, outcome)

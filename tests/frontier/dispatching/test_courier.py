@@ -361,6 +361,25 @@ def test_stopping_sends_what_is_left_and_gives_back_leases(fake):
     assert [observation.handout.page for _, exchange in fake.exchanges for observation, _ in exchange.ended] == [handout(3).page]
 
 
+def test_a_move_that_is_put_off_while_it_stops_is_made_at_the_last(fake):
+    courier = Courier(fake, lambda: None)
+    courier.start()
+
+    def stopped_meanwhile(work: Exchange) -> Outcome:
+        threading.Thread(target=courier.stop, args=(PATIENCE_S,)).start()
+        time.sleep(0.05)
+        return Outcome(later=list(work.moves))
+
+    fake.answers = [lambda _: Outcome([handout(3)], 100.0), stopped_meanwhile]
+    courier.ask(1, {}, 0)
+    eventually(lambda: courier.ready)
+    courier.ask(0, {}, 0)
+    courier.move(move_of(settings_of(), ended(3), fingerprint("b/3"), "http://b/3"))
+    eventually(lambda: fake.left)
+    assert [exchange.is_last for _, exchange in fake.exchanges if exchange.moves] == [False, True]
+    assert fake.left == [[]]
+
+
 def test_stopping_during_an_outage_ends_in_time(fake):
     fake.answers = [fail] * 1000
     courier = Courier(fake, lambda: None)
