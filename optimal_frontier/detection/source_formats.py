@@ -12,6 +12,7 @@ from lxml import etree  # type: ignore[import-untyped]  # lxml ships no types
 
 from optimal_frontier.detection.modified import http_date, parse_lastmod
 from optimal_frontier.detection.source_entries import Collected, Entry
+from optimal_frontier.detection.source_references import NumberedReferences
 from optimal_frontier.detection.source_streams import SourceStream
 
 #: Bytes of a longer URL are no entry.
@@ -43,7 +44,7 @@ def read_xml(stream: SourceStream, url: str, found: Collected) -> tuple[Kind, bo
     """Read a sitemap, an index or a feed into ``found``: its kind, and whether it is sound; None if it is none of them."""
     # Nothing is fetched and no entity is expanded; the parser's own limits on depth and sizes stand.
     parsing = etree.iterparse(
-        stream,
+        NumberedReferences(stream),
         events=("end",),
         tag=_ENTRIES,
         recover=True,
