@@ -111,7 +111,10 @@ def _xml_entry(element: Any, base: str) -> Entry | None:
 
 
 def _entry(link: str, base: str, values: dict[str, str]) -> Entry | None:
-    url = _absolute(link.strip(), base)
+    link = link.strip()
+    if " " in link and link.startswith(("http://", "https://")):  # as browsers do; what else has spaces is no link
+        link = link.replace(" ", "%20")
+    url = _absolute(link, base)
     if url is None:
         return None
     lastmod, modified = "", None
