@@ -72,3 +72,30 @@ def test_every_try_is_told_once_they_are_far_apart(is_cluster: bool, now: list[f
         log.note_answer()
     assert [record.levelname for record in caplog.records] == ["WARNING"] * (3 if is_cluster else 5) + ["INFO"]
     assert dispatcher.looks == is_cluster
+
+
+def test_an_outage_that_comes_again_and_again_is_told_once_a_minute(now: list[float], caplog: pytest.LogCaptureFixture) -> None:
+    """A right that one kind of call lacks would be two lines with each, while others are answered. Another reason is told at once."""
+    dispatcher: Any = FakeDispatcher(is_cluster=False)
+    log = OutageLog(dispatcher)
+
+    def fail_and_answer(error: StateUnavailableError = AWAY) -> None:
+        log.note_failure(error, 0.1, is_long=False)
+        now[0] += 0.5
+        log.note_answer()
+        now[0] += 0.5
+
+    with caplog.at_level(logging.INFO):
+        for _ in range(60):
+            fail_and_answer()
+        assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"] * 60
+        caplog.clear()
+        for _ in range(600):
+            fail_and_answer()
+        assert 10 <= len(caplog.records) / 2 <= 11
+        caplog.clear()
+        fail_and_answer(StateUnavailableError("out of memory"))
+        now[0] += 61.0
+        for _ in range(30):  # a quiet minute later it is another outage, and told of from the start
+            fail_and_answer()
+        assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"] * 31
