@@ -134,6 +134,16 @@ class Connection:
             self._client = client
             self._scripts.clear()
 
+    def eviction_policy(self) -> str:
+        """Return by what policy the server removes any key once its memory is full; empty: it keeps ours, or does not say."""
+        try:
+            with translated(self.spec):
+                told = (answering(self.client) if self.spec.cluster else self.client).info("memory")
+        except StateError:  # as in `_check_version`; an outage shows itself soon
+            return ""
+        policy = str(told.get("maxmemory_policy", ""))
+        return policy if policy.startswith("allkeys") and told.get("maxmemory") else ""
+
     def close(self) -> None:
         """Close the client and release the embedded server; a second call does nothing."""
         with self._mutex:

@@ -196,6 +196,20 @@ def test_a_server_without_info_is_taken(spec: ConnectionSpec) -> None:
         module._check_version(refused(redis_errors.ResponseError("DB index is out of range")), spec)
 
 
+@pytest.mark.parametrize(
+    ("policy", "maxmemory", "expected"),
+    [("allkeys-lru", "1gb", "allkeys-lru"), ("allkeys-lru", "0", ""), ("volatile-lru", "1gb", ""), ("noeviction", "1gb", "")],
+)
+def test_a_server_says_whether_it_removes_keys_of_ours(own_server: SimpleNamespace, policy: str, maxmemory: str, expected: str) -> None:
+    """Those without an expiry, that is; to a user without a right to ask it says nothing."""
+    own_server.admin.config_set("maxmemory-policy", policy)
+    own_server.admin.config_set("maxmemory", maxmemory)
+    with connect(parse_redis_url(f"redis://127.0.0.1:{own_server.port}", Path())) as made:
+        assert made.eviction_policy() == expected
+    with connect(parse_redis_url(f"redis://crawler:{PASSWORD}@127.0.0.1:{own_server.port}", Path())) as made:
+        assert made.eviction_policy() == ""
+
+
 # ---- the embedded server
 
 

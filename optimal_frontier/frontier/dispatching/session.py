@@ -78,6 +78,9 @@ class Session:
             self.namespace = Namespace(self.connection, settings.namespace)
             self.namespace.open(spider=spider, partitions=settings.partitions, former=settings.former_namespace, mends=True)
             claim_identity(self.namespace, identity)
+            if policy := self.connection.eviction_policy():
+                said = "Redis at %s removes pages without a word once its memory is full (maxmemory-policy %s): set it to noeviction"
+                logger.warning(said, self.connection.spec.display, policy)
             self.dispatcher = Dispatcher(self.namespace, settings, ServerWatch(self.namespace))
             if settings.lease_seconds > self.dispatcher.lease_s:
                 longest = self.dispatcher.lease_s

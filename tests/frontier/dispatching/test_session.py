@@ -13,6 +13,7 @@ from clocked_namespace import page_of, settings_of
 from optimal_frontier.errors import ConfigurationError, SchemaMismatchError
 from optimal_frontier.frontier.dispatching import session
 from optimal_frontier.frontier.dispatching.session import Session
+from optimal_frontier.state.connection import Connection
 
 
 def test_a_session_of_another_spider_is_refused_before_anything_runs(redis_socket, redis_client, namespace):
@@ -37,6 +38,14 @@ def test_another_number_of_partitions_is_refused(redis_socket, namespace):
     assert Session(settings_of(**settings, PARTITIONS=3), Path(), "first", lambda: None).close()
     with pytest.raises(ConfigurationError, match="PARTITIONS"):
         Session(settings_of(**settings), Path(), "first", lambda: None)
+
+
+def test_a_server_that_removes_keys_is_told_of(redis_socket, namespace, caplog, monkeypatch):
+    monkeypatch.setattr(Connection, "eviction_policy", lambda self: "allkeys-lru")
+    assert Session(settings_of(REDIS_URL=f"unix://{redis_socket}", NAMESPACE=namespace, CRAWL_RATE=10), Path(), "a", lambda: None).close()
+    (told,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert f"Redis at unix://{redis_socket}" in told
+    assert told.endswith("(maxmemory-policy allkeys-lru): set it to noeviction")
 
 
 @pytest.mark.parametrize("is_new", [False, True])
@@ -95,6 +104,7 @@ def test_a_process_that_ends_without_closing_takes_the_end_of_its_server_for_no_
 import atexit, logging, pathlib, sys, time
 from clocked_namespace import settings_of
 from optimal_frontier.frontier.dispatching.session import Session
+from optimal_frontier.state.connection import Connection
 atexit.register(time.sleep, 0.5)  # the last to run: time for the courier to do what it must not
 logging.basicConfig(level=logging.INFO)
 Session(settings_of(REDIS_URL="embedded"), pathlib.Path(sys.argv[1]), "first", lambda: None)
