@@ -306,7 +306,7 @@ def test_first_visits_go_by_priority_then_importance_then_arrival(crawl: Crawler
                     yield Request(SITE + "/static/a", priority=7, meta={"importance": 3})
                     yield Request(SITE + "/static/c", priority=1)
     """
-    with crawl(spider, of_CRAWL_RATE=8, of_MIN_INTERVAL=600) as running:
+    with crawl(spider, of_CRAWL_RATE=4, of_MIN_INTERVAL=600) as running:
         running.until(lambda: len(site.fetches) == 8)
     assert [path[-1] for path in site.paths()[1:]] == list("abcdefg")
 
