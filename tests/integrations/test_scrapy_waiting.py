@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +31,40 @@ def _cpu_s(pid: int) -> float:
     return sum(int((thread / "schedstat").read_text().split()[0]) for thread in Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
-def _cpu_at(crawls: list[Crawl], moment: float) -> list[float]:
-    """Wait for a moment; return what each crawl has used by then."""
+#: What a slow machine is told by: a process that asks a server ten times a second for nothing takes 0.5 to 0.7% of a core here, a spider
+#: 0.65 to 0.75 of that, one of four partitions 0.75 to 0.97.
+_PEER = """
+import sys, time, redis
+client = redis.Redis(unix_socket_path=sys.argv[1])
+while True:
+    client.get("no-such-key")
+    time.sleep(0.1)
+"""
+
+
+@contextmanager
+def _peer(redis_socket: str) -> Iterator[int]:
+    process = subprocess.Popen([sys.executable, "-c", _PEER, redis_socket])
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _cpu_at(crawls: list[Crawl], peer: int, moment: float) -> list[float]:
+    """Wait for a moment; return what each crawl and the peer have used by then."""
     for crawl in crawls:
         crawl.until(lambda: time.monotonic() > moment, 60.0)
-    return [_cpu_s(crawl.process.pid) for crawl in crawls]
+    return [*(_cpu_s(crawl.process.pid) for crawl in crawls), _cpu_s(peer)]
 
 
 def test_waiting_spiders_are_idle(tmp_path: Path, site: MisbehavingSite, redis_socket: str, namespace: str) -> None:
     """With the next deadline 60 s away a spider takes at most 0.5% of a core, though it looks for what others do each second.
 
-    So does one of four partitions that listens for keys. Between plans, which take 10 to 40 ms each: of a quarter of a minute those
-    six seconds in a row count in which it used least. What else the machine does only adds.
+    Or, on a slow machine, as much as twelve bare round trips a second. So does one of four partitions that listens for keys. Between plans,
+    which take 10 to 40 ms each: of a quarter of a minute those six seconds in a row count in which it used least. What else the machine
+    does only adds.
     """
     spider = """
         class Tester(Base):
@@ -57,10 +82,12 @@ def test_waiting_spiders_are_idle(tmp_path: Path, site: MisbehavingSite, redis_s
             path = f"/static/{number}"
             settled = crawl.until(lambda path=path: site.of(path))[0].at + SETTLED_S
             crawl.until(lambda state=state, path=path: state.at(site.url(path)).get("visits") and state.plan)
-        used = np.array([_cpu_at(crawls, settled + number * STEP_S) for number in range(READINGS)])
+        peer = stack.enter_context(_peer(redis_socket))
+        used = np.array([_cpu_at(crawls, peer, settled + number * STEP_S) for number in range(READINGS)])
         assert sorted(fetch.path for fetch in site.fetches) == ["/static/0", "/static/1"]
     shares = (used[SPAN:] - used[:-SPAN]).min(axis=0) / (SPAN * STEP_S)
-    assert shares.max() <= 0.005, shares
+    *spiders, peer_share = shares.tolist()
+    assert max(spiders) <= max(0.005, 1.2 * peer_share), shares
 
 
 def test_page_is_fetched_on_time_after_a_wait(crawl: Crawler, site: MisbehavingSite, state: State) -> None:
