@@ -195,9 +195,8 @@ class ClusterServers:
 
     def wait_until_well(self) -> None:
         """Wait until all nodes agree, and all replicas have what their masters have."""
-        for client in self.clients:
-            wait_for(lambda client=client: self._is_well(client))  # type: ignore[misc]
-        wait_for(lambda: len(self.masters) == 3)
+        # In one look: a node that was started again takes itself for a master first, and has nothing until it is a replica that was told.
+        wait_for(lambda: len(self.masters) == 3 and all(map(self._is_well, self.clients)))
 
     def _is_well(self, client: redis.Redis) -> bool:
         nodes = client.execute_command("CLUSTER NODES").values()
