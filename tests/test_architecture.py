@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "optimization": BASE,
     "scheduling": BASE | {"estimation", "optimization"},
     "simulation": BASE | {"detection", "estimation", "optimization", "scheduling"},
-    "state": BASE | {"scheduling"},
+    "state": BASE | {"estimation", "scheduling"},
     "papers": BASE | {"estimation", "optimization", "scheduling", "simulation"},
     "frontier": BASE | {"detection", "estimation", "optimization", "scheduling", "simulation", "state"},
 }

@@ -19,6 +19,7 @@ from optimal_frontier.cli.project import find_workplace, opened_namespace
 from optimal_frontier.cli.shared_noise_facts import of_page, page_words, shared_noise
 from optimal_frontier.cli.template_facts import template_changes, template_line
 from optimal_frontier.errors import StateError
+from optimal_frontier.estimation.sibling_priors import MOST_SHAPE
 from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.judging.outcomes import CALLBACK, ITEM
 from optimal_frontier.state.messages import page_of
@@ -174,7 +175,8 @@ def _sibling_line(facts: Mapping[str, Any] | None) -> str:
         return f"{facts['pattern']}: nothing learned yet"
     by = f"{number(facts['pages'])} taught" if facts["pages"] else "none yet; its host and the crawl teach"
     gamma = f"{number(facts['shape'])}, {number(facts['time'])} s"
-    return f"{facts['pattern']}: {by} {per_second(facts['change_rate'])} (prior Gamma, shape and time {gamma})"
+    what = "its pages are alike: Gamma" if facts["shape"] > MOST_SHAPE else "prior Gamma"
+    return f"{facts['pattern']}: {by} {per_second(facts['change_rate'])} ({what}, shape and time {gamma})"
 
 
 def _hub_line(facts: Mapping[str, Any]) -> str:

@@ -252,7 +252,7 @@ def noise_facts(kept: PageNoise | None) -> dict[str, Any] | None:
 
 def _estimate(row: Row, published: Published) -> dict[str, Any]:
     has_bits = row.shape > 0 and row.time > 0
-    known = (row.shape, row.time) if has_bits else published.prior_of(row.pattern)
+    known = published.believed(row.pattern, row.shape, row.time) if has_bits else published.prior_of(row.pattern)
     if known is None or not all(math.isfinite(value) for value in known):
         return {"posterior": None, "change_rate": None, "change_rate_mean": None, "change_rate_interval": None}
     posterior = RatePosterior(*known)

@@ -102,7 +102,13 @@ KEYS: Final = (
     ),
     Key("plan", "hash", "the last plan, as text", "fixed", "publish_plan"),
     Key("plans", "stream", "the same of the last plans", "100", "publish_plan"),
-    Key("priors", "string", "of each pattern that taught: pattern (u4), shape, time (s; f4), siblings (u4)", "patterns", "publish_plan"),
+    Key(
+        "priors",
+        "string",
+        "of each pattern that taught: pattern (u4), shape (above 2: its pages are alike), time (s; f4), siblings (u4)",
+        "patterns",
+        "publish_plan",
+    ),
     Key(
         "youth",
         "string",

@@ -11,10 +11,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from optimal_frontier.estimation.like_pages import LikePatterns, priors_within, with_siblings
+from optimal_frontier.estimation.sibling_priors import MOST_SHAPE
 from optimal_frontier.scheduling.exploration import Exploring
 from optimal_frontier.scheduling.young_pages import Youth
 
-#: Priors by pattern: hash of the pattern, shape and time (s) of the Gamma prior, pages that taught it.
+#: Priors by pattern: hash of the pattern, shape and time (s) of the Gamma prior, pages that taught it. A shape above `MOST_SHAPE`: pages of
+#: the pattern are alike, and this is the distribution of their change rates, see `estimation.like_pages`.
 PRIORS: Final = np.dtype([("pattern", "<u4"), ("shape", "<f4"), ("time", "<f4"), ("siblings", "<u4")])
 #: What a host at its limit adds to the log price.
 PRICES: Final = np.dtype([("host", "<u4"), ("extra", "<f4")])
@@ -171,9 +174,27 @@ class Published:
     def prior_of(self, pattern: int) -> tuple[float, float] | None:
         """Return shape and time (s) of what is believed of a page without a bit; None before the first plan."""
         taught = self.priors.get(pattern)
+        if taught is not None and taught[0] > MOST_SHAPE:
+            shape, time = priors_within(*taught, self.prior_time)
+            return float(shape), float(time)
         if taught is not None:
             return taught
         return (1.0, self.prior_time) if self.prior_time > 0 else None
+
+    def believed(self, pattern: int, shape: float, time: float) -> tuple[float, float]:
+        """Return the posterior of a page of a pattern, with what its siblings have shown where they are alike."""
+        like = self.priors.get(pattern)
+        if like is None or like[0] <= MOST_SHAPE:
+            return shape, time
+        shapes, times = with_siblings(shape, time, *like)
+        return float(shapes), float(times)
+
+    @cached_property
+    def alike(self) -> LikePatterns:
+        """The patterns whose pages are alike."""
+        like = sorted((pattern, shape, time) for pattern, (shape, time) in self.priors.items() if shape > MOST_SHAPE)
+        pattern, shape, time = (np.array(values) for values in zip(*like, strict=True)) if like else np.zeros((3, 0))
+        return LikePatterns.of(pattern.astype(np.uint32), shape, time)
 
     def youth_of(self, host: int, pattern: int) -> Youth | None:
         """Return how often pages of a pattern of a host change while they are young; None where that is not more often than later."""

@@ -160,6 +160,19 @@ def test_a_page_says_where_its_prior_comes_from(ask, run, crawl):
     assert "none yet; its host and the crawl teach" in run("page", UNSEEN).stdout
 
 
+def test_a_page_whose_siblings_are_alike_says_so(ask, run, crawl):
+    """Before its first bit a prior says as little as any; after it siblings count as far as they are alike."""
+    seen = HOT
+    own = ask("page", seen)["posterior"]
+    crawl.replan(priors={crawl.row(url).pattern: (20.0, 20.0 * own["time"] / own["shape"], 3) for url in (HOT, UNSEEN)})
+    believed = ask("page", seen)["posterior"]
+    assert believed["shape"] == pytest.approx(own["shape"] + 18.0)
+    assert believed["shape"] / believed["time"] == pytest.approx(own["shape"] / own["time"])
+    assert ask("page", UNSEEN)["posterior"]["shape"] == 2.0
+    assert "3 taught" in run("page", seen).stdout
+    assert "(its pages are alike: Gamma, shape and time 20, " in run("page", seen).stdout
+
+
 def test_before_a_plan_siblings_have_taught_nothing(ask, run, crawl):
     crawl.add("http://d.example/x/1")
     facts = ask("page", "http://d.example/x/1")["siblings"]
@@ -325,7 +338,7 @@ def test_what_many_pages_get_is_what_one_gets():
     plan = {"time": "1.0", "number": "1", "log_price": "1.0", "prior_time": "30.0", "stretch": "1.25"}
     for more in ({}, {"exploration": "explore-then-commit", "exploration_rounds": "3.5"}, {"number": "0"}):
         published = Published.parse(plan | more, None, None)
-        published = Published(**{**published.__dict__, "priors": {1: (1.2, 9.0)}, "host_prices": {2: 0.4}})
+        published = Published(**{**published.__dict__, "priors": {1: (1.2, 9.0), 2: (12.0, 90.0)}, "host_prices": {2: 0.4}})
         for policy in ("periodic", "poisson"):
             terms = Terms(1.1, published, settings_of(POLICY=policy))
             rates = change_rates(heads, published)

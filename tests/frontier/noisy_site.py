@@ -21,13 +21,15 @@ NOISE = {"none": 1, "advert": 3, "counter": 2**31}
 
 
 class Noisy(Play):
-    """``kind`` of `NOISE`; pages lie in ``directories``, each of which is a pattern."""
+    """``kind`` of `NOISE`; pages lie in ``directories``, each of which is a pattern; ``spread`` is that of log change rates."""
 
-    def __init__(self, store, settings, kind: str = "counter", directories: int = 1, pages: int = PAGES, seed: int = 3) -> None:
+    def __init__(
+        self, store, settings, kind: str = "counter", directories: int = 1, pages: int = PAGES, seed: int = 3, spread: float = _SPREAD
+    ) -> None:
         super().__init__(store, settings)
         self.texts = NOISE[kind]
         self.rng = np.random.default_rng(seed)
-        changes = self.rng.poisson(_CHANGES * np.exp(self.rng.normal(0.0, _SPREAD, pages)))
+        changes = self.rng.poisson(_CHANGES * np.exp(self.rng.normal(0.0, spread, pages)))
         self.changes = [np.sort(self.rng.uniform(0.0, UNTIL_S, n)) for n in changes]
         for i in range(pages):
             self.add_page(f"site/d{chr(97 + i % directories // 26)}{chr(97 + i % directories % 26)}/{i}.html")

@@ -111,3 +111,20 @@ def test_newcomers_start_from_what_their_siblings_taught(space: TimedNamespace) 
     play.until(500.0)
     seconds = {number: play.gaps(number)[0] if len(play.visits[number]) > 1 else np.inf for number in fast + slow}
     assert max(seconds[number] for number in fast) < min(seconds[number] for number in slow)
+
+
+def test_pages_that_are_alike_are_visited_in_turn_and_another_one_is_not(space: TimedNamespace) -> None:
+    """Few bits make some of them seem three times as quick as others; one among them is five times as quick."""
+    play = Play(space, parse(CRAWL_RATE=4.0, RESOLVE_INTERVAL=20, MAX_INTERVAL=1e6), DrawnSite(np.append(np.full(60, 0.01), 0.05)))
+    for number in range(60):
+        play.add_page(f"h/section/{number}")
+    play.until(400.0)
+    quick = play.add_page("h/section/1000")
+    play.until(1000.0)
+    rates = play.rates()
+    own = np.sort(learned(play)[:60])
+    assert own[53] > 2.0 * own[6]
+    assert np.nanquantile(rates[:60], 0.9) < 1.35 * np.nanquantile(rates[:60], 0.1)
+    assert rates[quick] > 1.5 * np.nanmedian(rates[:60])
+    gaps = [np.mean(play.gaps(number, since=800.0)) for number in (*range(60), quick)]
+    assert gaps[-1] < np.mean(gaps[:60]) / 1.3

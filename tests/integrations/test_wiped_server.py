@@ -34,16 +34,19 @@ UNFILTERED = (
 )
 
 
+@pytest.mark.parametrize("how", [("DEL",), ("PEXPIRE", 900)], ids=["deleted", "run out"])
 @pytest.mark.parametrize("spider", [LINKED, UNFILTERED], ids=["filtered", "dont_filter"])
 def test_a_crawl_goes_on_from_its_start_when_the_server_has_lost_everything(
-    crawl: Crawler, site: MisbehavingSite, state: State, spider: str
+    crawl: Crawler, site: MisbehavingSite, state: State, spider: str, how: tuple[str | int, ...]
 ) -> None:
     """All pages are found again, one line says so, and a second crawler may join."""
     with crawl(spider, of_MIN_INTERVAL=5) as running:
         running.until(lambda: state.counts.get("fetched") == 13)
         keys = state.namespace.command("KEYS", state.key("")[: -len("{0}:")] + "*")
         assert keys
-        state.namespace.command("DEL", *keys)
+        name, *more = how
+        state.namespace.commands([[name, key, *more] for key in keys])
+        running.until(lambda: "is not where it was" in running.log)
         running.until(lambda: state.counts.get("fetched") == 13)
         with crawl(LINKED, of_MIN_INTERVAL=5) as other:
             other.until(lambda: "Frontier open" in other.log)

@@ -253,7 +253,7 @@ def pinned_lateness(before: Row, b: float) -> float:
 def change_rate_of(row: Row, published: Published) -> float | None:
     """Return the believed change rate (1/s): the posterior median, or that of the prior of its pattern; None before the first plan."""
     if row.shape > 0.0:
-        return _median(row.shape, row.time)
+        return _median(*published.believed(row.pattern, row.shape, row.time))
     prior = published.prior_of(row.pattern)
     return None if prior is None else median_one(*prior)
 
@@ -266,7 +266,8 @@ def change_rates_of(rows: Rows, published: Published) -> Floats:
     rate: Floats = rows["median"].copy() if "median" in names else np.full(len(shape), np.nan)
     unknown = np.flatnonzero(known & np.isnan(rate))
     if len(unknown):
-        rate[unknown] = posterior_median(shape[unknown].astype(np.float64), time[unknown].astype(np.float64))
+        own = shape[unknown].astype(np.float64), time[unknown].astype(np.float64)
+        rate[unknown] = posterior_median(*published.alike.believed(rows["pattern"][unknown], *own))
     if not known.all():
         patterns, at = np.unique(rows["pattern"][~known], return_inverse=True)
         priors = [published.prior_of(pattern) for pattern in patterns.tolist()]

@@ -231,6 +231,8 @@ class CrawlPages:
         before = self.priors
         self.priors = self._fits.after(Teachers(self._patterns, self._taught), self.active, self.read_rows, round_s)
         self.priors_moved = self.priors is not before
+        if self.priors_moved:
+            self._forget_medians(self.priors.alike.moved_since(before.alike))
         progress = Progress.of_plan(previous).under(settings.exploration, settings.close_after)
         progress = progress.after(self.counts.get("observations", 0), self.planned_pages)
         moved = (progress.exploration, progress.number, progress.is_exploring)
@@ -391,11 +393,18 @@ class CrawlPages:
     def _medians(self, k: int, rows: Ints, of: Callable[[str], NDArray[Any]]) -> Floats:
         """Return the believed change rates of pages; those of posteriors are found once for each."""
         table = self.tables[k].pages
-        find_medians(table, rows)
+        find_medians(table, rows, self.priors.alike)
         median, none = table["median"][rows], np.flatnonzero(of("shape") <= 0)
         if len(none):
             median[none] = self.priors.medians(of("pattern")[none])
         return median
+
+    def _forget_medians(self, patterns: NDArray[Any]) -> None:
+        """Forget what is believed of the pages of some patterns, whose siblings say something else now; they count as just read."""
+        for k in self.partitions if len(patterns) else ():
+            pages = self.tables[k].pages
+            moved = np.isin(pages["pattern"], patterns) & (pages["shape"] > 0)
+            pages["median"][moved], pages["fresh"][moved] = np.nan, True
 
     def _discovery(self, k: int, rows: Ints) -> Floats | None:
         """Return what the new pages are worth that each of these pages yields a second; None where no page does."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.estimation import posterior_median
+from optimal_frontier.estimation.like_pages import LikePatterns
 from optimal_frontier.estimation.quantile import many_medians
 from optimal_frontier.state.messages import PAGE_BYTES
 from optimal_frontier.state.rows import LAYOUT
@@ -113,9 +114,10 @@ class Pages(Mapping[str, NDArray[Any]]):
             self.columns[name] = room[: count + more]
 
 
-def find_medians(pages: Pages, at: NDArray[np.int64]) -> None:
+def find_medians(pages: Pages, at: NDArray[np.int64], alike: LikePatterns) -> None:
     """Find the medians of the posteriors of some pages that are not known yet: each is found once, and stays in the table."""
     unknown = at[np.isnan(pages["median"][at]) & (pages["shape"][at] > 0) & (pages["time"][at] > 0)]
     if len(unknown):
         medians = many_medians if len(unknown) >= _MANY else posterior_median
-        pages["median"][unknown] = medians(*(pages[name][unknown].astype(np.float64) for name in ("shape", "time")))
+        own = (pages[name][unknown].astype(np.float64) for name in ("shape", "time"))
+        pages["median"][unknown] = medians(*alike.believed(pages["pattern"][unknown], *own))

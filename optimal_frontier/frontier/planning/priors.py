@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimal_frontier.estimation import posterior_median
-from optimal_frontier.estimation.sibling_priors import DEFAULT_SHAPE, TaughtPriors
+from optimal_frontier.estimation.like_pages import LikePages, LikePatterns, priors_within
+from optimal_frontier.estimation.sibling_priors import DEFAULT_SHAPE, MOST_SHAPE, TaughtPriors
 from optimal_frontier.state.published import PRIORS
 
 #: Patterns whose priors are published, those with most pages: crawlers read them with every plan.
@@ -33,7 +34,8 @@ class Priors:
     default_time : float
         Time of the default prior, seconds; its shape is 1.
     table : ndarray of `PRIORS`
-        Of the patterns, rising; empty while nothing was learned, so that the default of the day holds.
+        Of the patterns, rising; empty while nothing was learned, so that the default of the day holds. Shapes above `MOST_SHAPE` are of
+        patterns whose pages are alike.
     """
 
     default_time: float = 1.0
@@ -45,8 +47,13 @@ class Priors:
         if len(self.table):
             at = np.minimum(np.searchsorted(self.table["pattern"], pattern), len(self.table) - 1)
             known = self.table["pattern"][at] == pattern
-            shape[known], time[known] = self.table["shape"][at[known]], self.table["time"][at[known]]
+            shape[known], time[known] = priors_within(self.table["shape"][at[known]], self.table["time"][at[known]], self.default_time)
         return shape, time
+
+    @cached_property
+    def alike(self) -> LikePatterns:
+        """The patterns whose pages are alike."""
+        return LikePatterns.of(self.table["pattern"], self.table["shape"], self.table["time"])
 
     def medians(self, pattern: NDArray[Any]) -> Floats:
         """Return the medians of these priors, changes per second."""
@@ -63,7 +70,7 @@ class Priors:
         default = float(posterior_median(DEFAULT_SHAPE, self.default_time))
         if not len(self.table):
             return np.zeros(0), default
-        return posterior_median(self.table["shape"].astype(np.float64), self.table["time"].astype(np.float64)), default
+        return posterior_median(*priors_within(self.table["shape"], self.table["time"], self.default_time)), default
 
     def by_pattern(self) -> dict[int, tuple[float, float]]:
         """Return shape and time (s) by pattern, as `Published` has them."""
@@ -129,20 +136,25 @@ def fit_priors(teachers: Teachers, default_time: float) -> Priors:
     patterns = _distinct(np.sort(np.concatenate([np.zeros(0, np.uint32), *map(_distinct, teachers.patterns())])))
     first = 0 if len(patterns) and patterns[0] == 0 else 1
     counts = np.zeros(len(patterns) + first, np.int64)
-    taught = TaughtPriors(len(counts), default_time)
+    taught, alike = TaughtPriors(len(counts), default_time), LikePages(len(counts), default_time)
     for part in teachers.parts():
         begins = _begins(part.pattern)
         # Each pattern is searched for once a part: the pages of one stand together.
         numbers = (np.searchsorted(patterns, part.pattern[begins]) + first)[np.cumsum(begins) - 1]
         counts += np.bincount(numbers, minlength=len(counts))
-        taught.add(part.shape.astype(np.float64), part.time.astype(np.float64), part.host, numbers)
+        shape, time = part.shape.astype(np.float64), part.time.astype(np.float64)
+        taught.add(shape, time, part.host, numbers)
+        alike.add(shape, time, numbers)
     fitted, counts = taught.priors(), counts[first:]
     if not fitted.siblings.any():
         return Priors(default_time)
     chosen = np.sort(np.argpartition(-counts, MOST_PATTERNS)[:MOST_PATTERNS]) if len(patterns) > MOST_PATTERNS else np.arange(len(patterns))
     table = np.zeros(len(chosen), PRIORS)
     table["pattern"] = patterns[chosen]
-    table["shape"], table["time"] = fitted.shape[chosen + first], fitted.time[chosen + first]
+    like, rate = (values[chosen + first] for values in alike.fitted())
+    is_alike = (like > MOST_SHAPE) & (table["pattern"] != 0)
+    table["shape"] = np.where(is_alike, like, fitted.shape[chosen + first])
+    table["time"] = np.where(is_alike, like / np.where(is_alike, rate, 1.0), fitted.time[chosen + first])
     table["siblings"] = np.rint(fitted.siblings[chosen + first])
     return Priors(default_time, table)
 

@@ -215,7 +215,7 @@ def shifted_pages(pages: Pages, terms: Terms, now: float, ahead: float, spread: 
         soonest = np.minimum(np.maximum(soonest, pages["e"][moves]), pages["l"][moves])
     moves = moves[soonest < now - pages["b"][moves] / 1e6 + ahead]
     moves = moves[goes_by_price(pages.some(moves, GOES_BY))]
-    find_medians(pages, moves)
+    find_medians(pages, moves, terms.published.alike)
     some = pages.take(moves)
     if not len(some):
         return Moved(moves, np.zeros(0, WRITTEN))

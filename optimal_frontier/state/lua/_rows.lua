@@ -17,7 +17,7 @@ local function clock(d, expected, within)
 end
 local function has(flags, bit) return flags % (2 * bit) >= bit end
 local function read_state() return {up(STATE, (call('GET', P .. 'd') or pk(STATE, ${FRESH_STATE})) .. NONE)} end
-local function write_state(d) call('SET', P .. 'd', pk(STATE, unpack(d))) end
+local function write_state(d) call('SET', P .. 'd', pk(STATE, unpack(d)), 'KEEPTTL') end -- so that it is lost with the rest, and noticed
 -- When a page is due (scheduling/numbers.py), and where that is on the queue: whole and even, as odd scores are leases.
 local function deadline(L, b, a, s, e, l)
   local wait = a + s * L

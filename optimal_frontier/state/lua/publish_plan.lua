@@ -8,7 +8,7 @@ d[${D_STEP}], d[${D_PLAN}] = tonumber(ARGV[2]), d[${D_PLAN}] + 1
 -- A price of nothing, or of everything, is one beyond all others: infinite it would be no number with a slope of 0.
 if ARGV[3] ~= '' then d[${D_LOG_PRICE}] = max(-1000, min(1000, tonumber(ARGV[3]))) end
 write_state(d)
-for i, name in ipairs({'priors', 'prices', 'youth'}) do call('SET', P .. name, ARGV[i + 3]) end
+for i, name in ipairs({'priors', 'prices', 'youth'}) do call('SET', P .. name, ARGV[i + 3], 'KEEPTTL') end
 local number = format('%d', d[${D_PLAN}])
 call('HSET', P .. 'plan', 'number', number, unpack(ARGV, 7))
 call('XADD', P .. 'plans', 'MAXLEN', 100, '*', 'number', number, unpack(ARGV, 7))

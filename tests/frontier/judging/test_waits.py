@@ -46,8 +46,8 @@ def test_a_page_gets_the_interval_that_the_best_plan_would_give(policy):
 
 def test_a_page_without_a_bit_goes_by_what_its_siblings_taught():
     fresh = row(shape=0.0, time=0.0, pattern=9)
-    taught = numbers_of(fresh, PAGE, terms(published=planned(-3.0, priors={9: (3.0, 140.0)})))
-    assert taught == numbers_of(row(), PAGE, terms())
+    taught = numbers_of(fresh, PAGE, terms(published=planned(-3.0, priors={9: (2.0, 140.0)})))
+    assert taught == numbers_of(row(shape=2.0, time=140.0), PAGE, terms())
     default = numbers_of(fresh, PAGE, terms(published=planned(-3.0, 70.0)))
     assert default == numbers_of(row(shape=1.0, time=70.0), PAGE, terms())
 
@@ -196,6 +196,7 @@ def test_a_page_without_a_longest_interval_is_learned_all_the_same():
 #: Settings and what a plan may have published, for the comparison of both implementations.
 CASES = [
     ({}, planned(-3.0, host_prices={2: 0.7}, priors={5: (2.0, 300.0)})),
+    ({}, planned(-3.0, priors={5: (20.0, 9000.0), 6: (2.5, 900.0)})),
     ({}, planned(-math.inf)),
     ({}, planned(1.0, stretch=1.7)),
     ({"OBJECTIVE": "changes"}, planned(-1.0)),
