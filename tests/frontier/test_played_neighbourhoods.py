@@ -78,7 +78,7 @@ def test_a_planner_that_is_killed_loses_nothing_but_a_look(space) -> None:
     play = Sections(space)
     play.is_prompt = True
     # Long after the gate has opened, and no event is just being learned of: of that more is learned in smaller parts.
-    play.until(900.0)
+    play.until(960.0)
     old = play.planner
     planned = float(space.hash("plan")["time"])
     assert old.crawl.now() - planned > 10.0, "some looks after the last plan"
@@ -95,9 +95,9 @@ def test_a_planner_that_is_killed_loses_nothing_but_a_look(space) -> None:
     assert np.abs(ahead[1]).max() > 10.0
     assert np.abs(ahead[0] - ahead[1]).max() < 0.05 * np.abs(ahead[1]).max()
     assert old.plan(if_due=True) is None
-    looked = play.count(900.0)
-    play.until(1000.0)
-    assert play.count(900.0) - looked == pytest.approx(100 * BUDGET, abs=5)
+    looked = play.count(960.0)
+    play.until(1060.0)
+    assert play.count(960.0) - looked == pytest.approx(100 * BUDGET, abs=5)
     assert int(space.hash("plan")["clocks_open"]) == 1
 
 

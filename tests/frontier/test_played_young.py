@@ -30,7 +30,7 @@ def test_articles_that_change_at_first_are_looked_at_then(space, redis_socket, n
     (found,) = young.youth()
     assert found["looks"].sum() > before["looks"].sum() > 20
     assert 1 / 80 < found["rate"] < 1 / 20
-    assert 64.0 <= found["until"] <= 256.0
+    assert 64.0 <= found["until"] <= 512.0
     assert int(space.hash("plan")["young_patterns"]) == 1
     assert not len(plain.youth())
     assert check_state(space, sleep=lambda _: None).violations == []

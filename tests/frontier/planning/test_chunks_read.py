@@ -9,6 +9,7 @@ from crawled import Crawl, page_of
 from optimal_frontier.estimation import posterior_median
 from optimal_frontier.frontier.planning.page_columns import Pages, find_medians
 from optimal_frontier.frontier.planning.page_table import PageTable
+from optimal_frontier.frontier.planning.priors import Priors
 from optimal_frontier.state.rows import HEAD_BYTES, Row
 
 
@@ -36,7 +37,7 @@ def test_medians_of_a_large_table_are_those_of_each_page() -> None:
     pages = Pages.none()
     pages.append(count, shape=rng.uniform(0.01, 50.0, count), time=10.0 ** rng.uniform(0, 7, count), median=np.nan)
     pages["time"][::1000] = 0.0
-    find_medians(pages, np.arange(count))
+    find_medians(pages, np.arange(count), Priors().alike)
     whole = pages["time"] > 0.0
     assert np.isnan(pages["median"][~whole]).all()
     exact = posterior_median(*(pages[name][whole].astype(float) for name in ("shape", "time")))

@@ -6,6 +6,7 @@ import numpy as np
 
 from optimal_frontier.frontier.judging.waits import Terms, priced_numbers
 from optimal_frontier.frontier.planning.page_columns import Pages, find_medians
+from optimal_frontier.frontier.planning.priors import Priors
 from optimal_frontier.frontier.planning.rewriting import moved_deadlines
 from optimal_frontier.settings import FrontierSettings
 from optimal_frontier.state.published import Published
@@ -36,7 +37,7 @@ def visited_pages(count: int) -> Pages:
         median=np.nan,
         placed=LOG_PRICE,
     )
-    find_medians(pages, np.arange(count))
+    find_medians(pages, np.arange(count), Priors().alike)
     rows = pages.take(np.arange(count))
     made = priced_numbers(rows, rows["id"], TERMS, -np.inf)
     for name, values in zip(("a", "s", "e", "l"), made, strict=True):
