@@ -184,7 +184,7 @@ class Published:
     def believed(self, pattern: int, shape: float, time: float) -> tuple[float, float]:
         """Return the posterior of a page of a pattern, with what its siblings have shown where they are alike."""
         like = self.priors.get(pattern)
-        if like is None or like[0] <= MOST_SHAPE:
+        if like is None or like[0] <= MOST_SHAPE or like[1] <= 0.0:
             return shape, time
         shapes, times = with_siblings(shape, time, *like)
         return float(shapes), float(times)
