@@ -144,8 +144,11 @@ def _join(move: Move, token: float, place: Place, known: Memory, *, at_last: boo
     elif merged.row != row or memory != known:
         ((answer,),) = yield revise_calls(place.partition, [(place.page, row.b, merged.row, memory)])
         is_done = answer == 1
-    if not is_done and not at_last:
-        return False
+    if not is_done:
+        if not at_last:
+            return False
+        # It stays what it is, but for its names: by these a later run knows what it was asked for as.
+        yield [Call(place.partition, "HSET", ["memory", place.page, known._replace(aliases=names).pack()])]
     if observation.handout.stated > stated:
         yield add_calls(place.partition, [NewPage(place.page, move.target.host, row, observation.handout.stated, record)])
     yield from _leave(move, token, (place.partition, place.page), "merged", names, given_up)

@@ -164,6 +164,7 @@ def test_a_move_onto_a_page_that_is_being_fetched_waits_for_that(pages: ClockedN
 
 
 def test_a_move_that_cannot_wait_is_made_without_the_history(pages: ClockedNamespace) -> None:
+    """But the page knows its other name: by that the next run knows that it is a start page, and what it was asked for as."""
     pages.visit("h/old")
     pages.add(page_of("h2/new"))
     under_way = lease_of(pages, "h2/new")
@@ -172,6 +173,7 @@ def test_a_move_that_cannot_wait_is_made_without_the_history(pages: ClockedNames
     moved = move_of(settings_of(), pages.seen(handout, **KNOWN), fingerprint("h2/new"), "http://h2/new")
     assert not carried(pages, moved)
     assert carried(pages, moved, at_last=True)
+    assert len(pages.remembered("h2/new").aliases) == 1
     assert pages.end(under_way) == 1
     assert pages.row("h/old").visits == 1
     assert_sound(pages)
