@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "frontier"))
 
 from frontier.played_crawl import parse  # tests are not installed
 from noisy_site import PAGES, UNTIL_S, Noisy  # type: ignore[import-not-found]  # mypy leaves untyped tests out
-from timed_namespace import START, open_namespace
+from timed_namespace import open_namespace
 
 
 def played(socket: str, budget: float, spread: float, seed: int, most: float) -> float:
@@ -47,8 +47,7 @@ def evenly(socket: str, budget: float, spread: float, seed: int) -> float:
     store = open_namespace(socket, f"alike-{uuid.uuid4().hex[:12]}")
     site = Noisy(store, parse(CRAWL_RATE=budget), "none", seed=seed, spread=spread)
     store.connection.close()
-    for turn in range(int(UNTIL_S * budget)):
-        site.visits[turn % PAGES].append(START + turn / budget)
+    site.visit_in_turn(budget)
     return float(site.stale(2 * PAGES / budget))
 
 

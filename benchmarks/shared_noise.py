@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "frontier"))
 
 from frontier.played_crawl import parse  # tests are not installed
 from noisy_site import NOISE, PAGES, UNTIL_S, Noisy  # type: ignore[import-not-found]  # mypy leaves untyped tests out
-from timed_namespace import START, open_namespace
+from timed_namespace import open_namespace
 
 
 def played(socket: str, budget: float, kind: str, directories: int, seed: int, *, shares: bool = True) -> tuple[float, int]:
@@ -49,8 +49,7 @@ def evenly(socket: str, budget: float, seed: int) -> float:
     store = open_namespace(socket, f"noise-{uuid.uuid4().hex[:12]}")
     site = Noisy(store, parse(CRAWL_RATE=budget), seed=seed)
     store.connection.close()
-    for turn in range(int(UNTIL_S * budget)):
-        site.visits[turn % PAGES].append(START + turn / budget)
+    site.visit_in_turn(budget)
     return float(site.stale(2 * PAGES / budget))
 
 

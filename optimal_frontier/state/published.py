@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -186,8 +186,7 @@ class Published:
         like = self.priors.get(pattern)
         if like is None or like[0] <= MOST_SHAPE or like[1] <= 0.0:
             return shape, time
-        shapes, times = with_siblings(shape, time, *like)
-        return float(shapes), float(times)
+        return _with_siblings(shape, time, *like)
 
     @cached_property
     def alike(self) -> LikePatterns:
@@ -204,6 +203,13 @@ class Published:
     def is_youth_known(self, host: int, pattern: int) -> bool:
         """Tell whether enough was seen of the pattern, or else of the host, to know whether there is such a youth."""
         return pattern_key(pattern) in self.youth or host_key(host) in self.youth
+
+
+@lru_cache(maxsize=64)
+def _with_siblings(shape: float, time: float, like_shape: float, like_time: float) -> tuple[float, float]:
+    """The same few are asked for several times while a visit is judged."""
+    shapes, times = with_siblings(shape, time, like_shape, like_time)
+    return float(shapes), float(times)
 
 
 def stored_table(stored: bytes | None, layout: np.dtype[Any]) -> NDArray[Any]:

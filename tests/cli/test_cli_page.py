@@ -162,15 +162,14 @@ def test_a_page_says_where_its_prior_comes_from(ask, run, crawl):
 
 def test_a_page_whose_siblings_are_alike_says_so(ask, run, crawl):
     """Before its first bit a prior says as little as any; after it siblings count as far as they are alike."""
-    seen = HOT
-    own = ask("page", seen)["posterior"]
+    own = ask("page", HOT)["posterior"]
     crawl.replan(priors={crawl.row(url).pattern: (20.0, 20.0 * own["time"] / own["shape"], 3) for url in (HOT, UNSEEN)})
-    believed = ask("page", seen)["posterior"]
+    believed = ask("page", HOT)["posterior"]
     assert believed["shape"] == pytest.approx(own["shape"] + 18.0)
     assert believed["shape"] / believed["time"] == pytest.approx(own["shape"] / own["time"])
     assert ask("page", UNSEEN)["posterior"]["shape"] == 2.0
-    assert "3 taught" in run("page", seen).stdout
-    assert "(its pages are alike: Gamma, shape and time 20, " in run("page", seen).stdout
+    assert "3 taught" in run("page", HOT).stdout
+    assert "(its pages are alike: Gamma, shape and time 20, " in run("page", HOT).stdout
 
 
 def test_before_a_plan_siblings_have_taught_nothing(ask, run, crawl):

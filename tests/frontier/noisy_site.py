@@ -43,6 +43,11 @@ class Noisy(Play):
         visit.sections = lambda: cut
         return visit
 
+    def visit_in_turn(self, budget: float) -> None:
+        """As if all pages had been fetched in turn, so many a second."""
+        for turn in range(int(UNTIL_S * budget)):
+            self.visits[turn % len(self.changes)].append(START + turn / budget)
+
     def stale(self, since: float, until: float = UNTIL_S) -> float:
         """Share of the time between two times in which copies were not current."""
         lost = sum(stale_s(self.visits[n], np.append(0.0, changes), since, until) for n, changes in enumerate(self.changes))
