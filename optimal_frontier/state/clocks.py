@@ -111,21 +111,24 @@ def hosts_of_groups(keys: Keys) -> Keys:
     return keys ^ (np.uint64(1) << _LEVEL_BITS)
 
 
-def read_visits(namespace: Namespace, partition: int, after: str, now: float) -> VisitsRead:
-    """Read what was counted after the entry with the id ``after``; what the stream no longer keeps, or is damaged, is passed over.
+def read_visits(namespace: Namespace, after: Mapping[int, str], now: float) -> dict[int, VisitsRead]:
+    """Read what was counted after the entries with these ids, by partition; what streams no longer keep, or is damaged, is passed over.
 
-    ``now`` is the server's time, seconds since the epoch. One round trip for 200 entries.
+    ``now`` is the server's time, seconds since the epoch. One round trip a node for 200 entries of each.
     """
-    key, found = namespace.key("visited", partition), list[bytes]()
-    read_state = ["GET", namespace.key("d", partition)]
-    while True:
-        entries, kept = namespace.commands([["XRANGE", key, f"({after}", "+", "COUNT", _READ_COUNT], read_state], partition=partition)
-        for name, fields in entries:
-            after = name.decode()
-            found.append(next(iter(fields.values())) if isinstance(fields, dict) else fields[1])
-        if len(entries) < _READ_COUNT:
-            log_price = (PartitionState.stored(kept) or PartitionState()).log_price
-            return VisitsRead(sound_visits(found, now), after, log_price if math.isfinite(log_price) else 0.0)
+    last, found = dict(after), {k: list[bytes]() for k in after}
+    prices: dict[int, float] = {}
+    while partitions := sorted(last.keys() - prices.keys()):
+        calls = [Call(k, "XRANGE", ["visited", f"({last[k]}", "+", "COUNT", _READ_COUNT]) for k in partitions]
+        replies = namespace.run([*calls, *(Call(k, "GET", ["d"]) for k in partitions)])
+        for k, entries, kept in zip(partitions, replies, replies[len(calls) :], strict=False):
+            for name, fields in entries:
+                last[k] = name.decode()
+                found[k].append(next(iter(fields.values())) if isinstance(fields, dict) else fields[1])
+            if len(entries) < _READ_COUNT:
+                log_price = (PartitionState.stored(kept) or PartitionState()).log_price
+                prices[k] = log_price if math.isfinite(log_price) else 0.0
+    return {k: VisitsRead(sound_visits(found[k], now), last[k], prices[k]) for k in after}
 
 
 def newest_visit(namespace: Namespace, partition: int) -> str:

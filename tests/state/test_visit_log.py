@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 from timed_namespace import TimedNamespace, new_page, page_of
 
 from optimal_frontier.state.clocks import BEGINNING, group_keys, read_clocks, read_clocks_of, read_visits, store_calls
+from optimal_frontier.state.layouts import PartitionState
 from optimal_frontier.state.partition import observe_calls
 from optimal_frontier.state.rows import SIGNALLED
 from optimal_frontier.state.visit_log import CHANGED, SAMPLED, VISIT, WELL, sound_visits
@@ -30,7 +33,7 @@ def test_visits_that_gave_a_bit_are_logged_with_what_was_known_before(space: Tim
     first = space.row(page_of("h/1"))
     space.advance(10.0)
     assert send(space, [1, -1, 0]) == [1, 1, 1]
-    visits, last, _ = read_visits(space, 0, BEGINNING, space.now())
+    visits, last, _ = read_visits(space, {0: BEGINNING}, space.now())[0]
     assert [page.tobytes()[:12] for page in visits["page"]] == [page_of("h/1"), page_of("h/3")]
     assert visits["flags"].tolist() == [CHANGED | SAMPLED | WELL, SAMPLED | WELL]
     assert (visits["until"] - visits["since"]).tolist() == [14e6, 14e6]
@@ -40,29 +43,48 @@ def test_visits_that_gave_a_bit_are_logged_with_what_was_known_before(space: Tim
     told = visits[0][["a", "s", "e", "l", "new_shape", "new_time", "row_flags"]].item()
     assert told == (after.a, after.s, after.e, after.l, after.shape, after.time, after.flags)
     assert visits["until"][0] == after.b
-    assert len(read_visits(space, 0, last, space.now()).visits) == 0
+    assert len(read_visits(space, {0: last}, space.now())[0].visits) == 0
     space.advance(20.0)
     send(space, [0, 0, 0])
-    again = read_visits(space, 0, last, space.now())
+    again = read_visits(space, {0: last}, space.now())[0]
     assert again.visits["shape"].tolist() == [3.0] * 3
-    assert len(read_visits(space, 0, BEGINNING, space.now()).visits) == 5
+    assert len(read_visits(space, {0: BEGINNING}, space.now())[0].visits) == 5
 
 
 def test_a_visit_that_was_not_counted_is_not_logged(space: TimedNamespace) -> None:
     space.visit(*NAMES, wait=0.0)
     space.advance(10.0)
     assert send(space, [1, 0, 1], tokens=2.0) == [0, 1, 1]
-    assert [page.tobytes()[:12] for page in read_visits(space, 0, BEGINNING, space.now()).visits["page"]] == [
+    assert [page.tobytes()[:12] for page in read_visits(space, {0: BEGINNING}, space.now())[0].visits["page"]] == [
         page_of("h/2"),
         page_of("h/3"),
     ]
+
+
+def test_partitions_are_read_together_each_to_its_end(two: TimedNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one two entries at a time are not all, of the other they are; each is read from where it was read before, and has its price."""
+    monkeypatch.setattr("optimal_frontier.state.clocks._READ_COUNT", 2)
+    packed = np.zeros(1, VISIT)
+    for name in ("a", "s", "e", "l", "shape", "time", "new_shape", "new_time"):
+        packed[name] = 1.0
+    packed["since"], packed["until"] = 1e6, 2e6
+    sent = {0: 7, 1: 2}
+    for k, entries in sent.items():
+        packed["host"] = k
+        two.commands([["XADD", two.key("visited", k), f"1-{i + 1}", "v", packed.tobytes()] for i in range(entries)], partition=k)
+        two.command("SET", two.key("d", k), struct.pack("<7d", *PartitionState(log_price=k + 0.5)[:7]), partition=k)
+    read = read_visits(two, {0: "1-1", 1: BEGINNING}, two.now())
+    assert {k: (one.visits["host"].tolist(), one.last, one.log_price) for k, one in read.items()} == {
+        0: ([0] * 6, "1-7", 0.5),
+        1: ([1] * 2, "1-2", 1.5),
+    }
 
 
 def test_a_visit_whose_time_somebody_chose_is_no_sample(space: TimedNamespace) -> None:
     space.visit(*NAMES, wait=0.0, flags=SIGNALLED)
     space.advance(10.0)
     send(space, [1, 1, 1])
-    assert read_visits(space, 0, BEGINNING, space.now()).visits["flags"].tolist() == [CHANGED | WELL] * 3
+    assert read_visits(space, {0: BEGINNING}, space.now())[0].visits["flags"].tolist() == [CHANGED | WELL] * 3
 
 
 @pytest.mark.parametrize("field", ["until", "since", "shape", "time", "s", "e", "l", "new_shape", "new_time"])

@@ -25,7 +25,7 @@ from optimal_frontier.frontier.planning.neighbourhood_clocks import Neighbourhoo
 from optimal_frontier.frontier.planning.rewriting import GOES_BY, Moved, shifted_pages
 from optimal_frontier.frontier.planning.youth import FirstLooks
 from optimal_frontier.scheduling.clocked import SPREAD_ROUNDS
-from optimal_frontier.state.clocks import VisitsRead
+from optimal_frontier.state.clocks import VisitsRead, read_visits
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.rows import HUB
 
@@ -100,25 +100,33 @@ class ClockKeeper:
             youth = FirstLooks(self.namespace.command("GET", self.namespace.key("youth", k), partition=k))
             self.clocks[k], self.youth[k] = stored, youth
         self.clocks[k].count(pages, self.crawl.tables[k].turnover)
-        return self._read(k, now)
+        return self._read([k], now)[k]
 
     def catch_up(self, now: float) -> None:
         """Take in the visits since the last time, and leave what follows from them to the next look."""
-        for k in self.clocks:
-            # Of a partition that cannot be reached the visits stay in its stream.
-            with contextlib.suppress(StateUnavailableError):
-                self._read(k, now)
+        self._read_all(now)
 
-    def _read(self, k: int, now: float) -> VisitsRead:
+    def _read_all(self, now: float) -> dict[int, VisitsRead]:
+        """Take in the visits to all partitions; return those of partitions that could be reached: of others they stay in the stream."""
+        found = {}
+        # Of nodes of a cluster each may be away.
+        for partitions in [[k] for k in self.clocks] if self.namespace.connection.spec.cluster else [list(self.clocks)]:
+            with contextlib.suppress(StateUnavailableError):
+                found.update(self._read(partitions, now))
+        return found
+
+    def _read(self, partitions: list[int], now: float) -> dict[int, VisitsRead]:
         priors = self.crawl.priors
-        read = self.clocks[k].learn(priors, priors.default_time, now)
-        # A plan reads only a part of a large table.
-        self.crawl.tables[k].note(read.visits, read.log_price)
-        self.youth[k].count(read.visits)
-        self._unlooked[k] = self._unlooked.get(k, 0) + len(read.visits)
-        if len(read.visits):
-            self._quiet = 0
-        return read
+        found = read_visits(self.namespace, {k: self.clocks[k].last for k in partitions}, now)
+        for k, read in found.items():
+            self.clocks[k].learn(read, priors, priors.default_time, now)
+            # A plan reads only a part of a large table.
+            self.crawl.tables[k].note(read.visits, read.log_price)
+            self.youth[k].count(read.visits)
+            self._unlooked[k] = self._unlooked.get(k, 0) + len(read.visits)
+            if len(read.visits):
+                self._quiet = 0
+        return found
 
     def running(self, k: int) -> float:
         """Return the share of the pages of a partition whose clocks are another than the calendar."""
@@ -145,16 +153,14 @@ class ClockKeeper:
         self._looks += 1
         self._quiet = min(self._quiet + 1, 2 * _QUIET)
         moved = {}
-        for k in self.clocks:
-            with contextlib.suppress(StateUnavailableError):
-                some = self._look(k, now)
-                if some is not None and len(some.at):
-                    moved[k] = some
+        for k, read in self._read_all(now).items():
+            some = self._look(k, read.log_price, now)
+            if some is not None and len(some.at):
+                moved[k] = some
         return moved
 
-    def _look(self, k: int, now: float) -> Moved | None:
+    def _look(self, k: int, log_price: float, now: float) -> Moved | None:
         pages, clocks = self.crawl.tables[k].pages, self.clocks[k]
-        log_price = self._read(k, now).log_price
         is_all = pages.count <= _FEW_PAGES or self._looks % _ALL_AT == 0
         # Where clocks count no more, all that is in the numbers is taken back, also what no look wrote at once.
         stirs = clocks.is_open or bool(pages["shift"].any() or pages["written"].any())

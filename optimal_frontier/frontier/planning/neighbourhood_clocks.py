@@ -33,7 +33,6 @@ from optimal_frontier.state.clocks import (
     newest_visit,
     order_of_entry,
     read_clocks,
-    read_visits,
     store_calls,
 )
 from optimal_frontier.state.namespace import Namespace
@@ -242,11 +241,13 @@ class NeighbourhoodClocks:
             self._fewest += 1
         self._pages, self._turnover = None, 0
 
-    def learn(self, priors: Priors, round_s: float, now: float) -> VisitsRead:
-        """Learn from what was counted since; return those visits.
+    def learn(self, read: VisitsRead, priors: Priors, round_s: float, now: float) -> None:
+        """Learn from what was counted since the entry ``last``.
 
         Parameters
         ----------
+        read : VisitsRead
+            That.
         priors : Priors
             For pages without a bit before.
         round_s : float
@@ -254,7 +255,6 @@ class NeighbourhoodClocks:
         now : float
             Server's time, seconds since the epoch.
         """
-        read = read_visits(self.namespace, self.partition, self.last, now)
         visits, self.last = read.visits, read.last
         clocks = self._clocks
         if clocks is None:
@@ -262,7 +262,7 @@ class NeighbourhoodClocks:
         if abs(math.log2(_bounded(round_s / BINS_A_ROUND) / clocks.bins.bin_s)) > _OFF:
             clocks.rescale(_bin_of(round_s), now)
         if not len(visits) or not len(self._counts):
-            return read
+            return
         keys = group_keys(visits["host"], visits["directory"], visits["pattern"])
         enough = self._is_kept(keys)
         kept = np.flatnonzero(enough[:, 0] & (visits["until"] > visits["since"]) & (visits["since"] > 0))
@@ -287,7 +287,6 @@ class NeighbourhoodClocks:
         for part in _parts(batch.until, _PART_BINS * clocks.bins.bin_s):
             clocks.fold(VisitBatch(*(values[part] for values in vars(batch).values())))
         self._stirred.append(keys[:, _NEAR][enough[:, _NEAR] & changed[:, None]])
-        return read
 
     @property
     def is_open(self) -> bool:
