@@ -11,8 +11,9 @@ but by chance: a sign test, however different the pages of the pattern are. Wher
 *How often and how long.* First looks are current status data: by its age a page has changed or not. They are counted by age, in bins of
 powers of two seconds. With a rate h until the age u, and the rate r of later life from then on, a page has changed by the age t with
 probability ``1 - exp(-L)``, ``L = h min(t, u) + r max(t - u, 0)``. For every u the rate h is found by expectation maximisation: of a change
-that was seen ``L / (1 - exp(-L))`` changes are expected, and shared out between the two spans. Of the u whose likelihood is within a factor
-of e^0.5 of the highest the middle one is taken: looks that are all of one age tell little of it.
+that was seen ``L / (1 - exp(-L))`` changes are expected, and shared out between the two spans. Looks that are all of one age tell little of
+u: of those whose likelihood is within a factor of e^0.5 of the highest the one above the middle is taken, as looks see that the first change
+of a page has come, and the last one comes later.
 
 References
 ----------
@@ -123,7 +124,7 @@ def fit_youth(looks: ArrayLike, changed: ArrayLike, later_rate: float) -> tuple[
     before = np.minimum(age, ends[:, None])
     likelihood, rate = _fitted(n, np.minimum(y, n), before, later * (age - before))
     good = np.flatnonzero(likelihood >= likelihood.max() - _NEAR)
-    best = int(good[len(good) // 2])
+    best = int(good[min(len(good) // 2 + 1, len(good) - 1)])
     return (float(rate[best]), float(ends[best])) if rate[best] > later else None
 
 
