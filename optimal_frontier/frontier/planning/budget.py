@@ -73,8 +73,13 @@ class Budget:
         if settings.crawl_rate is not None:
             total = settings.crawl_rate
         else:
-            measured = _measured(settings, fetches, previous, opened, now)
-            total = max(measured, asked, 1e-6)
+            fetched = max(0, fetches - int(previous.get("measured_fetches", 0)))
+            measured = total = _measured(settings, fetched, previous, opened, now)
+            if not measured:
+                # CRAWL_RATE was a number, or the crawl ended before its first plan: what that had goes on until something is measured, or
+                # as many fetches as there were in the longest time that is no gap.
+                total = max(float(previous.get("budget", 0)), fetched / (_DOWNTIME * settings.resolve_interval))
+            total = max(total, asked, 1e-6)
         return cls(total, revisit_budget(settings, total, counts, previous, now), measured, fetches, extra)
 
 
@@ -96,12 +101,13 @@ def revisit_budget(settings: FrontierSettings, total: float, counts: Mapping[str
     return max(total - kept - max(extra, 0.0), LEAST_REVISITS * total)
 
 
-def _measured(settings: FrontierSettings, fetches: int, previous: Mapping[str, str], opened: float, now: float) -> float:
+def _measured(settings: FrontierSettings, fetched: int, previous: Mapping[str, str], opened: float, now: float) -> float:
+    """Return the fetches per second since the last plan, smoothed; 0: none were measured, then or before."""
     since = float(previous.get("measured_at", 0)) or opened
     last = float(previous.get("measured_rate", 0))
     seconds = now - since
     # While there is anything to fetch dispatch never idles, so fetches per second are capacity; a gap is downtime and says nothing.
-    if seconds <= 0 or (last > 0 and seconds > _DOWNTIME * settings.resolve_interval):
+    if seconds <= 0 or seconds > _DOWNTIME * settings.resolve_interval:
         return last
-    measured = max(0.0, (fetches - int(previous.get("measured_fetches", 0))) / seconds)
+    measured = fetched / seconds
     return measured if last <= 0 else (1 - _NEWEST) * last + _NEWEST * measured

@@ -506,6 +506,27 @@ def test_an_auto_budget_is_what_was_measured(crawl):
     assert planner.plan().budget == pytest.approx(15.0, rel=1e-3)
 
 
+def test_an_auto_budget_after_a_stop_is_that_of_the_last_plan_if_nothing_was_measured(crawl):
+    """A crawl with a CRAWL_RATE measures nothing; a day of downtime is no time in which it fetched."""
+    crawl.crawled(100)
+    crawl.set_time(START + 10)
+    Planner(crawl.namespace, parse(CRAWL_RATE=15)).plan()
+    crawl.set_time(START + 86400)
+    assert Planner(crawl.namespace, parse()).plan().budget == pytest.approx(15.0)
+    crawl.advance(60)  # nobody has fetched yet
+    assert Planner(crawl.namespace, parse()).plan().budget == pytest.approx(15.0)
+    crawl.advance(20)
+    crawl.namespace.run([draw_call(0, 0.0, 40)])
+    assert Planner(crawl.namespace, parse()).plan().budget == pytest.approx(2.0)
+
+
+def test_a_crawl_that_stopped_before_its_first_plan_has_no_budget_of_next_to_nothing(crawl):
+    """Its fetches were made in three RESOLVE_INTERVALs at most, as a plan would have come."""
+    crawl.crawled(100)
+    crawl.set_time(START + 86400)
+    assert Planner(crawl.namespace, parse(RESOLVE_INTERVAL=10)).plan().budget == pytest.approx(100 / 30)
+
+
 def test_an_auto_budget_is_not_what_a_crawl_makes_whose_pages_are_all_pinned(crawl):
     """Few fetches are no sign that no more could be made there; else intervals would be stretched for ever, as after an outage."""
     crawl.crawled(100, min_interval=36000, max_interval=36000)
