@@ -32,6 +32,9 @@ _UNAVAILABLE = {
     "TRYAGAIN": "is moving keys between its nodes",
 }
 
+#: What servers say to a wrong password, whatever it is; words of a user name or password that are masked in it would be told by that.
+_WRONG_PASSWORD = "invalid username-password pair or user is disabled."
+
 _REDIRECTIONS = {
     redis_errors.MovedError: "MOVED",
     redis_errors.AskError: "ASK",
@@ -155,7 +158,7 @@ def _reason(exc: BaseException) -> str:
 
 
 def _scrubbed(text: str, spec: ConnectionSpec) -> str:
-    if spec.url:
+    if spec.url and text != _WRONG_PASSWORD:
         options = parse_url(spec.url)
         for secret in (options.get("password"), options.get("username")):
             # Short words would take harmless letters out of every message, and a user name may be part of the host's.
