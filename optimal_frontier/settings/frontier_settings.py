@@ -146,8 +146,9 @@ class FrontierSettings:
         known = {setting.full_name for setting in TABLE}
         for name in values:
             if isinstance(name, str) and name.startswith(PREFIX) and name not in known:
-                close = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
-                hint = f"; did you mean {close[0]}?" if close else f"; known are {', '.join(sorted(known))}"
+                # Without the prefix, which would make any two short names alike.
+                close = difflib.get_close_matches(name.removeprefix(PREFIX), [setting.name for setting in TABLE], n=1, cutoff=0.7)
+                hint = f"; did you mean {PREFIX}{close[0]}?" if close else f"; known are {', '.join(sorted(known))}"
                 raise ConfigurationError(f"unknown setting {name}{hint}")
         parsed: dict[str, Any] = {}
         for setting in TABLE:
