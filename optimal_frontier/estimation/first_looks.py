@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 
 def age_bins(age: Floats, bins: int) -> NDArray[np.int64]:
-    """Return the bins of ages (s): the first is up to 2 s, each further one twice as long; the last has all that is older too.
+    """Return the bins of ages (s): the first is below 2 s, each further one twice as long; the last has all that is older too.
 
     Examples
     --------

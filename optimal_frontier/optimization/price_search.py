@@ -53,10 +53,17 @@ def clearing_price(
         Highest price at which any page is worth more than its minimum.
     start : float
         First guess, in (0, top).
+    tolerance : float
+        Accepted miss of the budget, as `TOLERANCE`.
 
     Returns
     -------
     Clearing
+
+    Raises
+    ------
+    ConvergenceError
+        The price did not settle in 400 steps.
 
     Notes
     -----

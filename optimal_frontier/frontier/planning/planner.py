@@ -126,8 +126,8 @@ class Planner:
     def due_in(self) -> float | None:
         """Return seconds until the next plan is due; None while no page was fetched.
 
-        The first plans come quickly, one second after the first fetch and then at growing intervals, so that a new crawl does not
-        wait RESOLVE_INTERVAL for what it has learned; but none sooner than ten times as long after the last one as that has taken.
+        The first one is due at the first fetch, the next one a second later, and then they come at growing intervals, so that a new crawl
+        does not wait RESOLVE_INTERVAL for what it has learned; but none sooner than ten times as long after the last one as that has taken.
         """
         plan, fetched, self._asked_at = self._ask()
         # Of a plan whose time is damaged nobody knows when the next one is due, so nobody is waited for.
