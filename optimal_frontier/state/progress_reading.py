@@ -36,6 +36,8 @@ class ProgressReading:
         Of the last revisits, seconds.
     done : float or None
         Share of the fetches that CLOSE_AFTER asks for, of a sample of pages; None without CLOSE_AFTER.
+    lost : int
+        Pages that are to be fetched, by the counters, and stand in no queue; at least so many.
     """
 
     pages: int
@@ -45,6 +47,7 @@ class ProgressReading:
     freshness: float | None
     lateness: np.ndarray
     done: float | None
+    lost: int = 0
 
 
 def read_progress(namespace: Namespace, close_after: int | None = None) -> ProgressReading:
@@ -52,9 +55,12 @@ def read_progress(namespace: Namespace, close_after: int | None = None) -> Progr
     sums = dict.fromkeys(_COUNTERS, 0)
     lateness: list[float] = []
     freshness: tuple[float, float] | None = None  # of the newest plan: its time first
-    done = weight = 0.0
+    done, weight, lost = 0.0, 0.0, 0
     for k in range(namespace.partitions):
         rows: list[list[Any]] = [
+            # Before the counters: a page that is retired in between is not missed.
+            ["ZCOUNT", namespace.key("q", k), "-inf", "+inf"],
+            ["ZCOUNT", namespace.key("f", k), "-inf", "+inf"],
             ["HMGET", namespace.key("stats", k), *_COUNTERS],
             ["LRANGE", namespace.key("lateness", k), 0, _LATE_CALLS - 1],
             ["HMGET", namespace.key("plan", k), "time", "estimated_freshness", "pages"],
@@ -62,10 +68,13 @@ def read_progress(namespace: Namespace, close_after: int | None = None) -> Progr
         if close_after is not None:
             rows.append(["HLEN", namespace.key("pages", k)])
             rows.append(["HRANDFIELD", namespace.key("pages", k), max(16, _SAMPLE // namespace.partitions), "WITHVALUES"])
-        counted, late, plan, *sample = namespace.commands(rows, partition=k)
+        queued, hosts, counted, late, plan, *sample = namespace.commands(rows, partition=k)
         with contextlib.suppress(ValueError, TypeError):  # what cannot be read is left out
-            for name, value in zip(_COUNTERS, counted, strict=True):
-                sums[name] += int(value or 0)
+            counts = {name: int(value or 0) for name, value in zip(_COUNTERS, counted, strict=True)}
+            # Where no host has first visits, those that wait for theirs are under way, in the same queue.
+            lost += max(0, counts["pages"] - counts["retired"] - (counts["pending"] if hosts else 0) - queued)
+            for name, value in counts.items():
+                sums[name] += value
             lateness += [float(value) for text in late for value in text.split()]
             if plan[1] is not None and float(plan[2] or 0) > 0:
                 freshness = max(freshness or (0.0, 0.0), (float(plan[0]), float(plan[1])))
@@ -80,6 +89,7 @@ def read_progress(namespace: Namespace, close_after: int | None = None) -> Progr
         None if freshness is None else freshness[1],
         np.array(lateness),
         None if close_after is None else done / weight if weight else 0.0,
+        lost,
     )
 
 

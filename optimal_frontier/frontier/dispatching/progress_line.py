@@ -97,7 +97,7 @@ class ProgressLog:
 
     def _run(self) -> None:
         before: ProgressReading | None = None
-        at, wait = 0.0, 0.0
+        at, wait, is_told = 0.0, 0.0, False
         while not self._stopping.wait(wait):
             wait = self._interval_s
             try:
@@ -110,4 +110,12 @@ class ProgressLog:
                 continue
             if before is not None and now.fetches >= before.fetches:  # or the server has lost some
                 logger.info("%s", progress_line(before, now, read_at - at), extra=self._extra)
+            if before is not None and before.lost and now.lost and not is_told:  # once may be a moment between two steps
+                is_told = True
+                logger.warning(
+                    "%s pages are known, and are in no queue: they are not fetched any more. A part of the state in Redis is gone "
+                    "(evicted, or deleted): stop all crawls, run `optimal-frontier check --repair`, and start them again",
+                    f"{now.lost:,}",
+                    extra=self._extra,
+                )
             before, at = now, read_at

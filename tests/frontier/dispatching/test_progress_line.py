@@ -104,6 +104,31 @@ def test_a_server_that_has_lost_fetches_makes_no_line(monkeypatch, caplog):
     assert changes == ["10", "6"]
 
 
+def test_pages_that_lost_their_queue_are_told_of(store, caplog):
+    """Once, when two readings in a row say so; those that wait for their first visit, are under way or were visited are in theirs."""
+    store.add(*(page_of(f"h/{i}") for i in range(6)))
+    for handout in store.dispatch(4, share=1.0)[:3]:
+        assert store.end(handout, visits=1)
+    assert read_progress(store).lost == 0
+    first = (store.key("f"), store.key("f:1"))
+    waiting = [store.command("DUMP", key) for key in first]
+    store.command("DEL", *first)
+    assert read_progress(store).lost == 2
+    for key, value in zip(first, waiting, strict=True):
+        store.command("RESTORE", key, 0, value)
+    store.command("DEL", store.key("q"))
+    assert read_progress(store).lost == 3
+    log = ProgressLog(store, None, 0.01)
+    log.start()
+    for _ in range(200):
+        if caplog.records:
+            break
+        threading.Event().wait(0.02)
+    threading.Event().wait(0.1)
+    log.stop()
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["3 pages are known, and are in no queue"]
+
+
 def test_held_pages_keep_no_crawl_from_its_end():
     rows = [Row(visits=2).pack(), Row(flags=HELD).pack()]
     assert _share_done([b"a", rows[0], b"b", rows[1]], 2) == 1.0
