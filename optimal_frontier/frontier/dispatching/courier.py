@@ -485,7 +485,7 @@ class Courier:
         try:
             self.dispatcher.namespace.connection.reconnect()
         except OptimalFrontierError as error:
-            logger.debug("%s", error)  # the next attempt says so
+            self._outages.note_no_connection(error)
             return
         self._acknowledged.send_again(carried, self._lost_at)
         self.generation += 1

@@ -37,6 +37,8 @@ class OutageLog:
         self._first_since = self._failed_at = 0.0
         self._is_known = False
         self._told = ""
+        #: Why the embedded server could not be started again, as was told of the present outage.
+        self._told_of_start = ""
 
     def note_failure(self, error: OptimalFrontierError, retry_s: float, *, is_long: bool) -> None:
         """Tell that an exchange failed, and is tried again after some seconds; ``is_long``: these have become as many as they may."""
@@ -54,13 +56,23 @@ class OutageLog:
         logger.log(logging.DEBUG if is_told else logging.WARNING, "%s; trying again in %.1f s, nothing is lost", error, retry_s)
         self._since = self._since or now
 
+    def note_no_connection(self, error: OptimalFrontierError) -> None:
+        """Tell why a new connection cannot be made: of the embedded server, which a crawler starts, each reason once an outage."""
+        reason = str(error).partition("\n")[0]  # its log differs by times and numbers of processes
+        # Of a server of somebody else's, and of one that runs, the next attempt says so.
+        is_other = self._dispatcher.namespace.connection.spec.data_dir is None or reason.startswith("Redis at ")
+        is_told = is_other or reason == self._told_of_start
+        if not is_told:
+            self._told_of_start = reason
+        logger.log(logging.DEBUG if is_told else logging.WARNING, "%s", error)
+
     def note_answer(self) -> None:
         """Tell that Redis answers again, if it does, after an exchange that went well."""
         if self._since and (not self._dispatcher.is_cluster or self._do_all_answer()):
             away = time.monotonic() - self._since
             level = logging.INFO if self._is_known else logging.DEBUG
             logger.log(level, "Redis at %s answers again, after %.1f s", self._dispatcher.namespace.connection.spec.display, away)
-            self._since, self._next_look, self._is_known = 0.0, 0.0, False
+            self._since, self._next_look, self._is_known, self._told_of_start = 0.0, 0.0, False, ""
 
     def _do_all_answer(self) -> bool:
         began = time.monotonic()

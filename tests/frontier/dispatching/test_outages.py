@@ -99,3 +99,20 @@ def test_an_outage_that_comes_again_and_again_is_told_once_a_minute(now: list[fl
         for _ in range(30):  # a quiet minute later it is another outage, and told of from the start
             fail_and_answer()
         assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"] * 31
+
+
+@pytest.mark.parametrize("data_dir", ["/data", None])
+def test_an_embedded_server_that_does_not_start_is_told_of_once_an_outage(data_dir: str | None, now: list[float], caplog: Any) -> None:
+    """The attempts to reach it say no more than that nobody is there; of another server they say all."""
+    dispatcher: Any = FakeDispatcher(is_cluster=False)
+    dispatcher.data_dir = data_dir
+    log = OutageLog(dispatcher)
+    with caplog.at_level(logging.WARNING):
+        for outage in range(2):
+            for attempt in range(5):
+                log.note_failure(AWAY, 0.1, is_long=False)
+                log.note_no_connection(StateUnavailableError("Redis at /data refuses writes"))  # as the attempt has just said
+                log.note_no_connection(StateUnavailableError(f"it stopped while starting; its log ends:\n  {outage} {attempt}"))
+            log.note_answer()
+    told = [record.getMessage() for record in caplog.records if "trying again" not in record.getMessage()]
+    assert told == ([f"it stopped while starting; its log ends:\n  {outage} 0" for outage in range(2)] if data_dir else [])
