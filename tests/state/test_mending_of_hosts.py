@@ -40,3 +40,14 @@ def test_a_number_that_is_damaged_takes_no_name(space: TimedNamespace) -> None:
         space.command("HSET", space.key("hosts"), "a", 2)
         assert mend(space) == []
     assert space.command("HMGET", space.key("hosts:names"), 1, 2) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("lost", ["hosts", "hosts:names"])
+def test_a_host_that_is_new_takes_no_number_of_another(space: TimedNamespace, lost: str) -> None:
+    """Where one of the two hashes was lost: requests for the pages of one host went to the other."""
+    space.add(new_page("a/1"), new_page("b/1"))
+    space.command("DEL", space.key(lost))
+    space.add(new_page("c/1"))
+    assert space.command("HGET", space.key("hosts"), "c") == b"3"
+    assert space.command("HGET", space.key("hosts:names"), 3) == b"c"
+    assert "c/1" in space.names(4)

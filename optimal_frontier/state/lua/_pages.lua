@@ -5,7 +5,7 @@ local function host_numbers(names)
   local numbers, named, last, new, back, k = read('hosts', names), {}, nil, {}, {}, 0
   for j, name in ipairs(names) do
     if not numbers[j] and not named[name] then
-      last = (last or call('HLEN', P .. 'hosts')) + 1
+      last = (last or max(call('HLEN', P .. 'hosts'), call('HLEN', P .. 'hosts:names'))) + 1 -- one of them may be lost
       local number = format('%d', last)
       named[name], new[k + 1], new[k + 2], back[k + 1], back[k + 2], k = number, name, number, number, name, k + 2
     end
