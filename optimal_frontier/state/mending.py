@@ -70,7 +70,7 @@ def damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
     for field, value in _fields(namespace, partition, "opens"):
         if len(field) != 4 or not is_sound(HostTurns.stored(value)):
             yield Damage(f"opens {field.hex()}", "is no time of a host", ("HDEL", "@opens", field))
-    yield from _of_hosts(namespace, partition)
+    yield from host_damages(namespace, partition)
     yield from _of_clocks(namespace, partition)
     for field, value in _fields(namespace, partition, "plan"):
         if not is_sound_field(_text(field), value):
@@ -202,7 +202,8 @@ def unnamed_hosts(numbers: Mapping[Name, int], names: Mapping[int, Name]) -> set
     return {name for name, number in numbers.items() if number not in names or (owners[number] == 1 and name not in named)}
 
 
-def _of_hosts(namespace: Namespace, partition: int) -> Iterator[Damage]:
+def host_damages(namespace: Namespace, partition: int) -> Iterator[Damage]:
+    """Yield what is damaged among names and numbers of hosts. O(hosts)."""
     names = {host_number(number): name for number, name in _fields(namespace, partition, "hosts:names")}
     numbers: dict[bytes, int] = {}
     for name, number in _fields(namespace, partition, "hosts"):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from optimal_frontier.frontier.admitting.addresses import UNREADABLE
 from optimal_frontier.frontier.admitting.hosts import host_of
 from optimal_frontier.frontier.admitting.pages import new_page
 from optimal_frontier.frontier.admitting.stored_requests import fault_of_record
 from optimal_frontier.frontier.dispatching.forgetting import forget_pages
 from optimal_frontier.frontier.dispatching.work import Exchange
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.mending import tell
+from optimal_frontier.state.mending import host_damages, mend, tell
 from optimal_frontier.state.messages import Handout, NewPage
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import add_calls, count_calls
@@ -30,9 +31,17 @@ def fault_of_handout(handout: Handout, settings: FrontierSettings) -> str:
 
 
 def set_aside(namespace: Namespace, partition: int, reasons: Mapping[bytes, str]) -> None:
-    """Put pages of a partition aside: their leases end, and they are known no more. A link to one of them makes it a page again."""
+    """Put pages of a partition aside: their leases end, and they are known no more. A link to one of them makes it a page again.
+
+    Where hosts have lost their names, which all of their pages need, they get them back; pages come again when their leases run out.
+    """
     if not reasons:
         return
+    if any(reason.endswith(UNREADABLE) for reason in reasons.values()):
+        for line in (named := mend(namespace, range(partition, partition + 1), host_damages)):
+            tell("put right: %s", line)
+        if named:
+            return
     for page, reason in reasons.items():
         tell("the page %s is put aside: %s", page.hex(), reason)
     forget_pages(namespace, partition, list(reasons), reasons)
