@@ -11,9 +11,9 @@ but by chance: a sign test, however different the pages of the pattern are. Wher
 *How often and how long.* First looks are current status data: by its age a page has changed or not. They are counted by age, in bins of
 powers of two seconds. With a rate h until the age u, and the rate r of later life from then on, a page has changed by the age t with
 probability ``1 - exp(-L)``, ``L = h min(t, u) + r max(t - u, 0)``. For every u the rate h is found by expectation maximisation: of a change
-that was seen ``L / (1 - exp(-L))`` changes are expected, and shared out between the two spans. Looks that are all of one age tell little of
-u: of those whose likelihood is within a factor of e^0.5 of the highest the one above the middle is taken, as looks see that the first change
-of a page has come, and the last one comes later.
+that was seen ``L / (1 - exp(-L))`` changes are expected, and shared out between the two spans. Looks that are all of one age tell little
+of u: of those whose likelihood is within a factor of e^0.5 of the highest the one above the middle is taken, as looks see that the first
+change of a page has come, and the last one comes later.
 
 References
 ----------

@@ -52,6 +52,7 @@ _COUNTS: Final = frozenset(
         "queued",
         "extra_fetches",
         "measured_fetches",
+        "measured_calls",
         "exploration_bits",
         "exploration_number",
         "exploration_held",

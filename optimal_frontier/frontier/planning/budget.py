@@ -32,6 +32,8 @@ class Budget:
         Rate that was measured last, for ``auto``; 0: none.
     fetches, extra : int
         So many there were until now: of all kinds; redirects, retries and robots.txt.
+    calls : int
+        For fetches, until now: a crawler makes one a second at the least.
     """
 
     total: float
@@ -39,6 +41,7 @@ class Budget:
     measured: float
     fetches: int
     extra: int
+    calls: int = 0
 
     @classmethod
     def of(
@@ -58,7 +61,7 @@ class Budget:
         settings : FrontierSettings
             CRAWL_RATE, RESOLVE_INTERVAL and shares.
         counts : mapping
-            Counters, of all partitions.
+            Counters, of all partitions, and their ``calls``.
         previous : mapping of str to str
             What the last plan published.
         opened, now : float
@@ -69,18 +72,20 @@ class Budget:
         """
         extra = int(counts.get("extra_fetches", 0))
         fetches = int(counts.get("visits", 0)) + int(counts.get("failures", 0)) + extra
-        measured = 0.0
+        measured, calls = 0.0, int(counts.get("calls", 0))
         if settings.crawl_rate is not None:
             total = settings.crawl_rate
         else:
             fetched = max(0, fetches - int(previous.get("measured_fetches", 0)))
-            measured = total = _measured(settings, fetched, previous, opened, now)
+            is_down = not fetched and calls == int(previous.get("measured_calls", -1))
+            measured = total = _measured(settings, None if is_down else fetched, previous, opened, now)
             if not measured:
                 # CRAWL_RATE was a number, or the crawl ended before its first plan: what that had goes on until something is measured, or
                 # as many fetches as there were in the longest time that is no gap.
-                total = max(float(previous.get("budget", 0)), fetched / (_DOWNTIME * settings.resolve_interval))
+                before = float(previous.get("budget", 0)) / float(previous.get("share", 1))
+                total = max(before, fetched / (_DOWNTIME * settings.resolve_interval))
             total = max(total, asked, 1e-6)
-        return cls(total, revisit_budget(settings, total, counts, previous, now), measured, fetches, extra)
+        return cls(total, revisit_budget(settings, total, counts, previous, now), measured, fetches, extra, calls)
 
 
 def is_soon_done(pending: int, settings: FrontierSettings, speed: float) -> bool:
@@ -101,13 +106,14 @@ def revisit_budget(settings: FrontierSettings, total: float, counts: Mapping[str
     return max(total - kept - max(extra, 0.0), LEAST_REVISITS * total)
 
 
-def _measured(settings: FrontierSettings, fetched: int, previous: Mapping[str, str], opened: float, now: float) -> float:
-    """Return the fetches per second since the last plan, smoothed; 0: none were measured, then or before."""
+def _measured(settings: FrontierSettings, fetched: int | None, previous: Mapping[str, str], opened: float, now: float) -> float:
+    """Return the fetches per second since the last plan, smoothed; 0: none were measured, then or before. ``fetched``: None in downtime."""
     since = float(previous.get("measured_at", 0)) or opened
     last = float(previous.get("measured_rate", 0))
     seconds = now - since
-    # While there is anything to fetch dispatch never idles, so fetches per second are capacity; a gap is downtime and says nothing.
-    if seconds <= 0 or seconds > _DOWNTIME * settings.resolve_interval:
+    # While there is anything to fetch dispatch never idles, so fetches per second are capacity; a gap is downtime and says nothing, nor do
+    # plans of a process of its own while no crawler runs.
+    if fetched is None or seconds <= 0 or seconds > _DOWNTIME * settings.resolve_interval:
         return last
     measured = fetched / seconds
     return measured if last <= 0 else (1 - _NEWEST) * last + _NEWEST * measured

@@ -41,11 +41,14 @@ class LivePrice:
         No plan has set it yet.
     published : Published
         By the last plan.
+    calls : int
+        Of crawlers for fetches, so far.
     """
 
     log_price: float
     is_unset: bool
     published: Published
+    calls: int = 0
 
     @classmethod
     def read(cls, namespace: Namespace, partition: int) -> LivePrice:
@@ -54,7 +57,7 @@ class LivePrice:
         kept, *packed = namespace.commands([["GET", key(name, partition)] for name in ("d", *TABLES)], partition=partition)
         published = Published.parse(namespace.hash("plan", partition), *packed)
         state = PartitionState.stored(kept) or PartitionState()
-        return cls(state.log_price, "log_price" not in published.fields, published)
+        return cls(state.log_price, "log_price" not in published.fields, published, int(state.dispatches))
 
 
 class Ways:
@@ -180,6 +183,7 @@ def plan_fields(plan: Plan, partition: int, share: float) -> dict[str, Any]:
         "measured_rate": repr(crawl.budget.measured),
         "measured_at": f"{plan.time:.6f}",
         "measured_fetches": crawl.budget.fetches,
+        "measured_calls": crawl.budget.calls,
         "explores": int(crawl.progress.is_exploring),
         "exploration_held": solved.held,
         "hubs": sum(hubs.count for hubs in crawl.hubs.values()),

@@ -21,13 +21,18 @@ from optimal_frontier.scheduling.price_law import GAIN
 from optimal_frontier.state.layouts import pack_doubles
 from optimal_frontier.state.messages import REST
 from optimal_frontier.state.namespace import Namespace
-from optimal_frontier.state.partition import draw_call
+from optimal_frontier.state.partition import Belief, draw_call
 from optimal_frontier.state.rows import DONE, ONCE, Row
 
 
 def planned(crawl: Crawl, **values: object):
     planner = Planner(crawl.namespace, parse(**values))
     return planner, planner.plan()
+
+
+def asks(crawl: Crawl) -> None:
+    """As a crawler does that has no room, or finds nothing."""
+    crawl.dispatch(0, belief=Belief(run=1.0))
 
 
 def host_rates(planner: Planner) -> np.ndarray:
@@ -520,6 +525,20 @@ def test_an_auto_budget_after_a_stop_is_that_of_the_last_plan_if_nothing_was_mea
     assert Planner(crawl.namespace, parse()).plan().budget == pytest.approx(2.0)
 
 
+def test_plans_while_no_crawler_runs_leave_an_auto_budget(crawl):
+    """As of `plan --every`. A crawler that asks and gets nothing is another matter."""
+    crawl.crawled(100)
+    crawl.set_time(START + 10)
+    planner = Planner(crawl.namespace, parse())
+    budget = planner.plan().budget
+    for _ in range(5):
+        crawl.advance(60)
+        assert planner.plan().budget == pytest.approx(budget)
+    crawl.advance(60)
+    asks(crawl)
+    assert planner.plan().budget == pytest.approx(budget / 2)
+
+
 def test_a_crawl_that_stopped_before_its_first_plan_has_no_budget_of_next_to_nothing(crawl):
     """Its fetches were made in three RESOLVE_INTERVALs at most, as a plan would have come."""
     crawl.crawled(100)
@@ -536,9 +555,11 @@ def test_an_auto_budget_is_not_what_a_crawl_makes_whose_pages_are_all_pinned(cra
         report = planner.plan()
         assert (report.feasible, report.stretch) == (True, 1.0)
         crawl.advance(60)
+        asks(crawl)
     assert report.budget == pytest.approx(100 / 36000)
     crawl.add(new_page("other/1"))  # of an ordinary page more could be fetched
     crawl.advance(60)
+    asks(crawl)
     assert planner.plan().budget < 1e-3
 
 
