@@ -6,10 +6,11 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from optimal_frontier.frontier.judging.holding import returned
+from optimal_frontier.settings import PREFIX
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.partition import revise_calls
 from optimal_frontier.state.records import is_class, needs_of, unpack_record
@@ -35,10 +36,18 @@ class Returning:
         Tells whether there is a callback or a class of requests of a name, as `needs_of` has it.
     clock : callable, optional
         Seconds, from any origin.
+    listed : collection of str, optional
+        CALLBACKS.
     """
 
-    def __init__(self, namespace: Namespace, has: Callable[[str], bool], clock: Callable[[], float] = time.monotonic) -> None:
-        self._namespace, self._has, self._clock = namespace, has, clock
+    def __init__(
+        self,
+        namespace: Namespace,
+        has: Callable[[str], bool],
+        clock: Callable[[], float] = time.monotonic,
+        listed: Collection[str] | None = None,
+    ) -> None:
+        self._namespace, self._has, self._clock, self._listed = namespace, has, clock, listed
         self._next = -math.inf
 
     def look(self) -> int:
@@ -47,13 +56,13 @@ class Returning:
         if began < self._next:
             return 0
         # What stays held is told once.
-        back = bring_back(self._namespace, self._has, tell=self._next == -math.inf)
+        back = bring_back(self._namespace, self._has, tell=self._next == -math.inf, listed=self._listed)
         took = self._clock() - began
         self._next = began + max(AGAIN_S, took / _LOOKING_SHARE)
         return back
 
 
-def bring_back(namespace: Namespace, has: Callable[[str], bool], *, tell: bool = True) -> int:
+def bring_back(namespace: Namespace, has: Callable[[str], bool], *, tell: bool = True, listed: Collection[str] | None = None) -> int:
     """Let those held pages be fetched again whose requests have all that they need; return how many. The log may tell what stays held.
 
     O(pages) of partitions that hold any, in replies of bounded size; the others cost one command.
@@ -75,7 +84,7 @@ def bring_back(namespace: Namespace, has: Callable[[str], bool], *, tell: bool =
     if back:
         logger.info("%d held pages come back: the spider has their callbacks", back)
     for name, count in sorted(missing.items() if tell else ()):
-        logger.warning(told_of(count, name))
+        logger.warning(told_of(count, name, listed))
     return back
 
 
@@ -87,11 +96,16 @@ def bring_back_replaced(namespace: Namespace, partition: int, pages: Sequence[by
     return _return(namespace, partition, list(_held((page, value) for page, value in zip(pages, values, strict=True) if value)))
 
 
-def told_of(count: int, name: str) -> str:
-    """Return the line of the log about pages that are held, as ``name`` is missing, one of `needs_of` their records."""
+def told_of(count: int, name: str, listed: Collection[str] | None = None) -> str:
+    """Return the line of the log about pages that are held, as ``name`` is missing, one of `needs_of` their records.
+
+    ``listed`` are those of CALLBACKS; None without that setting.
+    """
     pages = "1 page is" if count == 1 else f"{count} pages are"
     if is_class(name):
         return f"{pages} held, as no class {name!r} of requests is loaded: fetched again once a module of the project imports it"
+    if listed is not None and name not in listed and name != "parse":
+        return f"{pages} held, as {PREFIX}CALLBACKS does not list {name!r}: fetched again once it does"
     return (
         f"{pages} held, as the spider has no method {name!r}: fetched again as soon as it has, "
         f"or after `optimal-frontier rename-callback {name} NEW`"

@@ -96,7 +96,7 @@ class Session:
         self._completion = Completion(self.namespace, settings.close_after or 1)
         complete_when = self.is_complete if settings.close_after is not None else None
         self.courier = Courier(self.dispatcher, wake, complete_when, longest_s=longest_s)
-        self._returning = None if has is None else Returning(self.namespace, has)
+        self._returning = None if has is None else Returning(self.namespace, has, listed=self.settings.callbacks)
         self.planner = PlannerThread(Planner(self.namespace, settings), self.courier.look_again, self._bring_back)
         self.courier.start()
         self.planner.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
+from collections.abc import Collection
 from typing import Any, Final
 
 from optimal_frontier.frontier.dispatching.held_pages import told_of
@@ -25,10 +26,12 @@ class HeldPages:
     ----------
     stats : StatsCollector
         Counts them.
+    listed : collection of str or None
+        CALLBACKS.
     """
 
-    def __init__(self, stats: Any) -> None:
-        self._stats = stats
+    def __init__(self, stats: Any, listed: Collection[str] | None) -> None:
+        self._stats, self._listed = stats, listed
         self._counts: Counter[str] = Counter()
         self._untold: set[str] = set()
         self._next_line = 0.0
@@ -51,6 +54,6 @@ class HeldPages:
         if not self._untold or not (is_last or now >= self._next_line):
             return
         for name in sorted(self._untold):
-            logger.warning(told_of(self._counts[name], name))
+            logger.warning(told_of(self._counts[name], name, self._listed))
         self._untold.clear()
         self._next_line = now + NEXT_LINE_S

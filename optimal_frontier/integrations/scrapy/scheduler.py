@@ -171,7 +171,7 @@ class OptimalScheduler(BaseScheduler):
             callbacks = Callbacks(spider, self.settings.callbacks)
             check_settings(self.crawler, self.settings.schemes, callbacks)
             self._requests = OptimalRequestConverter(spider, self.crawler.request_fingerprinter.fingerprint, callbacks)
-            self._held = HeldPages(self.stats)
+            self._held = HeldPages(self.stats, self.settings.callbacks)
             self._session = Session(self.settings, project_dir(), spider.name, self._wake, identity, self._requests.has)
             self.incoming = IncomingRequests(self.crawler, self._manager, self._requests, self.local, self._http_cache)
             self._idling = Idling(self.crawler, self._session.courier, self.incoming, self._manager)

@@ -106,6 +106,17 @@ def test_held_pages_are_not_handed_out_and_do_not_fail(held):
     assert not violations(held)
 
 
+def test_callbacks_that_are_not_listed_are_no_missing_methods(held, caplog):
+    """Renaming them would be wrong. Those that are listed lack the method."""
+    bring_back(held.namespace, {"parse"}.__contains__, listed=("parse_itm",))
+    bring_back(held.namespace, lambda name: False, listed=("item",))
+    assert caplog.messages == [
+        "2 pages are held, as OPTIMAL_FRONTIER_CALLBACKS does not list 'item': fetched again once it does",
+        "2 pages are held, as the spider has no method 'item': fetched again as soon as it has, "
+        "or after `optimal-frontier rename-callback item NEW`",
+    ]
+
+
 def test_they_come_back_when_the_spider_has_the_method(held, caplog):
     with caplog.at_level(logging.INFO):
         assert bring_back(held.namespace, {"parse"}.__contains__) == 0
