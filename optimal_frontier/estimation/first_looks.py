@@ -11,9 +11,10 @@ but by chance: a sign test, however different the pages of the pattern are. Wher
 *How often and how long.* First looks are current status data: by its age a page has changed or not. They are counted by age, in bins of
 powers of two seconds. With a rate h until the age u, and the rate r of later life from then on, a page has changed by the age t with
 probability ``1 - exp(-L)``, ``L = h min(t, u) + r max(t - u, 0)``. For every u the rate h is found by expectation maximisation: of a change
-that was seen ``L / (1 - exp(-L))`` changes are expected, and shared out between the two spans. Looks that are all of one age tell little
-of u: of those whose likelihood is within a factor of e^0.5 of the highest the one above the middle is taken, as looks see that the first
-change of a page has come, and the last one comes later.
+that was seen ``L / (1 - exp(-L))`` changes are expected, and shared out between the two spans. Of the u whose likelihood is within a factor
+of e^0.5 of the highest the middle one is found: looks that are all of one age tell little of it. Youth is taken to last twice as long.
+Looks see that a page has changed, and its last change comes after its first; and some pages had theirs before the first visit, so that from
+an age on no more have changed, which seems to be an end. To think youth too short costs more than to think it too long.
 
 References
 ----------
@@ -89,7 +90,7 @@ def fit_youth(looks: ArrayLike, changed: ArrayLike, later_rate: float) -> tuple[
     Returns
     -------
     rate, until : float
-        Changes per second while they are young, and the age (s) at which they are that no more, counted from their first visit.
+        Changes per second while they are young, and the age (s) up to which they are taken for young, counted from their first visit.
         None where no look saw a change, or the rate of later life is the higher one.
 
     Raises
@@ -109,7 +110,7 @@ def fit_youth(looks: ArrayLike, changed: ArrayLike, later_rate: float) -> tuple[
     >>> looks[[4, 5, 16]], changed[[4, 5, 16]] = 40, (20, 36, 36)
     >>> rate, until = fit_youth(looks, changed, later_rate=1e-6)
     >>> round(1 / rate), until
-    (26, 64.0)
+    (34, 128.0)
     """
     n, y = number_array("looks", looks), number_array("changed", changed)
     check_vector("looks", n)
@@ -118,14 +119,14 @@ def fit_youth(looks: ArrayLike, changed: ArrayLike, later_rate: float) -> tuple[
     later = scalar("later_rate", later_rate)
     if not (n.any() and y.any()):
         return None
-    # Youth ends by the age of the oldest looks, as far as they tell.
+    # It seems to end by the age of the oldest looks, as far as they tell.
     oldest = int(np.flatnonzero(n)[-1])
-    ends, age = 2.0 ** np.arange(1, max(oldest, 1) + 2), 2.0 ** (np.arange(len(n)) + 0.5)
+    ends, age = 2.0 ** np.arange(1, max(oldest, 1) + 3), 2.0 ** (np.arange(len(n)) + 0.5)
     before = np.minimum(age, ends[:, None])
     likelihood, rate = _fitted(n, np.minimum(y, n), before, later * (age - before))
-    good = np.flatnonzero(likelihood >= likelihood.max() - _NEAR)
-    best = int(good[min(len(good) // 2 + 1, len(good) - 1)])
-    return (float(rate[best]), float(ends[best])) if rate[best] > later else None
+    good = np.flatnonzero(likelihood[:-1] >= likelihood[:-1].max() - _NEAR)
+    twice = int(good[len(good) // 2]) + 1
+    return (float(rate[twice]), float(ends[twice])) if rate[twice] > later else None
 
 
 def _fitted(n: Floats, y: Floats, before: Floats, behind: Floats) -> tuple[Floats, Floats]:

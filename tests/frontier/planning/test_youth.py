@@ -81,7 +81,7 @@ def test_youth_is_published_where_changes_cease():
     found = published(looks)
     assert found.keys() == {7}
     assert 1 / 60 < found[7].rate < 1 / 10
-    assert 32.0 <= found[7].until <= 64.0
+    assert 64.0 <= found[7].until <= 128.0
     assert looks.believed == 1
 
 
