@@ -92,7 +92,10 @@ class MadePages(Namespace):
                 return
 
     def run(self, calls: Sequence[Call]) -> list[Any]:
-        return [self._answer(call.script, *call.arguments) if call.is_plain else self._run(call.script, call.arguments) for call in calls]
+        return [
+            self.commands([[call.script, *call.arguments]])[0] if call.is_plain else self._run(call.script, call.arguments)
+            for call in calls
+        ]
 
     def _run(self, script: str, arguments: Any) -> int:
         if script == "write_plan":
