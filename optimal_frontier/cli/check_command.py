@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -16,7 +17,7 @@ from optimal_frontier.state.namespace import Namespace
 
 #: Lines that are shown to people.
 _SHOWN = 100
-#: Rounds of repairs, at most.
+#: Rounds of repairs, at most, after which there is no less to repair.
 _ROUNDS = 4
 
 
@@ -42,11 +43,14 @@ def check(ctx: click.Context, repair: bool, as_json: bool) -> None:
 def _repaired(namespace: Namespace, settings: FrontierSettings) -> CheckReport:
     """Repair what can be; again, as some repairs show what else is wrong."""
     repaired: list[Finding] = []
-    for _ in range(_ROUNDS):
+    left, rounds = math.inf, 0  # since it was fewer
+    while rounds < _ROUNDS:
         report = _mended(namespace, settings, check_state(namespace, repair=True))
         repaired += report.repaired
         if not report.repaired:
             break
+        rounds = 0 if len(report.violations) < left else rounds + 1
+        left = min(left, len(report.violations))
     return CheckReport(report.pages, report.violations, repaired)
 
 

@@ -25,8 +25,8 @@ PAUSE_S: Final = 0.3
 LOOKS: Final = 2
 #: Invariants that no page breaks which can be read: it is put aside.
 UNSOUND: Final = frozenset({"rows", *(message for message, _ in faults_of(np.zeros(0, LAYOUT)))})
-#: Repairs of one transaction, so that it does not block the server for long; another run repairs the rest.
-MOST_REPAIRS: Final = 500
+#: Repairs of one transaction, so that it does not block the server for long; another round repairs the rest.
+MOST_REPAIRS: Final = 2000
 
 #: Scores of a page that is in no queue: to be looked at now; a first visit whose lease was lost.
 _NOW: Final = 2

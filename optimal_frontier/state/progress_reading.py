@@ -10,10 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from optimal_frontier.state.namespace import Namespace
+from optimal_frontier.state.put_aside import COUNTER
 from optimal_frontier.state.rows import ACTIVE, HELD, ONCE, Row
 
 #: Counters that are read; the last two make the fetches.
-_COUNTERS: Final = ("pages", "retired", "pending", "changes", "visits", "failures")
+_COUNTERS: Final = ("pages", "retired", "pending", COUNTER, "changes", "visits", "failures")
 #: Entries of the list of lateness that are read of a partition; each has those of one call.
 _LATE_CALLS: Final = 100
 #: Rows that are drawn, of all partitions together, where their attempts matter.
@@ -71,8 +72,10 @@ def read_progress(namespace: Namespace, close_after: int | None = None) -> Progr
         queued, hosts, counted, late, plan, *sample = namespace.commands(rows, partition=k)
         with contextlib.suppress(ValueError, TypeError):  # what cannot be read is left out
             counts = {name: int(value or 0) for name, value in zip(_COUNTERS, counted, strict=True)}
-            # Where no host has first visits, those that wait for theirs are under way, in the same queue.
-            lost += max(0, counts["pages"] - counts["retired"] - (counts["pending"] if hosts else 0) - queued)
+            # Where no host has first visits, those that wait for theirs are under way, in the same queue. Rows that could not be read, and
+            # were put aside, may still be counted.
+            away = counts["retired"] + counts[COUNTER] + (counts["pending"] if hosts else 0)
+            lost += max(0, counts["pages"] - away - queued)
             for name, value in counts.items():
                 sums[name] += value
             lateness += [float(value) for text in late for value in text.split()]

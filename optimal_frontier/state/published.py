@@ -53,6 +53,7 @@ _COUNTS: Final = frozenset(
         "extra_fetches",
         "measured_fetches",
         "measured_calls",
+        "measured_partitions",
         "exploration_bits",
         "exploration_number",
         "exploration_held",

@@ -7,6 +7,7 @@ import threading
 import pytest
 from judged_crawl import JudgedCrawl
 
+from optimal_frontier.cli import check_command
 from optimal_frontier.frontier.judging.visits import Visit
 from optimal_frontier.state import checking
 from optimal_frontier.state.messages import RELEASE, Observation
@@ -46,6 +47,15 @@ def test_people_get_a_line_each_and_are_told_of_repairs(run, ask, crawl):
     assert run("check").exit_code == 0
     crawl.advance(10.0)
     assert HOT in [handout.record["url"] for handout in crawl.dispatch()]
+
+
+def test_one_run_repairs_all_however_much_that_is(ask, crawl, monkeypatch):
+    """Of a queue that was lost each round puts back a part."""
+    monkeypatch.setattr(checking, "MOST_REPAIRS", 1)
+    crawl.namespace.command("DEL", crawl.key("q"))
+    monkeypatch.setattr(check_command, "_ROUNDS", 1)
+    answer = ask("check", "--repair")
+    assert (answer["ok"], len(answer["repaired"])) == (True, 3)
 
 
 def test_a_repair_is_told_as_json(ask, crawl):

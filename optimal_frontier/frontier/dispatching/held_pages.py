@@ -105,7 +105,10 @@ def told_of(count: int, name: str, listed: Collection[str] | None = None) -> str
     if is_class(name):
         return f"{pages} held, as no class {name!r} of requests is loaded: fetched again once a module of the project imports it"
     if listed is not None and name not in listed and name != "parse":
-        return f"{pages} held, as {PREFIX}CALLBACKS does not list {name!r}: fetched again once it does"
+        return (
+            f"{pages} held, as {PREFIX}CALLBACKS does not list {name!r}: fetched again once it does, and the spider has that method, "
+            f"or after `optimal-frontier rename-callback {name} NEW`"
+        )
     return (
         f"{pages} held, as the spider has no method {name!r}: fetched again as soon as it has, "
         f"or after `optimal-frontier rename-callback {name} NEW`"

@@ -165,10 +165,8 @@ def _leave(
     counted[counter] += 1
     if observation.is_canonical:
         counted["canonical_followed"] += 1
-    counted.pop("held", None)  # the script sees that in the row
-    # Where the page is now it is counted as fetched.
-    if handout.row.visits == 0:
-        counted.pop("fetched", None)
+    for name in ("held", "pages", "fetched"):
+        counted.pop(name, None)  # scripts see in rows what is no more, and what is where the page is now
     alias = pack_alias(*to) + move.url.encode("utf-8", "surrogatepass")
     (is_left,) = yield [become_alias_call(observation, token, alias, counted)]
     if is_left:

@@ -21,6 +21,9 @@ from optimal_frontier.state.rows import ACTIVE, HEAD_BYTES, ONCE, TAIL_BYTES, Ro
 from optimal_frontier.state.scanning import read_host_names
 from optimal_frontier.state.soundness import fault_of
 
+#: How reasons end of pages whose host has no name.
+_NO_HOST = (UNREADABLE, "the host ''")
+
 
 def fault_of_handout(handout: Handout, settings: FrontierSettings) -> str:
     """Return why no request is to be made of a handout; empty: one can be."""
@@ -30,6 +33,11 @@ def fault_of_handout(handout: Handout, settings: FrontierSettings) -> str:
         return f"its record is damaged: {error!r}"
 
 
+def _lack_names(namespace: Namespace, partition: int) -> bool:
+    hosts, names = namespace.commands([["HLEN", namespace.key(key, partition)] for key in ("hosts", "hosts:names")], partition=partition)
+    return bool(names < hosts)
+
+
 def set_aside(namespace: Namespace, partition: int, reasons: Mapping[bytes, str]) -> None:
     """Put pages of a partition aside: their leases end, and they are known no more. A link to one of them makes it a page again.
 
@@ -37,7 +45,7 @@ def set_aside(namespace: Namespace, partition: int, reasons: Mapping[bytes, str]
     """
     if not reasons:
         return
-    if any(reason.endswith(UNREADABLE) for reason in reasons.values()):
+    if any(reason.endswith(_NO_HOST) for reason in reasons.values()) and _lack_names(namespace, partition):
         for line in (named := mend(namespace, range(partition, partition + 1), host_damages)):
             tell("put right: %s", line)
         if named:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +13,8 @@ from optimal_frontier.settings import FrontierSettings
 _NEWEST: Final = 0.5
 #: A gap of more than so many RESOLVE_INTERVALs is downtime.
 _DOWNTIME: Final = 3.0
+#: Seconds in which a crawler calls at least once, also where it has no room, with some to spare.
+_CALLED_S: Final = 10.0
 #: First visits come first while those that wait could be finished within so many plan intervals.
 SOON_PLANS: Final = 3.0
 #: Revisits keep at least this share of the budget, and of the limit of a host.
@@ -33,7 +36,7 @@ class Budget:
     fetches, extra : int
         So many there were until now: of all kinds; redirects, retries and robots.txt.
     calls : int
-        For fetches, until now: a crawler makes one a second at the least.
+        For fetches, until now: a crawler makes one in `_CALLED_S` at the least.
     """
 
     total: float
@@ -61,7 +64,7 @@ class Budget:
         settings : FrontierSettings
             CRAWL_RATE, RESOLVE_INTERVAL and shares.
         counts : mapping
-            Counters, of all partitions, and their ``calls``.
+            Counters, of all partitions, their ``calls``, and how many ``partitions`` could be reached.
         previous : mapping of str to str
             What the last plan published.
         opened, now : float
@@ -77,14 +80,15 @@ class Budget:
             total = settings.crawl_rate
         else:
             fetched = max(0, fetches - int(previous.get("measured_fetches", 0)))
-            is_down = not fetched and calls == int(previous.get("measured_calls", -1))
-            measured = total = _measured(settings, None if is_down else fetched, previous, opened, now)
-            if not measured:
-                # CRAWL_RATE was a number, or the crawl ended before its first plan: what that had goes on until something is measured, or
-                # as many fetches as there were in the longest time that is no gap.
-                before = float(previous.get("budget", 0)) / float(previous.get("share", 1))
-                total = max(before, fetched / (_DOWNTIME * settings.resolve_interval))
-            total = max(total, asked, 1e-6)
+            # Or what the last plan had, where CRAWL_RATE was a number.
+            last = float(previous.get("measured_rate", 0)) or _whole_budget(previous)
+            since = float(previous.get("measured_at", 0)) or opened
+            is_known = fetched or calls != int(previous.get("measured_calls", -1)) or now - since < _CALLED_S
+            # Of a partition that could not be reached then all fetches there were would count.
+            is_known = is_known and counts.get("partitions") == int(previous.get("measured_partitions", counts.get("partitions", 0)))
+            measured = _measured(settings, fetched if is_known else None, last, now - since)
+            # A crawl that ended before its first plan made its fetches in the longest time that is no gap, at most.
+            total = max(measured or fetched / (_DOWNTIME * settings.resolve_interval), asked, 1e-6)
         return cls(total, revisit_budget(settings, total, counts, previous, now), measured, fetches, extra, calls)
 
 
@@ -106,11 +110,17 @@ def revisit_budget(settings: FrontierSettings, total: float, counts: Mapping[str
     return max(total - kept - max(extra, 0.0), LEAST_REVISITS * total)
 
 
-def _measured(settings: FrontierSettings, fetched: int | None, previous: Mapping[str, str], opened: float, now: float) -> float:
-    """Return the fetches per second since the last plan, smoothed; 0: none were measured, then or before. ``fetched``: None in downtime."""
-    since = float(previous.get("measured_at", 0)) or opened
-    last = float(previous.get("measured_rate", 0))
-    seconds = now - since
+def _whole_budget(previous: Mapping[str, str]) -> float:
+    """Return the budget of the last plan, of all partitions; 0 where there was none."""
+    budget, share = float(previous.get("budget", 0)), float(previous.get("share", 1))
+    return budget / share if 0 < share <= 1 and budget < math.inf else 0.0
+
+
+def _measured(settings: FrontierSettings, fetched: int | None, last: float, seconds: float) -> float:
+    """Return the fetches per second since the last plan, averaged with what was measured before; 0: neither is known.
+
+    ``fetched``: None in downtime.
+    """
     # While there is anything to fetch dispatch never idles, so fetches per second are capacity; a gap is downtime and says nothing, nor do
     # plans of a process of its own while no crawler runs.
     if fetched is None or seconds <= 0 or seconds > _DOWNTIME * settings.resolve_interval:

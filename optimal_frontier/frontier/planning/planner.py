@@ -192,7 +192,7 @@ class Planner:
                 crawl.revise(k, revisions[-1])
         for k, price in live.items():
             crawl.read(k, price.log_price, self.lock.renew)
-        crawl.counts["calls"] = sum(price.calls for price in live.values())
+        crawl.counts |= {"calls": sum(price.calls for price in live.values()), "partitions": len(live)}
         if revisions and not self._fences:  # settings that others have are told in `due_in`
             revised = sum(revision.revised for revision in revisions)
             logger.info("RULES or interval bounds changed: bounds and importance of %d pages follow", revised)

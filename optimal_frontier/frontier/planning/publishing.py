@@ -17,7 +17,7 @@ from optimal_frontier.frontier.planning.crawl_pages import CrawlPages
 from optimal_frontier.frontier.planning.solving import Solved
 from optimal_frontier.scheduling.planning import LOAD
 from optimal_frontier.settings import FrontierSettings
-from optimal_frontier.state.layouts import PartitionState
+from optimal_frontier.state.layouts import PartitionState, is_sound
 from optimal_frontier.state.namespace import Namespace
 from optimal_frontier.state.published import TABLES, Published
 
@@ -57,7 +57,7 @@ class LivePrice:
         kept, *packed = namespace.commands([["GET", key(name, partition)] for name in ("d", *TABLES)], partition=partition)
         published = Published.parse(namespace.hash("plan", partition), *packed)
         state = PartitionState.stored(kept) or PartitionState()
-        return cls(state.log_price, "log_price" not in published.fields, published, int(state.dispatches))
+        return cls(state.log_price, "log_price" not in published.fields, published, int(state.dispatches) if is_sound(state) else 0)
 
 
 class Ways:
@@ -184,6 +184,7 @@ def plan_fields(plan: Plan, partition: int, share: float) -> dict[str, Any]:
         "measured_at": f"{plan.time:.6f}",
         "measured_fetches": crawl.budget.fetches,
         "measured_calls": crawl.budget.calls,
+        "measured_partitions": len(crawl.partitions),
         "explores": int(crawl.progress.is_exploring),
         "exploration_held": solved.held,
         "hubs": sum(hubs.count for hubs in crawl.hubs.values()),

@@ -19,7 +19,7 @@ from optimal_frontier.state.memory import Memory
 from optimal_frontier.state.messages import RELEASE, REST, Change
 from optimal_frontier.state.partition import observe_calls
 from optimal_frontier.state.records import unpack_record
-from optimal_frontier.state.rows import ACTIVE, DONE, RETIRED, Row, split_tail
+from optimal_frontier.state.rows import ACTIVE, DONE, ONCE, RETIRED, Row, split_tail
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,14 @@ def test_a_first_visit_may_show_a_move(pages: ClockedNamespace) -> None:
     assert move(pages, "old/a", "new/a")
     assert counts(pages, "pages", "fetched", "pending", "moved", "ended") == (1, 1, 0, 1, 1)
     assert_sound(pages)
+
+
+def test_a_page_that_was_to_be_fetched_once_and_is_revisited_now_is_counted_where_it_is(pages: ClockedNamespace) -> None:
+    """The judge counts that, and so do the scripts that move it."""
+    pages.add(page_of("old/a", settings_of(RULES=[{"host": "old", "revisit": False}])))
+    assert pages.row("old/a").state == ONCE
+    assert move(pages, "old/a", "new/a", state=ACTIVE, counters={"pages": 1, "fetched": 1, "pending": -1})
+    assert counts(pages, "pages", "fetched", "pending") == (1, 1, 0)
 
 
 def test_a_move_that_is_sent_again_is_made_once(pages: ClockedNamespace) -> None:

@@ -522,7 +522,39 @@ def test_an_auto_budget_after_a_stop_is_that_of_the_last_plan_if_nothing_was_mea
     assert Planner(crawl.namespace, parse()).plan().budget == pytest.approx(15.0)
     crawl.advance(20)
     crawl.namespace.run([draw_call(0, 0.0, 40)])
+    assert Planner(crawl.namespace, parse()).plan().budget == pytest.approx((15.0 + 2.0) / 2)
+
+
+def test_an_auto_budget_after_a_short_stop_is_near_that_of_the_last_plan(crawl):
+    """A restart with another CRAWL_RATE is no gap that could be told from a slow crawl."""
+    crawl.crawled(100)
+    crawl.set_time(START + 10)
+    Planner(crawl.namespace, parse(CRAWL_RATE=15)).plan()
+    crawl.advance(100)
+    crawl.namespace.run([draw_call(0, 0.0, 100)])
+    assert Planner(crawl.namespace, parse()).plan().budget == pytest.approx((15.0 + 1.0) / 2)
+
+
+@pytest.mark.parametrize(("share", "budget"), [("0.0", "5.0"), ("inf", "inf"), ("1.0", "inf")])
+def test_a_damaged_budget_of_the_last_plan_counts_nothing(crawl, share, budget):
+    crawl.crawled(100)
+    crawl.set_time(START + 10)
+    Planner(crawl.namespace, parse(CRAWL_RATE=15)).plan()
+    crawl.namespace.command("HSET", crawl.namespace.key("plan"), "share", share, "budget", budget)
+    crawl.advance(50)
+    crawl.namespace.run([draw_call(0, 0.0, 100)])
     assert Planner(crawl.namespace, parse()).plan().budget == pytest.approx(2.0)
+
+
+def test_fetches_of_a_partition_that_was_away_are_no_capacity(crawl):
+    """All that it ever made would count as made since the last plan."""
+    crawl.crawled(100)
+    crawl.set_time(START + 10)
+    planner = Planner(crawl.namespace, parse())
+    budget = planner.plan().budget
+    crawl.namespace.command("HSET", crawl.namespace.key("plan"), "measured_partitions", 2, "measured_fetches", 0)
+    crawl.advance(10)
+    assert planner.plan().budget == pytest.approx(budget)
 
 
 def test_plans_while_no_crawler_runs_leave_an_auto_budget(crawl):
