@@ -33,7 +33,7 @@ MOST: dict[str, tuple[int, int]] = {
     "become_alias": (20, 40),
     "dispatch: due": (20, 7 * BATCH),
     "dispatch: due, paced": (20, 16 * BATCH),
-    "dispatch: shut hosts": (20, 16 * BATCH + 10),
+    "dispatch: shut hosts": (20, 16 * BATCH),
     "dispatch: first visits": (3 * HEAVY_BATCH, 24 * HEAVY_BATCH),
     "dispatch: first visits beside full slots": (4 * HEAVY_BATCH, 24 * HEAVY_BATCH),
     "dispatch: first visits with room": (4 * HEAVY_BATCH, 24 * HEAVY_BATCH),
