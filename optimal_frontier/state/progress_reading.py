@@ -59,7 +59,7 @@ def read_progress(namespace: Namespace, close_after: int | None = None) -> Progr
     done, weight, lost = 0.0, 0.0, 0
     for k in range(namespace.partitions):
         rows: list[list[Any]] = [
-            # Before the counters: a page that is retired in between is not missed.
+            # Before the counters: a page that is retired in between is not missed. Users of a crawl have no right to ZCARD.
             ["ZCOUNT", namespace.key("q", k), "-inf", "+inf"],
             ["ZCOUNT", namespace.key("f", k), "-inf", "+inf"],
             ["HMGET", namespace.key("stats", k), *_COUNTERS],
